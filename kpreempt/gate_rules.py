@@ -192,7 +192,7 @@ class RuleId(StrEnum):
         "min-ready",
         promise="workloads stay ready",
         meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
-        " at some moment of the rollout; those that are scaled to zero or deleted are meant to be so."
+        " at some moment of the rollout, scaled to zero included; those that are deleted are `max-deletions`."
         " DaemonSets do not count, whose pods leave a gap on their node however they are replaced.",
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods by a budget or a priority.",
@@ -201,9 +201,10 @@ class RuleId(StrEnum):
     APPLY_REFUSED = Rule(
         "apply-refused",
         promise="the API server takes the change",
-        meaning="Objects of the change that the API server refuses, because a field differs that cannot be changed,"
-        " such as a selector.",
-        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go.",
+        meaning="Objects of the change that the API server refuses: a field differs that cannot be changed, such as a"
+        " selector, or the namespace is not there.",
+        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go."
+        " Make the namespace before what is in it (--create-namespace).",
         option="The API server must take every object.",
         takes=Takes.SWITCH,
         is_overridable=False,
@@ -231,6 +232,18 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
+    )
+    AUTOSCALED_REPLICAS = Rule(
+        "autoscaled-replicas",
+        promise="autoscalers keep their sizes",
+        meaning="Workloads of the change whose manifests set `replicas` back from what a HorizontalPodAutoscaler has"
+        " set: their pods are deleted, or made, until the autoscaler sets it again.",
+        advice="Leave replicas out of the manifest.",
+        option="No manifest may set back what an autoscaler has set.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+        severity=RuleSeverity.WARN,
     )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live.listing import CRON_JOBS, api_versions_of, path_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.snapshot.live.listing import api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
@@ -136,7 +136,7 @@ class FakeCluster:
         self._page = page
         self._kinds = {
             path_of(kind, version): (kind.name, version)
-            for kind in (*KINDS.values(), CRON_JOBS)
+            for kind in (*KINDS.values(), *COMPARED.values())
             for version in api_versions_of(kind)
         }
 

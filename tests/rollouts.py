@@ -135,19 +135,29 @@ def _owner(document: Document) -> Document:
     }
 
 
-def planned(cluster: Sequence[Document], change: Sequence[Document], deleted: Sequence[str] = ()) -> Plan:
+def planned(
+    cluster: Sequence[Document], change: Sequence[Document], deleted: Sequence[str] = (), job_seconds: int | None = None
+) -> Plan:
     """What the change does to the cluster of these documents."""
     read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in cluster], "cluster")
     snapshot, _ = fill_budget_statuses(apply_cluster_defaults(read))
     documents = [ManifestDocument(each, "change.yaml", 1) for each in change]
-    return plan_change(snapshot, documents, LiveDocuments(cluster), decode_object, namespace="shop", deleted=deleted)
+    return plan_change(
+        snapshot,
+        documents,
+        LiveDocuments(cluster),
+        decode_object,
+        namespace="shop",
+        deleted=deleted,
+        job_seconds=job_seconds,
+    )
 
 
 def checked(
     cluster: Sequence[Document], change: Sequence[Document], *, deleted: Sequence[str] = (), **more: Any
 ) -> Check:
-    """The answer about the change; ``more`` goes to the question, but for ``algorithm`` and ``gates``."""
-    plan = planned(cluster, change, deleted)
+    """The answer about the change; ``more`` goes to the question, but for ``algorithm``, ``gates``, ``job_seconds``."""
+    plan = planned(cluster, change, deleted, more.pop("job_seconds", None))
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
         cluster=plan.cluster,

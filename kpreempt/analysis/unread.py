@@ -15,6 +15,9 @@ from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.unread import unread_of
 
 BUDGETS = "PodDisruptionBudget"
+AUTOSCALER = "HorizontalPodAutoscaler"
+MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
+SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
 # What says how many pods an owner wants, and what owns it; pods name the first of each pair.
 _OWNERS = (
     ("ReplicaSet", "ReplicaSet"),
@@ -47,6 +50,19 @@ def unread_of_changed(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[
     return unread_of(
         cluster, [*kinds, *(["ReplicaSet"] if "Deployment" in kinds and "ReplicaSet" not in kinds else [])]
     )
+
+
+def unread_beside_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
+    """What could not be read and acts on workloads of these kinds that a change alters, and on the pods they make.
+
+    A webhook that is there changes pods in a way that is not evaluated anyway, which is no reason against an answer.
+    """
+    if not kinds:
+        return []
+    told = [
+        Assumption(each.subject, each.field, each.message, AssumptionKind.TOLD) for each in unread_of(cluster, MUTATING)
+    ]
+    return [*unread_of(cluster, [AUTOSCALER] if SCALED & set(kinds) else []), *told]
 
 
 def unread_in_simulation(

@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import Keeps, read_document
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
-from kpreempt.verdict.unread import LIST
+from kpreempt.verdict.unread import LIST, unread_of
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
@@ -87,15 +87,15 @@ class Run:
         additions: Sequence[str] = (),
         with_events: bool = True,
         keeps: Keeps | None = None,
-        with_cron_jobs: bool = False,
+        compared: Collection[str] = (),
         unneeded: Container[str] = (),
     ) -> LoadedCluster:
         """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
 
-        ``keeps`` says of which objects the documents are wanted; CronJobs are read only ``with_cron_jobs``, and
-        of a live cluster nothing of the kinds that are ``unneeded``.
+        ``keeps`` says of which objects the documents are wanted; of a live cluster kinds without
+        records are read only where they are ``compared``, and nothing of the kinds that are ``unneeded``.
         """
-        return load_cluster(
+        loaded = load_cluster(
             self.request.snapshots,
             additions,
             live=live,
@@ -103,10 +103,13 @@ class Run:
             skip_bad_objects=self.request.skip_bad_objects,
             phases=self.stopwatch,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
+            intake=self.request.intake,
         )
+        unread = unread_of(loaded.cluster, compared)
+        return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
 
     def write(
         self,
@@ -125,11 +128,13 @@ class Run:
         unlengthened = RenderOptions(width=terminal_width(), height=height, now=at, occupancy=occupancy)
         if stream_name := getattr(self.request, "stream_name", ""):
             unlengthened = msgspec.structs.replace(unlengthened, stream_name=stream_name)
-        options = self.request.lengthened(unlengthened)
+        options = self.request.lengthened_for_log(unlengthened)
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
                     stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
+        if sys.stdout is not None and sys.stdout.isatty():
+            options = self.request.lengthened(unlengthened)
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
         texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(to_stdout(text) for text in texts)

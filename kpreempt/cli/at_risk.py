@@ -26,7 +26,8 @@ def at_risk(request: AtRiskRequest) -> int:
     """Say which pending pods would preempt running ones, and the lowest priority of a new pod that would.
 
     Found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of the running
-    pod's own size, and of that and all that is free beside it, at each priority that makes a difference.
+    pod's own size, and of that and all that is free beside it, at each priority that makes a difference. One screen; -v
+    has every threat, the budgets and the whole order of preemption.
     """
     from kpreempt.analysis.at_risk import pods_at_risk
     from kpreempt.cli.answering import Run, select_pods

@@ -60,7 +60,14 @@ def run_batch(request: BatchRequest) -> int:
             skips = request.skip_bad_objects
             # Which configurations the lines have is not known yet.
             wanted = request.extensions.wanted
-            base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
+            base = load_cluster(
+                request.snapshots,
+                live=live,
+                skip_bad_objects=skips,
+                phases=stopwatch,
+                wanted=wanted,
+                intake=request.intake,
+            )
             # As in a line, the order is that in which a scheduler was handed the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
             base = msgspec.structs.replace(base, cluster=known)

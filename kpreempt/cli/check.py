@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from kpreempt.cli.gate_options import Gate
 from kpreempt.cli.options import After, AnswerRequest, AnyAlgorithm, manifest_options
+
+if TYPE_CHECKING:
+    from kpreempt.report.options import RenderOptions
 
 
 class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict"]):
@@ -40,6 +43,21 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             help="What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
         ),
     ] = "current"
+    job_duration: Annotated[
+        str | None,
+        Option(
+            "--job-duration",
+            metavar="TIME",
+            help="How long each pod of a Job runs that has no activeDeadlineSeconds, until it ends well.  [10m]",
+        ),
+    ] = None
+    create_namespace: Annotated[
+        bool,
+        Option(
+            "--create-namespace",
+            help="Make namespaces first that the change needs and the cluster has not, as helm install does.",
+        ),
+    ] = False
     algorithm: AnyAlgorithm = None
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
     runs: Annotated[
@@ -77,13 +95,22 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         ),
     ] = []
 
+    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
+        """The report: a pipeline's log keeps what the gate found."""
+        import msgspec
+
+        from kpreempt.report.options import Extent
+
+        return msgspec.structs.replace(self.lengthened(options), extent=Extent.REPORT)
+
 
 def check(request: CheckRequest) -> int:
     """Simulate a rollout against the cluster, and fail where it would hurt.
 
-    The manifests are held against the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
-    simulated until nothing more happens, victims and their replacements included. Then the rules are put to it, from
-    options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived.
+    The manifests are compared with the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
+    simulated until nothing more happens, victims and their replacements included. Then the rules are checked, from
+    options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived. A terminal shows one screen,
+    with every finding or how many more there are; -v, a file and a pipe get the report.
 
     Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.
     """

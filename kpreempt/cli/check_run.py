@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
-from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.cluster_documents import (
+    LiveDocuments,
+    compared_kinds,
+    wanted_by,
+    wanted_objects,
+)
 from kpreempt.analysis.check.rollout.deletions import missing_from
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
@@ -19,7 +26,8 @@ from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
-from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.gate_config import job_seconds_in
 from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
@@ -30,7 +38,9 @@ from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.snapshot import decode_object, name_of, object_decoder
 
 if TYPE_CHECKING:
+    from kpreempt.analysis.check.rollout.cluster_documents import WantedObject
     from kpreempt.cli.check import CheckRequest
+    from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.connection import Connection
 
 
@@ -40,24 +50,28 @@ def run_check(request: CheckRequest) -> int:
     run = Run(request, CHECK_FORMATS)
     stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
+    job_seconds = gate.job_seconds if request.job_duration is None else _job_seconds(request.job_duration)
     live = run.connect()
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
-    documents = read_change(request.files)
-    base = read_change(request.base)
+    documents = read_change(request.files, request.intake)
+    base = read_change(request.base, request.intake)
     pruned = _pruned(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
-    with_cron_jobs = wants_cron_jobs([*documents, *base], namespace, deletions)
     loaded = load_cluster(
         request.snapshots,
         live=live,
         skip_bad_objects=request.skip_bad_objects,
         phases=stopwatch,
         keeps=wanted_by([*documents, *base], namespace, deletions),
-        with_cron_jobs=with_cron_jobs,
+        compared=compared_kinds([*documents, *base], namespace, deletions),
         wanted=asked.wanted,
+        intake=request.intake,
     )
+    others = wanted_objects([*documents, *base], namespace)
+    if live is not None and others:
+        loaded = _with_objects(loaded, live, others)
     configured = asked.on(loaded.cluster)
     decode = object_decoder(asked.wanted)
     at_most = request.autoscaled == "max"
@@ -72,9 +86,20 @@ def run_check(request: CheckRequest) -> int:
             deleted=request.deletions,
             pruned=pruned,
             autoscaled_at_most=at_most,
+            job_seconds=job_seconds,
+            creates_namespaces=request.create_namespace,
         )
         base_plan = (
-            plan_change(loaded.cluster, base, live_documents, decode, namespace=namespace, autoscaled_at_most=at_most)
+            plan_change(
+                loaded.cluster,
+                base,
+                live_documents,
+                decode,
+                namespace=namespace,
+                autoscaled_at_most=at_most,
+                job_seconds=job_seconds,
+                creates_namespaces=request.create_namespace,
+            )
             if base
             else None
         )
@@ -111,7 +136,25 @@ def run_check(request: CheckRequest) -> int:
     return 0 if answer.passed else EXIT_GATE
 
 
-def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
+def _with_objects(loaded: LoadedCluster, live: Connection, wanted: Sequence[WantedObject]) -> LoadedCluster:
+    """What was read of the live cluster, and the objects of other kinds that the change names."""
+    from kpreempt.snapshot.live import Api
+    from kpreempt.snapshot.live.objects import read_objects
+
+    api = Api(live)
+    try:
+        found = read_objects(api, wanted)
+    finally:
+        api.close()
+    cluster = msgspec.structs.replace(
+        loaded.cluster,
+        listed=(*loaded.cluster.listed, *found.known),
+        unread={**loaded.cluster.unread, **found.unread},
+    )
+    return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
+
+
+def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:
     """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
 
     Raises ``InputError`` for what cannot be read, and where a path has no objects.
@@ -119,7 +162,7 @@ def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
     return [
         ManifestDocument(each.document, _from_here(each.source), each.line, each.origin)
         for path in paths
-        for each in manifest_objects(path)
+        for each in manifest_objects(path, intake)
     ]
 
 
@@ -147,6 +190,13 @@ def _refuse_contradictions(request: CheckRequest) -> None:
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
+
+
+def _job_seconds(text: str) -> int:
+    seconds = job_seconds_in(text)
+    if seconds is None:
+        raise UsageError(f"--job-duration {text}: this is not a time from 1s to 168h", hint="10m, 2h")
+    return seconds
 
 
 def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> AskedScheduler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -18,6 +18,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot.archives import Intake
 from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
@@ -65,23 +66,26 @@ def load_cluster(
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
-    with_cron_jobs: bool = False,
+    compared: Collection[str] = (),
     wanted: Wanted = NOTHING_WANTED,
     completes: bool = True,
     unneeded: Container[str] = (),
+    intake: Intake | None = None,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
-    A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
-    there anyway, as are kinds that the question does not need (``unneeded``, by name). ``keeps`` is told the kind and
-    the record of each object, and says whether its document is wanted. What plugins have ``wanted`` is in the cluster.
+    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
+    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
+    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
+    have ``wanted`` is in the cluster.
+    ``intake`` bounds what the inputs unpack to.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
     have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
-        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
     else:
         loaded = _read(
             live,
@@ -89,7 +93,7 @@ def load_cluster(
             with_events=with_events,
             skip_bad_objects=skip_bad_objects,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )
@@ -97,7 +101,7 @@ def load_cluster(
     documents = loaded.documents
     created: set[str] = set()
     if additions:
-        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
@@ -110,7 +114,13 @@ def load_cluster(
 
 
 def _load(
-    paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool, keeps: Keeps | None, wanted: Wanted
+    paths: Sequence[str],
+    phases: Phases,
+    *,
+    skip_bad_objects: bool,
+    keeps: Keeps | None,
+    wanted: Wanted,
+    intake: Intake | None,
 ) -> Loaded:
     progress = Progress()
     try:
@@ -123,6 +133,7 @@ def _load(
             phases=phases,
             keeps=keeps,
             wanted=wanted,
+            intake=intake,
         )
     finally:
         progress.close()
@@ -135,7 +146,7 @@ def _read(
     with_events: bool,
     skip_bad_objects: bool,
     keeps: Keeps | None,
-    with_cron_jobs: bool,
+    compared: Collection[str],
     wanted: Wanted,
     unneeded: Container[str],
 ) -> Reading:
@@ -152,7 +163,7 @@ def _read(
             progress=progress,
             phases=phases,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )

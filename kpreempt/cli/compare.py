@@ -63,7 +63,7 @@ def compare(request: CompareRequest) -> int:
     """Say where several algorithms would put the same pods, whom each evicts, and at which step they differ.
 
     The pods are one of the cluster (NAME), those of a manifest (-f), those of scenarios (--batch), or else every pod
-    that is pending. Each is judged alone, as if it came next.
+    that is pending. Each is judged alone, as if it came next. One screen; -v has every pod and every step that differs.
 
     Alike: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:

@@ -92,7 +92,8 @@ def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], n
     request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
     live = run.connect()
     namespace = request.namespace or usual_namespace(live)
-    templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
+    subjects = read_subjects(request.files, namespace, request.intake)
+    templates = picked(subjects.templates, request.select, request.namespace)
     asked = {each.label: each.asked() for each in compared}
     wanted = all_wanted(each.wanted for each in asked.values())
     loaded = run.load(live, wanted)

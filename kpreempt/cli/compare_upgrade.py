@@ -69,10 +69,11 @@ def _answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComp
     now = run.now()
     live = run.connect()
     namespace = request.namespace or usual_namespace(live)
-    templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
+    subjects = read_subjects(request.files, namespace, request.intake)
+    templates = picked(subjects.templates, request.select, request.namespace)
     keeps = keeps_workloads if request.workloads else None
     # What plugins read is the same in all versions.
-    loaded = run.load(live, newer.wanted, keeps=keeps, with_cron_jobs=request.workloads)
+    loaded = run.load(live, newer.wanted, keeps=keeps, compared=["CronJob"] if request.workloads else [])
     base, said = algorithm_for(request.algorithm or AUTO, loaded.cluster)
     versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
     at = run.time_of(loaded.cluster, now)

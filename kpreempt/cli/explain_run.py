@@ -76,7 +76,7 @@ def run_explain(request: ExplainRequest) -> int:
         additions=request.additions,
         with_events=False,
         keeps=named.is_of if named is not None else None,
-        with_cron_jobs=named is not None and named.kind == "CronJob",
+        compared=[named.kind] if named is not None and named.kind == "CronJob" else [],
         unneeded=_unneeded(request, templates, asked),
     )
     configured = asked.on(loaded.cluster)
@@ -280,7 +280,7 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
         return []
     if not request.files:
         return picked([in_namespace(_pod_of_amounts(request), namespace)], (), request.namespace)
-    subjects = read_subjects(request.files, namespace)
+    subjects = read_subjects(request.files, namespace, request.intake)
     if not request.select:
         tell_ignored(subjects.notes, verbose=request.verbose > 0)
     return picked(subjects.templates, request.select, request.namespace)

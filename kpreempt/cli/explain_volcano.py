@@ -91,7 +91,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     found = _Manifest([], [], [], [])
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
-        for each in manifest_objects(path):
+        for each in manifest_objects(path, request.intake):
             document = _moved(each.document, namespace, is_forced=request.namespace is not None)
             kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
             if is_volcano_job(document):

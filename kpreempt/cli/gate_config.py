@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named, severity_named
+from kpreempt.analysis.check.rollout.endings import LONGEST_SECONDS
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
@@ -20,6 +21,7 @@ from kpreempt.model.labels import LabelSelector
 
 CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
+JOB_DURATION = "job-duration"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
 # Nobody writes that much by hand, and a baseline of it would accept a hundred thousand findings.
@@ -35,13 +37,17 @@ _LISTS = ("override", "forbid-victims", "waive")
 
 
 class GateConfig(msgspec.Struct, frozen=True):
-    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, and severities."""
+    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, and severities.
+
+    Pods of Jobs run for ``job_seconds``, ``None`` where the file does not say it.
+    """
 
     limits: Mapping[RuleId, int | None] = {}
     overrides: list[Override] = []
     forbidden: list[ForbiddenVictims] = []
     waivers: list[Waiver] = []
     severities: Mapping[RuleId, RuleSeverity] = {}
+    job_seconds: int | None = None
 
 
 class FoundConfig(NamedTuple):
@@ -95,13 +101,14 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole = _Table(document, source, "")
     whole.allow(("check",))
     table = whole.table("check")
-    table.allow((*_LIMITS, *_LISTS, "severity"))
+    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION))
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
         forbidden=[_forbidden(each) for each in table.tables("forbid-victims")],
         waivers=[_waiver(each) for each in table.tables("waive")],
         severities=dict(_severities(table.table("severity"))),
+        job_seconds=_job_seconds(table),
     )
 
 
@@ -193,6 +200,16 @@ def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
                 raise table.bad(rule, error.message.removeprefix(": "), error.hint) from None
 
 
+def _job_seconds(table: _Table) -> int | None:
+    if JOB_DURATION not in table:
+        return None
+    value = table.value(JOB_DURATION)
+    seconds = job_seconds_in(value) if isinstance(value, str) else None
+    if seconds is None:
+        raise table.bad(JOB_DURATION, f'{_shown(value)} is not a time from "1s" to "168h"')
+    return seconds
+
+
 def _override(table: _Table) -> Override:
     table.allow(("namespace", "workload", *_OVERRIDABLE))
     namespace, workload = table.text("namespace"), table.text("workload")
@@ -254,6 +271,12 @@ def seconds_in(text: str) -> int | None:
     if nanoseconds is None or not 0 <= nanoseconds <= LARGEST_LIMIT * SECOND:
         return None
     return nanoseconds // SECOND
+
+
+def job_seconds_in(text: str) -> int | None:
+    """How long a pod of a Job may be said to run, in whole seconds, a week at most; else ``None``."""
+    seconds = seconds_in(text)
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_SECONDS else None
 
 
 def date_in(text: str) -> date | None:

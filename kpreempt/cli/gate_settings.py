@@ -44,6 +44,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, ready to be put to a simulation. ``config`` is the file that was read, empty without one.
 
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
+    ``job_seconds`` is what the file says of how long pods of Jobs run.
     """
 
     rules: GateRules
@@ -53,6 +54,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     config: str = ""
     write_to: str = ""
     expires: date | None = None
+    job_seconds: int | None = None
 
     def excuses(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Excuses:
         """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
@@ -93,6 +95,7 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
         config=name,
         write_to=flags.write_baseline or "",
         expires=expires,
+        job_seconds=config.job_seconds,
     )
 
 

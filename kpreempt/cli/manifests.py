@@ -9,6 +9,7 @@ from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.terminal import complain
 from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
+from kpreempt.snapshot.archives import Intake
 
 
 class Kustomization(str):
@@ -22,18 +23,18 @@ class Kustomization(str):
         return f"kubectl kustomize {self!s}"
 
 
-def read_subjects(files: Sequence[str], namespace: str) -> Subjects:
+def read_subjects(files: Sequence[str], namespace: str, intake: Intake) -> Subjects:
     """The pods of the manifests (``-`` is standard input), and notes on what else is in them; none without ``files``.
 
     Pods without a namespace are in ``namespace``. Raises ``InputError``.
     """
     if not files:
         return Subjects([])
-    documents = [(each.document, each.source, each.line) for file in files for each in manifest_objects(file)]
+    documents = [(each.document, each.source, each.line) for file in files for each in manifest_objects(file, intake)]
     return subjects_of(documents, namespace)
 
 
-def manifest_objects(path: str) -> list[ManifestObject]:
+def manifest_objects(path: str, intake: Intake) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL, a ``Kustomization`` or, for ``-``, of standard input.
 
     Raises ``InputError``.
@@ -41,8 +42,8 @@ def manifest_objects(path: str) -> list[ManifestObject]:
     if isinstance(path, Kustomization):
         from kpreempt.cli.kustomize import built
 
-        return manifest_in(built(path), path.source)
-    return read_manifest(path, stdin=standard_input() if path == "-" else None, tell=complain)
+        return manifest_in(built(path), path.source, intake)
+    return read_manifest(path, stdin=standard_input() if path == "-" else None, tell=complain, intake=intake)
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:

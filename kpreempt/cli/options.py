@@ -15,6 +15,7 @@ from typer import Argument, Option
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
     from kpreempt.report.options import RenderOptions
+    from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 Command = Callable[..., int]
@@ -181,6 +182,25 @@ _CONNECTION: dict[str, Any] = {
 }
 
 
+# What may be read, by the names in ``Intake``.
+_INTAKE: dict[str, Any] = {
+    "follow_links": Annotated[
+        bool, Option("--follow-links", help="In folders: follow links that lead out of them, which is refused.")
+    ],
+    "max_unpacked": Annotated[
+        _Text,
+        Option("--max-unpacked", metavar="SIZE", help="How much all inputs together may unpack to: 4Gi.  [1Gi]"),
+    ],
+}
+
+
+def _intake(given: dict[str, Any]) -> Intake:
+    from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
+
+    size = parse_size(given["max_unpacked"]) if given["max_unpacked"] is not None else MAX_UNPACKED
+    return Intake(size, follows_links=given["follow_links"])
+
+
 def _extensions(given: dict[str, Any]) -> Extensions:
     from kpreempt.cli.extensions import Extensions
 
@@ -198,6 +218,7 @@ def _connection(given: dict[str, Any]) -> ConnectionFlags:
 
 
 Extending = Annotated["Extensions", Group(_EXTENSIONS, _extensions)]
+Inputs = Annotated["Intake", Group(_INTAKE, _intake)]
 Connecting = Annotated["ConnectionFlags", Group(_CONNECTION, _connection)]
 
 # Of commands that write a page, too.
@@ -227,6 +248,7 @@ class ClusterRequest(Request):
     skip_bad_objects: Annotated[
         bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
     ] = False
+    intake: Inputs
     connection: Connecting
 
 
@@ -275,7 +297,14 @@ class AnswerRequest(ClusterRequest):
         """The options with how much the answer is to tell."""
         import msgspec
 
-        return msgspec.structs.replace(options, verbose=self.verbose)
+        from kpreempt.report.options import Extent
+
+        extent = Extent.REPORT if self.verbose else Extent.SCREEN
+        return msgspec.structs.replace(options, verbose=self.verbose, extent=extent)
+
+    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
+        """The same for a file, or a reader that is no terminal."""
+        return self.lengthened(options)
 
 
 def with_options(command: Callable[[Any], int]) -> Command:

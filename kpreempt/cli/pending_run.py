@@ -64,6 +64,7 @@ class _Looks:
 
     def look(self) -> PendingPods | PendingPodsOfContexts:
         """What is pending now, in each of several contexts."""
+        self._request.intake.restart()
         if self._contexts:
             items = answers_of(self._contexts, self._request.connection, self._look_at, _of_context)
             for each in items:

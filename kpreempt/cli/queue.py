@@ -39,6 +39,8 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
 def queue(request: QueueRequest) -> int:
     """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
 
+    One screen; -v has every pod with the events that would move it, and with --events the queue after each.
+
     With --events, and neither --snapshot nor an option that names a live cluster, the cluster is empty at first. An
     event: {"time": "+5s", "event": "addPod", "pod": {...}}. The time is one of a clock, or counts from the event
     before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what
@@ -80,7 +82,7 @@ def queue(request: QueueRequest) -> int:
         loaded.cluster,
         question,
         # Read after the cluster, whose time is that of a first event which says none.
-        read_events(request.events, at) if request.events else [],
+        read_events(request.events, at, request.intake) if request.events else [],
         object_decoder(scheduler.wanted),
         assumptions=[*configured.assumptions, *loaded.assumptions],
         spread=Spread(run.stopwatch, request.jobs),

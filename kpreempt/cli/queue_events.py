@@ -11,19 +11,21 @@ from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
 from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.snapshot import ManifestObject, read_plain_records
+from kpreempt.snapshot.archives import Intake
 
 _AFTER = re.compile(r"\+(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _YEARS = range(1970, 9000)
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
 
 
-def read_events(path: str, start: datetime) -> list[TimedEvent]:
+def read_events(path: str, start: datetime, intake: Intake) -> list[TimedEvent]:
     """The events of a file (``-``: standard input) in their order; the first counts from ``start``.
 
     Raises ``InputError``, also where time goes back.
     """
     events: list[TimedEvent] = []
-    for record in read_plain_records(path, stdin=standard_input() if path == "-" else None):
+    stdin = standard_input() if path == "-" else None
+    for record in read_plain_records(path, stdin=stdin, intake=intake):
         before = events[-1].time if events else start
         event = _decoded(record)
         time = _time_of(event.time, before, record)

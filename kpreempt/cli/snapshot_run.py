@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kpreempt import __version__
+from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.version_rules import api_server_of
@@ -29,6 +30,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed
@@ -47,16 +49,26 @@ def run_snapshot(request: SnapshotRequest) -> int:
     _check(request)
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
-    templates = picked(read_subjects(request.files, usual_namespace(live)).templates, (), request.namespace)
+    subjects = read_subjects(request.files, usual_namespace(live), request.intake)
+    templates = picked(subjects.templates, (), request.namespace)
     # Who reads the dump completes it, and says so.
     loaded = load_cluster(
-        request.snapshots, live=live, with_events=True, skip_bad_objects=request.skip_bad_objects, completes=False
+        request.snapshots,
+        live=live,
+        with_events=True,
+        skip_bad_objects=request.skip_bad_objects,
+        # Under other names no manifest is compared with them.
+        keeps=None if request.redact else is_kept,
+        compared=() if request.redact else COMPARED,
+        completes=False,
+        intake=request.intake,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     redaction = Redaction(cluster) if request.redact else None
     header = _header(cluster, loaded.assumptions, redaction)
     rewrite = redaction.record if redaction else least
-    pieces = packed(dump_pieces(cluster, header, rewrite, as_lines=form.as_lines), form)
+    documents = _documents(loaded.documents, cluster)
+    pieces = packed(dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents), form)
     size = _write(request, pieces, redaction)
     if size is not None and not request.quiet:
         _tell(request, cluster, size, asked, redaction)
@@ -86,6 +98,19 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
     return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
 
 
+def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:
+    """The documents that go into the dump, of plain pods with the status that their records have."""
+    wanted = [each for each in found if is_compared(each)]
+    salt = salt_for(wanted)
+    documents = [kept(each, salt) for each in wanted]
+    pods = {pod.key: pod for pod in cluster.pods}
+    for each in documents:
+        if each["kind"] == "Pod":
+            pod = least(pods[f"{each['metadata']['namespace']}/{each['metadata']['name']}"])
+            each["status"] = msgspec.to_builtins(pod, enc_hook=str).get("status", {})
+    return documents
+
+
 def _pending(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
 
@@ -105,6 +130,7 @@ def _header(cluster: ClusterSnapshot, assumptions: list[Assumption], redaction: 
         assumptions=assumptions,
         # The names of kinds that every cluster has tell nothing.
         unread=cluster.unread,
+        listed=cluster.listed if redaction is None else (),
     )
 
 

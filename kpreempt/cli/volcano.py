@@ -40,14 +40,14 @@ class VolcanoRequest(
 
 
 def volcano(request: VolcanoRequest) -> int:
-    """Run a whole session of Volcano 1.8: who is let in, placed and evicted by which action, and why.
+    """Run a whole session of Volcano 1.8: what is enqueued, allocated, pipelined and evicted, by which action, and why.
 
-    The shares of queues and jobs before and after, every node that was tried, which plugin of which tier vetoed which
-    victim, what each statement did and why it was thrown away, what users then see on PodGroups and pods, and where
-    the real scheduler would panic.
+    The shares of queues and jobs before and after, every node that was tried, which plugin of which tier rejected which
+    victim, whether each statement was committed or discarded, the conditions of PodGroups and pods, and where Volcano
+    would panic.
 
-    What the real one leaves to chance goes by name here; --runs N runs N sessions with all of it drawn at random, and
-    says how often each end came up.
+    Where Volcano chooses at random, this takes the first by name; --runs N runs N more sessions with every such choice
+    drawn anew, and counts the outcomes.
     """
     from kpreempt.analysis.explain.overrides import changed
     from kpreempt.analysis.volcano.sessions import answer_session

@@ -51,6 +51,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
             skip_bad_objects=request.skip_bad_objects,
             phases=run.stopwatch,
             wanted=asked.wanted,
+            intake=request.intake,
         )
         # It was decided by the version of that time.
         configured = asked.on(earlier.cluster)

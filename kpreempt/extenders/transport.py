@@ -8,13 +8,9 @@ a connection of its own, which also keeps processes apart that were forked from 
 from __future__ import annotations
 
 import http.client
-import socket
 import ssl
 from collections.abc import Mapping
-from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -24,6 +20,7 @@ from urllib3 import exceptions as urllib3_errors
 from kpreempt import __version__
 from kpreempt.errors import ConfigurationError, InputError
 from kpreempt.extenders.failures import NO_BODY, NO_HEADERS, words_for
+from kpreempt.network.deadlines import DeadlineError, Request, cuttable
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import ClientCertificate, Trust, causes, tls_context
 from kpreempt.schedulers.extender_protocol import (
@@ -85,20 +82,19 @@ class _Transport:
         if not parts.hostname:
             raise ExtenderError(f"{shown}: http: no Host in request URL")
         exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, _manager(self._proxy, self._tls))
-        # In a thread of its own, for neither the look-up of a name nor an answer that drips can be bounded otherwise.
-        Thread(target=exchange.run, daemon=True).start()
+        request = Request(exchange.run)
         try:
-            return exchange.answer.result(self._seconds)
-        except TimeoutError:
+            return request.result(self._seconds)
+        except DeadlineError:
             words, received = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}", bytes(exchange.received)
-            exchange.abandon()
+            request.abandon()
         if is_whole(received):
             return received
         raise ExtenderError(words)
 
 
 class _Exchange:
-    """One request and its answer. ``answer`` gets the body or an error, ``received`` what there is of it so far."""
+    """One request and its answer. ``received`` is what there is of the body so far."""
 
     def __init__(
         self,
@@ -109,7 +105,6 @@ class _Exchange:
         max_bytes: int,
         manager: urllib3.PoolManager,
     ) -> None:
-        self.answer: Future[bytes] = Future()
         self.has_headers = False
         self.received = bytearray()
         self._shown = shown
@@ -119,53 +114,20 @@ class _Exchange:
         self._timeout = None if seconds is None else seconds + 1
         self._max_bytes = max_bytes
         self._manager = manager
-        self._connections: list[Any] = []
-        self._sockets: list[socket.socket] = []
 
-    def run(self) -> None:
-        """Send the request and read the answer."""
+    def run(self) -> bytes:
+        """Send the request and read the answer. Raises ``ExtenderError``."""
         try:
-            body = self._exchange()
-        except ExtenderError as error:
-            self.answer.set_exception(error)
+            return self._exchange()
         except _FAILURES as error:
             words = words_for(error, f"{self._parts.hostname}:{self._parts.port or _PORTS[self._parts.scheme]}")
-            self.answer.set_exception(ExtenderError(words if self.has_headers else f"{self._shown}: {words}"))
-        except BaseException as error:
-            self.answer.set_exception(error)
-        else:
-            self.answer.set_result(body)
+            raise ExtenderError(words if self.has_headers else f"{self._shown}: {words}") from error
         finally:
             self._manager.clear()
-
-    def abandon(self) -> None:
-        """End the connection, and with it the thread, for which nobody waits any more."""
-        # A connection has its socket from before TLS is spoken, and gives it away to an answer without a length.
-        held = [each for connection in self._connections if (each := connection.sock) is not None]
-        for each in (*held, *self._sockets):
-            with suppress(OSError):
-                # TLS would say goodbye first.
-                socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _exchange(self) -> bytes:
         host = self._parts.netloc.rpartition("@")[2]
         url = self._parts._replace(netloc=host, fragment="").geturl()
-        pool = self._manager.connection_from_url(url)
-        make = pool.ConnectionCls
-
-        def noted(**options: Any) -> Any:
-            connection: Any = make(**options)
-            reach = connection.connect
-
-            def connect_and_note() -> None:
-                reach()
-                self._sockets.append(connection.sock)
-
-            connection.connect = connect_and_note
-            self._connections.append(connection)
-            return connection
-
-        pool.ConnectionCls = noted  # type: ignore[assignment]
         response = self._manager.request(
             "POST",
             url,
@@ -203,10 +165,10 @@ class _Exchange:
 
 def _manager(proxy: str, tls: dict[str, Any]) -> urllib3.PoolManager:
     if not proxy:
-        return urllib3.PoolManager(1, **tls)
+        return cuttable(urllib3.PoolManager(1, **tls))
     parts = urllib3.util.parse_url(proxy)
     headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-    return urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls)
+    return cuttable(urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls))
 
 
 def _headers(parts: SplitResult) -> dict[str, str]:

@@ -53,7 +53,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     server's (``v1.36.3``) or empty; ``taken_at`` is when the dump was made, if it says so. Of events there are those
     about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's. ``skipped`` counts the objects
     of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the cluster may have objects that could
-    not be read; of all others the lists are all there is in the input.
+    not be read; of all others the lists are all there is in the input. ``listed`` are those kinds that no scheduler
+    reads of which the input has all that there are.
 
     ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
     that is wanted has its key also where there are none. They are in the order of the input, each object once, with
@@ -95,6 +96,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     taken_at: datetime | None = None
     skipped: dict[str, int] = NO_ENTRIES
+    listed: tuple[str, ...] = ()
     has_scheduler_order: bool = False
     unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

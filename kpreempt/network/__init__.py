@@ -1,1 +1,1 @@
-"""What all connections share: TLS from settings, and proxies. Nothing here connects."""
+"""What all connections share: TLS from settings, proxies, and deadlines. Nothing here connects."""

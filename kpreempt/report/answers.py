@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.errors import UsageError, nearest
 from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 
 # A record that has a row.
 Answer = msgspec.Struct
@@ -244,7 +244,8 @@ def _names(row: Row, answer: Answer, _options: RenderOptions) -> str:
 def _block(row: Row, answer: Answer, options: RenderOptions) -> str:
     from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
 
-    return fenced_report(row.write(answer, "text", msgspec.structs.replace(options, colour=False))) + "\n"
+    whole = msgspec.structs.replace(options, colour=False, extent=Extent.REPORT)
+    return fenced_report(row.write(answer, "text", whole)) + "\n"
 
 
 # What every answer can be written as, and how, without a renderer of its own.

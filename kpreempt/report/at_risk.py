@@ -10,7 +10,8 @@ from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
 from kpreempt.report.layout import Align, Page, Phrase, Span, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.screen import Block, fill, paragraph, table_block, titled
 from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
 
 _THREATS_SHOWN = 3
@@ -22,22 +23,38 @@ _SIZES: dict[SizeName, str] = {
     SizeName.OWN: "ITS SIZE",
     SizeName.ROOM: "ITS SIZE+FREE",
 }
+_NOW, _LOWEST, _ORDER = (Span(label, "heading") for label in ("NOW", "LOWEST PRIORITY", "ORDER"))
+_MORE = "-v (every threat, budgets, the whole order on each node)"
 _ALIGNS: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
 
 
 def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
-    """A sentence, who is threatened now, from which priority on, and the order on each node."""
+    """A sentence, who is threatened now, from which priority on, and the order on each node; or what fits a screen."""
     page = Page(options.width)
     page.paragraph(*_headline(answer))
     if answer.matching:
         facts = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
         page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=2)
+    if options.extent is Extent.SCREEN:
+        more = "  --limit N" if len(answer.items) < answer.matching else ""
+        return fill(page, _blocks(answer, options), answer.assumptions, f"{_MORE}{more}", options)
     _add_threats(page, answer, options)
     _add_thresholds(page, answer)
     _add_budgets(page, answer)
     _add_orders(page, answer, options)
     add_assumptions_section(page, answer.assumptions, options)
     return finished(page, options)
+
+
+def _blocks(answer: PodsAtRisk, options: RenderOptions) -> list[Block]:
+    """The threatened pods, the lowest priorities, and the nodes, for a screen."""
+    now = [paragraph(options, *_threats(item, options), most=2) for item in answer.items if item.threats]
+    order = [paragraph(options, *_order(each, answer, options), most=1) for each in answer.nodes]
+    told = [Block(titled(options, _NOW, "preempted by pending pods, each judged alone"), now, "pod")]
+    if answer.items:
+        head = titled(options, _LOWEST, "; ".join(_legend(answer)))
+        told.append(table_block(options, head, _threshold_rows(answer), "pod", aligns=_ALIGNS))
+    return [*told, Block(titled(options, _ORDER, "of preemption, the first to go first"), order, "node")]
 
 
 def _headline(answer: PodsAtRisk) -> Phrase:
@@ -61,28 +78,45 @@ def _add_threats(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None
     if not threatened:
         return
     page.blank()
-    page.paragraph(Span("NOW", "heading"), "  preempted by pending pods, each judged alone, as if it came next")
+    page.paragraph(_NOW, "  preempted by pending pods, each judged alone, as if it came next")
     for item in threatened:
-        shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
-        whom = ", ".join(
-            f"{each.pod} (priority {each.priority:,}"
-            f"{f', queue place {each.position}' if each.position is not None else ''})"
-            f"{'' if each.is_certain else ' perhaps'}"
-            for each in shown
-        )
-        more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""
-        page.paragraph(strong(item.pod), f" on {item.node}, by {whom}{more}", indent=2, hanging=2)
+        page.paragraph(*_threats(item, options), indent=2, hanging=2)
+
+
+def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
+    """The pod, and which pending pods would preempt it."""
+    shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
+    whom = ", ".join(
+        f"{each.pod} (priority {each.priority:,}"
+        f"{f', queue place {each.position}' if each.position is not None else ''})"
+        f"{'' if each.is_certain else ' perhaps'}"
+        for each in shown
+    )
+    more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""
+    return (strong(item.pod), f" on {item.node}, by {whom}{more}")
 
 
 def _add_thresholds(page: Page, answer: PodsAtRisk) -> None:
     if not answer.items:
         return
     page.blank()
+    page.paragraph(_LOWEST, f"  {'; '.join(_legend(answer))}", hanging=2)
+    page.table(_threshold_rows(answer), aligns=_ALIGNS, indent=2)
+    if len(answer.items) < answer.matching:
+        words_left = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
+        page.paragraph(Span(words_left, "dim"), indent=2, hanging=2)
+
+
+def _legend(answer: PodsAtRisk) -> list[str]:
+    """What the table of lowest priorities holds."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    words = ["  of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
+    words = ["of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
     words += ["fits = lands without preemption"] if "fits" in cells else []
-    words += ["none = at no priority"] if "none" in cells else []
-    page.paragraph(Span("LOWEST PRIORITY", "heading"), "; ".join(words), hanging=2)
+    return words + (["none = at no priority"] if "none" in cells else [])
+
+
+def _threshold_rows(answer: PodsAtRisk) -> list[tuple[Phrase, ...]]:
+    """The titles, and a row for each pod."""
     titles = ("POD", "PRIO", "ORDER", *(_title(size, answer) for size in _SIZES))
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for item in answer.items:
@@ -95,10 +129,7 @@ def _add_thresholds(page: Page, answer: PodsAtRisk) -> None:
                 *((_cell(told.get(size)),) for size in _SIZES),
             )
         )
-    page.table(rows, aligns=_ALIGNS, indent=2)
-    if len(answer.items) < answer.matching:
-        words_left = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
-        page.paragraph(Span(words_left, "dim"), indent=2, hanging=2)
+    return rows
 
 
 def _title(size: SizeName, answer: PodsAtRisk) -> str:
@@ -153,24 +184,29 @@ def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
         return
     page.blank()
     page.paragraph(
-        Span("ORDER", "heading"),
+        _ORDER,
         "  of preemption on each node: lowest priority first, pods whose budget allows no disruption last; a pod that"
         " frees nothing needed is reprieved",
         hanging=2,
     )
-    mine = {item.pod for item in answer.items}
     shown = answer.nodes if options.verbose else answer.nodes[:_NODES_SHOWN]
     for order in shown:
-        standings = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
-        parts: list[Span | str] = [strong(order.node), "  "]
-        for number, standing in enumerate(standings):
-            name = strong(standing.pod) if standing.pod in mine else Span(standing.pod)
-            parts += [", " if number else "", name, _budgets(standing)]
-        if rest := len(order.pods) - len(standings):
-            parts.append(Span(f", and {rest:,} more", "dim"))
-        page.paragraph(*parts, indent=2, hanging=2)
+        page.paragraph(*_order(order, answer, options), indent=2, hanging=2)
     if rest := len(answer.nodes) - len(shown):
         page.paragraph(Span(f"… and {count(rest, 'more node')} (-v)", "dim"), indent=2)
+
+
+def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phrase:
+    """The node with its pods, the first to go first; those that were asked about stand out."""
+    mine = {item.pod for item in answer.items}
+    standings = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
+    parts: list[Span | str] = [strong(order.node), "  "]
+    for number, standing in enumerate(standings):
+        name = strong(standing.pod) if standing.pod in mine else Span(standing.pod)
+        parts += [", " if number else "", name, _budgets(standing)]
+    if rest := len(order.pods) - len(standings):
+        parts.append(Span(f", and {rest:,} more", "dim"))
+    return tuple(parts)
 
 
 def _budgets(standing: Standing) -> Span:

@@ -8,8 +8,8 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Align, Page, Phrase, Span, Style, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.layout import Page, Phrase, Span, Style, strong
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import ComparedPod, Comparison, Decision, Difference, Outcome, Step
 
 _INDENT = 2
@@ -41,7 +41,14 @@ STEPS: dict[Step, str] = {
 
 
 def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
-    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs."""
+    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs.
+
+    On a screen as much of it as fits.
+    """
+    if options.extent is Extent.SCREEN:
+        from kpreempt.report.compare_screen import render_screen  # noqa: PLC0415 - the report needs none of it
+
+        return render_screen(comparison, options)
     page = Page(options.width)
     if not comparison.items:
         page.paragraph("No pod matches.")
@@ -54,15 +61,25 @@ def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
 
 
 def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    page.paragraph(*headline_of_pod(item), hanging=_INDENT)
     if item.error:
-        page.paragraph(strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
         return
-    words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
-    page.paragraph(strong(title_of(item)), f" (priority {item.priority:,}): ", words, ".")
     page.blank()
-    rows = [(_name(each, item), decision_words(each)) for each in item.decisions]
-    page.table(rows, aligns=("left", "left"), indent=_INDENT)
+    page.table(decision_rows(item), aligns=("left", "left"), indent=_INDENT)
     _add_differences(page, item, options)
+
+
+def headline_of_pod(item: ComparedPod) -> Phrase:
+    """Whether all decide alike about the pod, or why they cannot."""
+    if item.error:
+        return (strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}")
+    words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
+    return (strong(title_of(item)), f" (priority {item.priority:,}): ", words, ".")
+
+
+def decision_rows(item: ComparedPod) -> list[tuple[Phrase, Phrase]]:
+    """Each algorithm with its decision."""
+    return [(_name(each, item), decision_words(each)) for each in item.decisions]
 
 
 def differing_groups(item: ComparedPod) -> list[list[Decision]]:
@@ -79,36 +96,40 @@ def _add_differences(page: Page, item: ComparedPod, options: RenderOptions) -> N
     """Where each differs from the first; those together that differ at the same."""
     base = item.decisions[0].algorithm
     for group in differing_groups(item):
-        others = [each.algorithm for each in group]
-        first, *later = group[0].differences
+        later = group[0].differences[1:]
         page.blank()
-        page.paragraph(
-            *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from ", strong(base)),
-            *(" at ", Span(place_of(first), "heading")),
-            hanging=_INDENT,
-        )
-        _add_sides(page, base, group, 0)
+        page.paragraph(*parting(item, group), hanging=_INDENT)
+        page.table(sides(base, group, 0), aligns=("left", "left"), indent=2 * _INDENT)
         if options.verbose:
             for index, each in enumerate(later, start=1):
                 page.paragraph(f"then at {place_of(each)}", indent=_INDENT)
-                _add_sides(page, base, group, index)
+                page.table(sides(base, group, index), aligns=("left", "left"), indent=2 * _INDENT)
         elif later:
             words = join_names([STEPS[each.step] for each in later], limit=len(later))
             page.paragraph(Span(f"and then at {words}", "dim"), indent=_INDENT, hanging=_INDENT)
 
 
-def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> None:
+def parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
+    """Who differs from the first algorithm, and at which step."""
+    others = [each.algorithm for each in group]
+    return (
+        *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from "),
+        *(strong(item.decisions[0].algorithm), " at ", Span(place_of(group[0].differences[0]), "heading")),
+    )
+
+
+def sides(base: str, group: Sequence[Decision], index: int) -> list[tuple[Phrase, ...]]:
     """What each says of the difference at ``index``."""
     differences = [(each.algorithm, each.differences[index]) for each in group]
     first = differences[0][1]
-    sides = [(base, first.base, first.base_reason)]
-    sides += [(name, each.other, each.other_reason) for name, each in differences]
+    told = [(base, first.base, first.base_reason)]
+    told += [(name, each.other, each.other_reason) for name, each in differences]
     rows: list[tuple[Phrase, ...]] = []
-    for number, (name, said, reason) in enumerate(sides):
-        is_repeated = number > 1 and (said, reason) == sides[number - 1][1:]
+    for number, (name, said, reason) in enumerate(told):
+        is_repeated = number > 1 and (said, reason) == told[number - 1][1:]
         words: Phrase = ("the same",) if is_repeated else (said, Span(f"  ({reason})", "dim") if reason else "")
         rows.append(((name,), words))
-    page.table(rows, aligns=("left", "left"), indent=2 * _INDENT)
+    return rows
 
 
 def place_of(difference: Difference) -> str:
@@ -126,7 +147,8 @@ def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> Non
     rows = shown if options.verbose else shown[:_ROWS_SHOWN]
     if rows:
         page.blank()
-        _add_matrix(page, rows, comparison.algorithms)
+        table = matrix(page, rows, comparison.algorithms)
+        page.table(table, aligns=["left"] * len(table[0]), indent=_INDENT)
         if rest := len(shown) - len(rows):
             page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
     differing = [item for item in shown if not item.is_same]
@@ -139,7 +161,7 @@ def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> Non
         if not item.error:
             continue
         page.blank()
-        page.paragraph(strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+        page.paragraph(*headline_of_pod(item), hanging=_INDENT)
 
 
 def agreement(comparison: Comparison) -> Phrase:
@@ -156,8 +178,8 @@ def _all(number: int) -> str:
     return "the pod" if number == 1 else f"all {count(number, 'pod')}"
 
 
-def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[str]) -> None:
-    """A row for each pod: the decision of the first algorithm, and of the others where it is another."""
+def matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[str]) -> list[tuple[Phrase, ...]]:
+    """Titles, and a row for each pod: the decision of the first algorithm, and of the others where it is another."""
     titles = ("POD", *algorithms, "DIFFER AT")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for item in items:
@@ -170,9 +192,8 @@ def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[s
         rows.append(((strong(title_of(item)),), *cells, (", ".join(steps),)))
     # Where they differ is told below, too.
     if not page.fits(rows, indent=_INDENT):
-        rows = [row[:-1] for row in rows]
-    aligns: list[Align] = ["left"] * len(rows[0])
-    page.table(rows, aligns=aligns, indent=_INDENT)
+        return [row[:-1] for row in rows]
+    return rows
 
 
 def _add_pairs(page: Page, comparison: Comparison) -> None:

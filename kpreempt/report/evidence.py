@@ -220,7 +220,7 @@ class _Words(NamedTuple):
 _WORDS = {
     "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
     "NodeName": _Words("is not the one it names", NodeNameMismatch, _node_name),
-    "TaintToleration": _Words("has a taint that it does not tolerate", UntoleratedTaint, _taint),
+    "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
     "NodeAffinity": _Words("does not match its node affinity", NodeAffinityMismatch, _node_affinity),
     "NodePorts": _Words("has a host port taken", PortConflict, _port),
     "NodeResourcesFit": _Words("is too full", InsufficientResources, _resources, hopeless="is too small"),

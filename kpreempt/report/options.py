@@ -12,7 +12,7 @@ from kpreempt.verdict.occupancy import Occupancy
 
 
 class Extent(StrEnum):
-    """How much the text of ``explain`` tells: one line, what fits a screen, or every section."""
+    """How much a text tells that comes in several lengths: one line, what fits a screen, or every section."""
 
     LINE = "line"
     SCREEN = "screen"
@@ -47,6 +47,10 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     as_list: bool = False
     occupancy: Occupancy | None = None
     stream_name: str = STREAM_NAME
+
+    def room_of_blocks(self, others: int) -> int:
+        """The lines that blocks may take on a screen, each with an empty one before it, beside so many ``others``."""
+        return self.height - _AROUND - others - 1
 
     def room_of_table(self, others: int) -> int:
         """The lines that a table may take on a screen with an empty line before it and so many ``others``."""

@@ -13,7 +13,15 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.quoting import names
-from kpreempt.verdict.simulation import BudgetLow, Displaced, Simulation, SimulationEnd, SimulationStep, StepKind
+from kpreempt.verdict.simulation import (
+    COMPLETED,
+    BudgetLow,
+    Displaced,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+)
 
 _Teller = Callable[[Sequence[SimulationStep]], Phrase]
 
@@ -67,9 +75,13 @@ def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
     """The steps in their order, those that follow one another on one node for one pod together."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        groups = [list(group) for _, group in groupby(moment, key=lambda step: (step.kind, step.cause, step.node))]
+        groups = [list(group) for _, group in groupby(moment, key=_of_a_kind)]
         lines += _told(groups, _WORDS)
     return lines
+
+
+def _of_a_kind(step: SimulationStep) -> tuple[object, ...]:
+    return step.kind, step.cause, step.node, step.reason == COMPLETED
 
 
 def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
@@ -167,7 +179,9 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 def _gone(steps: Sequence[SimulationStep]) -> Phrase:
-    return (*_pods(steps), f" {agree(len(steps), 'is')} gone from ", *_several([step.node for step in steps]))
+    gone = f" {agree(len(steps), 'has')} completed on " if steps[0].reason == COMPLETED else None
+    gone = gone or f" {agree(len(steps), 'is')} gone from "
+    return (*_pods(steps), gone, *_several([step.node for step in steps]))
 
 
 def _waits(steps: Sequence[SimulationStep]) -> Phrase:

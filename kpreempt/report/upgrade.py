@@ -9,8 +9,10 @@ from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.compare import decision_words
 from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.screen_frame import clipped
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.screen import Block, fill
 from kpreempt.verdict.upgrade import (
     Certainty,
     UpgradeComparison,
@@ -23,6 +25,8 @@ from kpreempt.verdict.upgrade import (
 _INDENT = 2
 _ROWS_SHOWN = 20
 _GATES_SHOWN = 4
+_LINES_OF_CAUSE = 4
+_MORE = "-v (every pod by cause, gates that are not modelled, all assumptions)"
 _EFFECTS: dict[UpgradeEffect, tuple[str, str, Style]] = {
     UpgradeEffect.NO_LONGER_LANDS: ("no longer lands", "may no longer land", "bad"),
     UpgradeEffect.EVICTS: ("preempts differently", "may preempt differently", "bad"),
@@ -35,10 +39,12 @@ _EFFECTS: dict[UpgradeEffect, tuple[str, str, Style]] = {
 
 
 def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
-    """How many pods fare otherwise, then these by cause, and what is not known."""
+    """How many pods fare otherwise, then these by cause, and what is not known; or what of it fits a screen."""
     page = Page(options.width)
     _add_headline(page, answer)
     changes = {change.name: change for change in answer.changes}
+    if options.extent is Extent.SCREEN:
+        return fill(page, _blocks(answer, changes, options), answer.assumptions, _MORE, options)
     for group in answer.groups:
         page.blank()
         _add_cause(page, group, changes)
@@ -56,6 +62,25 @@ def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
         page.paragraph(Span("NOT MODELLED", "heading"), f"  {words}.", hanging=_INDENT)
     add_assumptions_section(page, answer.assumptions, options)
     return finished(page, options)
+
+
+def _blocks(answer: UpgradeComparison, changes: dict[str, VersionChange], options: RenderOptions) -> list[Block]:
+    """Each cause with its pods, then those of which nothing is known, for a screen."""
+    causes: list[tuple[Page, Sequence[UpgradedPod]]] = []
+    for group in answer.groups:
+        cause = Page(options.width)
+        _add_cause(cause, group, changes)
+        causes.append((cause, _of_group(answer.items, group)))
+    if unknown := [item for item in answer.items if item.certainty is Certainty.UNKNOWN]:
+        cause = Page(options.width)
+        cause.paragraph(strong("Unknown"), " to one of the versions:")
+        causes.append((cause, unknown))
+    told = []
+    for cause, items in causes:
+        rows = Page(options.width).rows(_rows(items), aligns=("left", "left", "left"), indent=_INDENT)
+        head = clipped(cause.lines, _LINES_OF_CAUSE, options.width)
+        told.append(Block(head, [clipped(row, 2, options.width) for row in rows], "pod"))
+    return told
 
 
 def _add_headline(page: Page, answer: UpgradeComparison) -> None:
@@ -97,15 +122,20 @@ def _add_cause(page: Page, group: UpgradeGroup, changes: dict[str, VersionChange
 
 def _add_pods(page: Page, items: Sequence[UpgradedPod], options: RenderOptions) -> None:
     shown = items if options.verbose else items[:_ROWS_SHOWN]
+    page.table(_rows(shown), aligns=("left", "left", "left"), indent=_INDENT)
+    if rest := len(items) - len(shown):
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
+
+
+def _rows(items: Sequence[UpgradedPod]) -> list[tuple[Phrase, ...]]:
+    """What changes for each pod."""
     rows: list[tuple[Phrase, ...]] = []
-    for item in shown:
+    for item in items:
         certain, possible, style = _EFFECTS[item.effect]
         words = certain if item.certainty is Certainty.CERTAIN else possible
         fate = (*decision_words(item.base), Span(" → ", "dim"), *decision_words(item.target))
         rows.append(((strong(item.origin or item.pod),), (Span(words, style),), fate))
-    page.table(rows, aligns=("left", "left", "left"), indent=_INDENT)
-    if rest := len(items) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
+    return rows
 
 
 def _of_group(items: Iterable[UpgradedPod], group: UpgradeGroup) -> list[UpgradedPod]:

@@ -19,6 +19,7 @@ TAKEN_AT = "kpreempt.io/taken-at"
 SKIPPED = "kpreempt.io/skipped"
 ASSUMPTIONS = "kpreempt.io/assumptions"
 UNREAD = "kpreempt.io/unread"
+LISTED = "kpreempt.io/listed"
 KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
 # So many objects at a time: for progress to move, and for memory.
@@ -32,8 +33,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
     the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped``, ``assumptions`` and ``unread`` are what the source says of itself, ``is_own`` that it is a dump of
-    kpreempt's.
+    ``skipped``, ``assumptions``, ``unread`` and ``listed`` are what the source says of itself, ``is_own`` that it is a
+    dump of kpreempt's.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Batch(msgspec.Struct, frozen=True):
     skipped: str = ""
     assumptions: str = ""
     unread: str = ""
+    listed: str = ""
     is_own: bool = False
 
 
@@ -167,8 +169,8 @@ def list_within(json: Json) -> TopLevel | None:
 def batch_of_header(name: str, top: TopLevel) -> Batch:
     """What a list says of itself, without objects."""
     annotations = (top.metadata.annotations if top.metadata else None) or {}
-    version, taken_at, skipped, assumptions, unread = (
-        str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS, UNREAD)
+    version, taken_at, skipped, assumptions, unread, listed = (
+        str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS, UNREAD, LISTED)
     )
     return Batch(
         *(name, [], lambda _: 0),
@@ -178,5 +180,6 @@ def batch_of_header(name: str, top: TopLevel) -> Batch:
         skipped=skipped,
         assumptions=assumptions,
         unread=unread,
+        listed=listed,
         is_own=KPREEMPT_VERSION in annotations,
     )

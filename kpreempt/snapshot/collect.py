@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from kpreempt.snapshot.decode import (
     parse_json,
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
-from kpreempt.snapshot.kinds import KINDS, Kind, find_kind, resource_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, find_kind, resource_of
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
@@ -67,7 +67,7 @@ _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
 _NAMED = msgspec.json.Decoder(_Named)
 # Kinds that no snapshot has, and of which it is known that they have a namespace.
-_NAMESPACED = (("CronJob", "batch"), ("HorizontalPodAutoscaler", "autoscaling"))
+_NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED.values() if kind.is_namespaced)
 
 
 class _Shelf:
@@ -128,6 +128,7 @@ class Collector:
         self._skipped: Counter[str] = Counter()
         # By kind, with the source that was refused it.
         self._unread: dict[str, tuple[Unread, str]] = {}
+        self._listed: set[str] = set()
         self._known_starts: dict[bytes, _What] = {}
         self._source: str | None = None
         self._version = ""
@@ -167,11 +168,18 @@ class Collector:
         if batch.unread:
             for kind, status in _said(batch, batch.unread, dict[str, int]).items():
                 self.leave_out(kind, status, batch.source)
+        if batch.listed:
+            self.note_listed(_said(batch, batch.listed, list[str]))
+
+    def note_listed(self, kinds: Iterable[str]) -> None:
+        """These kinds, of which there are no records, are all read; they count as no objects that are skipped."""
+        self._listed.update(kind for kind in kinds if kind in COMPARED)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
         """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
-        if kind in KINDS:
-            self._unread[kind] = Unread(status, resource_of(KINDS[kind])), source
+        known = KINDS.get(kind) or COMPARED.get(kind)
+        if known is not None:
+            self._unread[kind] = Unread(status, resource_of(known)), source
 
     def _take_over(self, assumptions: list[Assumption], source: str) -> None:
         """What a dump was made with; those of old say of kinds that were not read in words only."""
@@ -187,7 +195,7 @@ class Collector:
         if what.shelf is not None:
             what.shelf.records = []
             what.shelf.index_of.clear()
-        if what.shelf is not None or (kind, _group(api_version)) in _NAMESPACED:
+        if what.shelf is not None or kind in COMPARED:
             self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
         if what.wanted is not None:
             self._filing.forget(what.wanted)
@@ -199,7 +207,8 @@ class Collector:
             **records,
             version=self._version,
             taken_at=self._taken_at,
-            skipped=dict(self._skipped),
+            skipped={kind: count for kind, count in self._skipped.items() if kind not in self._listed},
+            listed=tuple(sorted(self._listed - self._unread.keys())),
             # What one source could not read another may bring.
             unread={kind: why for kind, (why, at) in self._unread.items() if not self._has_from_others(kind, at)},
             documents=self._filing.documents(),
@@ -324,7 +333,9 @@ class Collector:
         top = list_within(json) if what.name.endswith("List") else None
         if top is None:
             self._file(what, json, batch, index)
-            self._skipped[what.name] += 1
+            # A dump of kpreempt's says itself how many there were.
+            if batch.source not in self._own_sources or what.name not in COMPARED:
+                self._skipped[what.name] += 1
             return
         if depth >= _MAX_LISTS:
             raise BadObjectError(what.name, "", "is nested too deeply")

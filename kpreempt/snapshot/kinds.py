@@ -15,6 +15,7 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.event import KEPT_REASONS, Event
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -97,6 +98,22 @@ KINDS: dict[str, Kind] = {
         Kind("DeviceTaintRule", "device_taint_rules", DeviceTaintRule, _DEVICES, is_namespaced=False),
         Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),
         Kind("Queue", "queues", Queue, _VOLCANO, is_namespaced=False, version="v1beta1"),
+    )
+}
+
+_ADMISSION = ("admissionregistration.k8s.io",)
+# No scheduler reads these, and no snapshot has records of them. A change may be about them, or they act on the pods
+# that it makes: their documents are what it is compared with.
+COMPARED: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("CronJob", "cron_jobs", ObjectMeta, ("batch",)),
+        Kind("HorizontalPodAutoscaler", "horizontal_pod_autoscalers", ObjectMeta, ("autoscaling",)),
+        Kind(
+            *("MutatingWebhookConfiguration", "mutating_webhook_configurations", ObjectMeta, _ADMISSION),
+            is_namespaced=False,
+        ),
+        Kind(*("MutatingAdmissionPolicy", "mutating_admission_policies", ObjectMeta, _ADMISSION), is_namespaced=False),
     )
 }
 

@@ -15,6 +15,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS
@@ -48,8 +49,9 @@ def load_snapshot(
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
     wanted: Wanted = NOTHING_WANTED,
+    intake: Intake | None = None,
 ) -> Loaded:
-    """Read and merge files, folders and, for ``-``, ``stdin``.
+    """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``intake``.
 
     ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
     of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
@@ -58,10 +60,11 @@ def load_snapshot(
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     files = files_skipped = 0
+    intake = intake or Intake()
     with without_collection():
         for path in paths:
             found = 0
-            for source in each_in_phase(phases, "read", read_sources(path, stdin)):
+            for source in each_in_phase(phases, "read", read_sources(path, stdin, intake)):
                 has_objects = False
                 for batch in each_in_phase(phases, "read", read_batches(source)):
                     has_objects = True

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
 from kpreempt.snapshot.read import read_batches
@@ -44,7 +45,11 @@ class ManifestObject(msgspec.Struct, frozen=True):
 
 
 def read_manifest(
-    path: str, *, stdin: BinaryIO | None = None, tell: Callable[[str], None] | None = None
+    path: str,
+    *,
+    stdin: BinaryIO | None = None,
+    tell: Callable[[str], None] | None = None,
+    intake: Intake | None = None,
 ) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
 
@@ -54,9 +59,9 @@ def read_manifest(
     if path.lower().startswith(("http://", "https://")):
         from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), shown_url(path))
+        return manifest_in(download(path, os.environ), shown_url(path), intake)
     left_out: list[str] = []
-    sources = read_sources(path, stdin, endings=_OF_FOLDERS, left_out=left_out)
+    sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=left_out)
     try:
         return _objects(sources, STDIN_NAME if path == STDIN else path)
     finally:
@@ -70,9 +75,9 @@ def _not_read(names: Sequence[str]) -> str:
     return f"neither .yaml, .yml nor .json, and not read: {', '.join(shown)}"
 
 
-def manifest_in(content: bytes, name: str) -> list[ManifestObject]:
+def manifest_in(content: bytes, name: str, intake: Intake | None = None) -> list[ManifestObject]:
     """The objects of a manifest in memory; ``name`` is what messages call it. Raises ``InputError``."""
-    return _objects(read_bytes(content, name), name)
+    return _objects(read_bytes(content, name, intake), name)
 
 
 def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
@@ -149,10 +154,12 @@ def find_origins(content: Content | None) -> Origins | None:
     return Origins(starts, names)
 
 
-def read_plain_records(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
+def read_plain_records(
+    path: str, *, stdin: BinaryIO | None = None, intake: Intake | None = None
+) -> list[ManifestObject]:
     """The records of a file, or for ``-`` of ``stdin``; lists are taken apart. Raises ``InputError``."""
     records: list[ManifestObject] = []
-    for source in read_sources(path, stdin):
+    for source in read_sources(path, stdin, intake):
         if source.content is None:
             raise InputError("is no text", source=source.name)
         try:

@@ -14,12 +14,14 @@ from typing import IO, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Budget, InputStream, name_of, unpacked, unreadable
+from kpreempt.snapshot.archives import InputStream, Intake, name_of, unpacked, unreadable
 
 STDIN = "-"
 STDIN_NAME = "standard input"
-# Larger ones are mapped, so that they do not count as the process's own memory.
+# Larger files are mapped, so that they do not count as the process's own memory.
 _MAP_FROM = 4 * 2**20
+# What is unpacked stays in memory up to this, and goes to a temporary file beyond.
+_MOST_IN_MEMORY = 64 * 2**20
 _CHUNK = 2**20
 
 _NO_TEXT = {
@@ -46,35 +48,40 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def read_sources(
-    path: str, stdin: BinaryIO | None, *, endings: tuple[str, ...] = (), left_out: list[str] | None = None
+    path: str,
+    stdin: BinaryIO | None,
+    intake: Intake | None = None,
+    *,
+    endings: tuple[str, ...] = (),
+    left_out: list[str] | None = None,
 ) -> Iterator[Source]:
     """The files that ``path`` means, each of them valid until the next is asked for. Raises ``InputError``.
 
-    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``.
+    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``. ``intake``
+    is what they share with other inputs.
     """
-    budget = Budget()
+    intake = intake or Intake()
     if path == STDIN:
         if stdin is None:
             raise InputError("it is closed", source=STDIN_NAME)
-        yield from _read_stream(stdin, STDIN_NAME, budget, is_named=True)
+        yield from _read_stream(stdin, STDIN_NAME, intake, is_named=True)
     elif not path:
         # To the system it would be the current folder; it is rather a variable that is not set.
         raise InputError("the path is empty", hint="a file, a folder, or - for standard input")
     elif "\0" in path:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
-        for file in _files_below(path):
-            if not endings or file.endswith(endings):
-                yield from _read_file(file, budget, is_named=False)
-            elif left_out is not None:
-                left_out.append(name_of(file))
+        from kpreempt.snapshot.folders import files_below  # noqa: PLC0415 - most inputs are files
+
+        for file in files_below(path, endings, left_out, follows_links=intake.follows_links):
+            yield from _read_file(file, intake, is_named=False)
     else:
-        yield from _read_file(path, budget, is_named=True)
+        yield from _read_file(path, intake, is_named=True)
 
 
-def read_bytes(content: bytes, name: str) -> Iterator[Source]:
+def read_bytes(content: bytes, name: str, intake: Intake | None = None) -> Iterator[Source]:
     """The texts in what is in memory already, as those of a file of that name. Raises ``InputError``."""
-    yield from _read_stream(BytesIO(content), name, Budget(), is_named=True)
+    yield from _read_stream(BytesIO(content), name, intake or Intake(), is_named=True)
 
 
 def _is_folder(path: str) -> bool:
@@ -84,37 +91,18 @@ def _is_folder(path: str) -> bool:
         raise unreadable(path, error) from error
 
 
-def _files_below(folder: str) -> Iterator[str]:
-    """All files below a folder in the order of their names. Links are followed, but never into a folder's parents."""
-    pending: list[tuple[Path, frozenset[tuple[int, int]]]] = [(Path(folder), frozenset())]
-    while pending:
-        path, parents = pending.pop()
-        try:
-            status = path.stat()
-            identity = (status.st_dev, status.st_ino)
-            if stat.S_ISREG(status.st_mode):
-                yield str(path)
-            elif stat.S_ISDIR(status.st_mode) and identity not in parents:
-                below = sorted(path.iterdir(), reverse=True)
-                pending += [(each, parents | {identity}) for each in below]
-        except OSError as error:
-            # A link to nowhere, or to itself, is nobody's file.
-            if not path.is_symlink():
-                raise unreadable(str(path), error) from error
-
-
-def _read_file(path: str, budget: Budget, *, is_named: bool) -> Iterator[Source]:
+def _read_file(path: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - what fails within the block below is another's failure
     except OSError as error:
         raise unreadable(path, error) from error
     with file:
-        yield from _read_stream(file, name_of(path), budget, is_named=is_named)
+        yield from _read_stream(file, name_of(path), intake, is_named=is_named)
 
 
-def _read_stream(stream: BinaryIO, name: str, budget: Budget, *, is_named: bool) -> Iterator[Source]:
+def _read_stream(stream: BinaryIO, name: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
     """The texts in a stream: itself, or what is packed in it."""
-    for member in unpacked(InputStream(stream, name, budget), budget):
+    for member in unpacked(InputStream(stream, name, intake), intake):
         inner = member.stream
         is_wanted = is_named and not member.is_member
         problem, hint = _no_text(inner.peek())
@@ -122,7 +110,7 @@ def _read_stream(stream: BinaryIO, name: str, budget: Budget, *, is_named: bool)
             raise InputError(problem, source=inner.name, hint=hint)
         content: Content | None = None
         if not problem:
-            content = (_mapped(stream, len(inner.peek())) if inner.raw is stream else None) or _spooled(inner)
+            content = (_mapped(stream, len(inner.peek())) if inner.raw is stream else None) or _gathered(inner)
         try:
             yield Source(inner.name, content, is_wanted)
         finally:
@@ -148,18 +136,33 @@ def _mapped(stream: IO[bytes], seen: int) -> mmap.mmap | None:
     return None
 
 
-def _spooled(stream: InputStream) -> Content:
-    """All that is left in a stream: in memory while it is small, else in a mapped file that has no name."""
-    with tempfile.SpooledTemporaryFile(max_size=_MAP_FROM) as spool:
-        size = 0
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            spool.write(chunk)
-        if size <= _MAP_FROM:
-            spool.seek(0)
-            return spool.read()
-        spool.flush()
-        return mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)
+def _gathered(stream: InputStream) -> Content:
+    """All that is left in a stream: in memory, or where that is much in a mapped file that has no name."""
+    chunks, size = [], 0
+    while chunk := stream.read(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > _MOST_IN_MEMORY:
+            return _in_temporary_file(chunks, stream)
+    return b"".join(chunks)
+
+
+def _in_temporary_file(chunks: list[bytes], stream: InputStream) -> mmap.mmap:
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.writelines(chunks)
+            chunks.clear()
+            while chunk := stream.read(_CHUNK):
+                file.write(chunk)
+            file.flush()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"cannot be unpacked into a temporary file: {reason[:1].lower()}{reason[1:]}",
+            source=stream.name,
+            hint="TMPDIR=DIR, a folder with room for it; or unpack it first",
+        ) from error
 
 
 def _close(content: Content | None) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.unread import Unread
-from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
+from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.verdict import Assumption
@@ -38,7 +38,7 @@ class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a dump says of itself: the server's version, when it was taken, by which kpreempt, and what it lacks.
 
     ``skipped`` counts the objects that were read and not kept, by kind; ``assumptions`` are what was assumed while
-    reading, and ``unread`` are the kinds that could not be read.
+    reading, ``unread`` are the kinds that could not be read, and ``listed`` those without records that were read whole.
     """
 
     server_version: str
@@ -47,21 +47,30 @@ class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
     skipped: Mapping[str, int] = {}
     assumptions: Sequence[Assumption] = ()
     unread: Mapping[str, Unread] = {}
+    listed: Sequence[str] = ()
 
 
-def dump_pieces(cluster: ClusterSnapshot, header: DumpHeader, rewrite: Rewrite, *, as_lines: bool) -> Iterator[bytes]:
+def dump_pieces(
+    cluster: ClusterSnapshot,
+    header: DumpHeader,
+    rewrite: Rewrite,
+    *,
+    as_lines: bool,
+    documents: Sequence[Mapping[str, Any]] = (),
+) -> Iterator[bytes]:
     """The cluster as one ``List``, or with ``as_lines`` an object a line after an empty list that says the header.
 
-    ``rewrite`` makes of each record the one that is written.
+    ``rewrite`` makes of each record the one that is written. ``documents`` are written as they are: in the place of the
+    records of the same objects, and those that have none at the end.
     """
     metadata = _ENCODER.encode({"annotations": _annotations(header)})
     begin = b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
     if as_lines:
         yield begin + b"]}\n"
-        yield from _pieces((item + b"\n" for item in _items(cluster, rewrite)), b"")
+        yield from _pieces((item + b"\n" for item in _items(cluster, rewrite, documents)), b"")
     else:
         yield begin
-        yield from _pieces(_items(cluster, rewrite), b",\n")
+        yield from _pieces(_items(cluster, rewrite, documents), b",\n")
         yield b"]}\n"
 
 
@@ -77,12 +86,20 @@ def count_objects(cluster: ClusterSnapshot) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _items(cluster: ClusterSnapshot, rewrite: Rewrite) -> Iterator[bytes]:
+def _items(cluster: ClusterSnapshot, rewrite: Rewrite, documents: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    whole = {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in documents
+    }
     for kind in KINDS.values():
         begin = f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
         for record in getattr(cluster, kind.field):
-            # Every record has a name, so that its text is never an empty object.
-            yield begin + _ENCODER.encode(rewrite(record))[1:]
+            document = whole.pop((kind.name, record.metadata.namespace, record.metadata.name), None) if whole else None
+            if document is not None:
+                yield _ENCODER.encode(document)
+            else:
+                # Every record has a name, so that its text is never an empty object.
+                yield begin + _ENCODER.encode(rewrite(record))[1:]
+    yield from map(_ENCODER.encode, whole.values())
 
 
 def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
@@ -108,6 +125,7 @@ def _annotations(header: DumpHeader) -> dict[str, str]:
         SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
         ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
         UNREAD: _ENCODER.encode(unread).decode() if unread else "",
+        LISTED: _ENCODER.encode(list(header.listed)).decode() if header.listed else "",
     }
     return {key: value for key, value in annotations.items() if value}
 

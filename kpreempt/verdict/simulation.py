@@ -6,14 +6,17 @@ from enum import StrEnum
 
 from kpreempt.verdict.base import SparseRecord
 
+# The reason of a step in which a pod is gone since its containers have ended well.
+COMPLETED = "completed"
+
 
 class StepKind(StrEnum):
     """What happens in a step.
 
     ``Scales``: a controller gives a ReplicaSet another size. ``Arrives``: a pod is created. ``Lands``: it is bound.
     ``Nominated``: victims are told to go, and it waits for their room. ``Leaves``: a pod is told to go, and stops.
-    ``Gone``: it has stopped. ``Waits``: no node for it, and nobody whose going would help; not told of a pod that
-    waited at the start, and does still. ``Refused``: the API server does not let it be created.
+    ``Gone``: it has stopped, told to or not. ``Waits``: no node for it, and nobody whose going would help; not told of
+    a pod that waited at the start, and does still. ``Refused``: the API server does not let it be created.
     """
 
     SCALES = "Scales"
@@ -32,8 +35,8 @@ class SimulationStep(SparseRecord, frozen=True, kw_only=True):
     ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
     it (``ReplicaSet api``). ``cause`` is the pod for whose sake a victim leaves, the node that is deleted under it
     (``Node n1``), or the pod in whose place one is made; ``reason`` why a pod is deleted (``scale-down``, ``update``,
-    ``node-deleted``). ``violated`` are budgets that the leaving of
-    a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the scheduler's, of a pod
+    ``node-deleted``), or is gone though nobody told it to go (``completed``). ``violated`` are budgets that the leaving
+    of a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the scheduler's, of a pod
     that waits, or the API server's, of one that is refused.
     """
 
@@ -128,7 +131,8 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     moment, which is first reached at ``least_at`` seconds, and ``ready_after`` in the end. ``wanted_before`` and
     ``wanted_after`` are its size, ``None`` where nothing says so. ``nodes_before`` and ``nodes_after`` count its pods
     by node, without those on their way out. ``victims`` had to go, ``pending_after`` have no node in the end.
-    ``is_changed`` where the change is about it; ``is_done``: all that the change asks for has come about.
+    ``is_changed`` where the change is about it; ``is_done``: all that the change asks for has come about. One that
+    never began, since it comes after something that is not done, is ``held_by`` that (``Job shop/migrate``).
     """
 
     workload: str
@@ -142,6 +146,7 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     ready_after: int = 0
     pending_after: int = 0
     victims: int = 0
+    held_by: str = ""
     nodes_before: dict[str, int] = {}
     nodes_after: dict[str, int] = {}
 

@@ -37,6 +37,9 @@ _WITHOUT = {
     "DaemonSet": "pods of daemon sets are known by their owner references only",
     "Job": "pods of jobs are known by their owner references only",
     "CronJob": "those of the change seem to be new",
+    "HorizontalPodAutoscaler": "which workloads one scales is unknown, and so is their size",
+    "MutatingWebhookConfiguration": "whether one changes pods as they are made is unknown",
+    "MutatingAdmissionPolicy": "whether one changes pods as they are made is unknown",
     "ResourceClaim": "whether pods with resource claims have their devices is unknown",
     "ResourceSlice": "which devices nodes have is unknown",
     "ResourceClaimTemplate": "which claims for devices are made for a pod is unknown",
@@ -53,9 +56,12 @@ def consequence_without(kind: str) -> str:
     return _WITHOUT.get(kind, "what plugins would make of them is unknown")
 
 
-def why_unread(unread: Unread) -> str:
-    """Why a kind was not read, as the end of a sentence that begins with it; says which right is missing."""
-    return "; ".join(filter(None, (_refusal(unread), _missing_right(unread))))
+def why_unread(unread: Unread, verb: str = "list") -> str:
+    """Why a kind was not read, as the end of a sentence that begins with it; says which right is missing.
+
+    ``verb`` is what was asked for: ``list``, or ``get`` of single objects.
+    """
+    return "; ".join(filter(None, (_refusal(unread, verb), _missing_right(unread, verb))))
 
 
 def unreadable(kind: str, unread: Unread) -> Assumption:
@@ -66,13 +72,15 @@ def unreadable(kind: str, unread: Unread) -> Assumption:
     return Assumption(kind, LIST, message, AssumptionKind.TOLD if kind == "Event" else AssumptionKind.UNREADABLE)
 
 
-def _refusal(unread: Unread) -> str:
+def _refusal(unread: Unread, verb: str = "list") -> str:
+    if verb == "get":
+        return "may not be read (403)" if unread.status == FORBIDDEN else f"is not served as that ({unread.status})"
     return "may not be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
 
 
-def _missing_right(unread: Unread) -> str:
+def _missing_right(unread: Unread, verb: str = "list") -> str:
     """Empty where it is no matter of rights."""
-    return f"the right to list {unread.resource} is missing" if unread.status == FORBIDDEN and unread.resource else ""
+    return f"the right to {verb} {unread.resource} is missing" if unread.status == FORBIDDEN and unread.resource else ""
 
 
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from unittest import mock
 
 from kpreempt.cli import process
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.pending import PendingRequest, pending
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.golden.answers import FIXTURES
 from tests.golden.cases import NOW
@@ -24,6 +25,14 @@ SIZES = ((80, 24), (120, 40))
 _FORTY = FIXTURES / "on-call" / "forty.yaml"
 _VERSION = ["--algorithm", "kube-1.36", "--now", NOW]
 _ON_CALL = ["--snapshot", str(FIXTURES / "on-call" / "cluster.yaml"), "--now", NOW]
+
+
+def _of_change(name: str, manifest: str) -> list[str]:
+    """A change and its cluster, below ``fixtures/check``."""
+    folder = f"fixtures/check/{name}"
+    return ["-f", f"{folder}/{manifest}.yaml", "--snapshot", f"{folder}/cluster.yaml", *_VERSION]
+
+
 _COMMANDS = {
     "pending": ["pending", "--snapshot", str(_FORTY), *_VERSION],
     "who-preempted": [
@@ -32,7 +41,17 @@ _COMMANDS = {
     ],
     "budgets": ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW],
     "at-risk": ["at-risk", "-n", "batch", *_ON_CALL],
+    "queue": ["queue", *_ON_CALL],
+    "queue-events": ["queue", "--events", str(FIXTURES / "queue" / "events.yaml"), *_VERSION],
+    "compare": ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36", *_ON_CALL],
+    "compare-upgrade": [
+        *("compare", "--upgrade-to", "1.34", "--now", NOW),
+        *("--snapshot", str(FIXTURES / "compare" / "upgrade.yaml")),
+    ],
+    "check": ["check", *_of_change("outage", "rollout")],
+    "check-passes": ["check", *_of_change("release", "release")],
 }
+_FAILING = ("check",)
 _WATCH = "pending-watch"
 ANSWERS = {
     f"{name}-{width}x{height}.txt": (name, width, height) for name in (*_COMMANDS, _WATCH) for width, height in SIZES
@@ -60,8 +79,10 @@ def answer(name: str, folder: Path) -> str:
         if command == _WATCH:
             _watch(folder / "cluster.yaml")
             return "".join(f"{frame}{'-' * width}\n" for frame in _frames(shown.getvalue()))
-        code = process.run(_COMMANDS[command])
-    if code:
+        # From the project's root, so that no file's name says where that is.
+        with chdir(FIXTURES.parent):
+            code = process.run(_COMMANDS[command])
+    if code != (command in _FAILING):
         raise RuntimeError(f"golden screen {name}: kpreempt ended with {code}")
     return shown.getvalue()
 
@@ -78,8 +99,8 @@ def _watch(path: Path) -> None:
 
     path.write_text(_FORTY.read_text(encoding="utf-8"), encoding="utf-8")
     request = PendingRequest(
-        snapshots=[str(path)], connection=ConnectionFlags(), extensions=Extensions(), watch=True, now=NOW, jobs=1,
-        algorithm="kube-1.36",
+        snapshots=[str(path)], intake=Intake(), connection=ConnectionFlags(), extensions=Extensions(), watch=True,
+        now=NOW, jobs=1, algorithm="kube-1.36",
     )  # fmt: skip
     try:
         pending(request, wait=wait)

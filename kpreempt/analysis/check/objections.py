@@ -1,4 +1,6 @@
-"""What there is to object to objects of a change: APIs that go, budgets that block drains, rollouts that get stuck.
+"""What there is to object to objects of a change.
+
+APIs that go, budgets that block drains, sizes that autoscalers set, rollouts that get stuck.
 
 The versions in which APIs went are those of Kubernetes' deprecated API migration guide, as of 1.36; beta versions of
 kinds that never became stable are not in it.
@@ -12,7 +14,8 @@ from typing import Any
 
 from kpreempt.analysis.budgets.audit import blocking
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
@@ -68,7 +71,9 @@ def objections(
     minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
     return [
         *_of_removed_apis(apis, minor),
+        *_of_namespaces(plan.missing_namespaces),
         *_of_budgets(plan.changes, after),
+        *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
     ]
 
@@ -79,6 +84,12 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Obj
         removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
         if removed is not None and minor is not None and removed <= minor + 1:
             yield Objection(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
+
+
+def _of_namespaces(missing: MissingNamespaces) -> Iterator[Objection]:
+    names = [*missing.absent, *missing.late]
+    if names:
+        yield Objection(RuleId.APPLY_REFUSED, f"Namespace {some_of(names)}", missing.detail, missing.objects[0])
 
 
 def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[Objection]:
@@ -92,6 +103,19 @@ def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[O
         yield Objection(
             RuleId.BLOCKED_DRAINS, subject, f"it allows no disruption with {found.number} of its pods{would}"
         )
+
+
+def _of_reset(reset: Reset) -> Objection:
+    count = abs(reset.current - reset.written)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    them = "it" if count == 1 else "them"
+    done = (
+        f"deletes {pods} until the autoscaler makes {them} again"
+        if reset.written < reset.current
+        else f"makes {pods} more until the autoscaler deletes {them} again"
+    )
+    detail = f"{reset.autoscaler} has set {reset.current} and the manifest says {reset.written}, so the apply {done}"
+    return Objection(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 
 def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:

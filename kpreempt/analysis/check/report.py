@@ -24,13 +24,14 @@ from kpreempt.analysis.check.objections import objections
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
+from kpreempt.analysis.check.unbound import unbound_claims
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_of_changed
+from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
@@ -91,7 +92,8 @@ def check_rollout(
         found = _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
-        return msgspec.structs.replace(found, objections=against)
+        unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
+        return msgspec.structs.replace(found, objections=[*against, *unbound.objections], unbound=unbound.workloads)
 
     excuses = question.excuses
     if question.base is not None:
@@ -196,6 +198,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         # it does not for budgets. A live cluster that does not let them be read does.
         message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+    found += plan.missing_namespaces.assumptions
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
@@ -208,7 +211,9 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
 def _of_changed(question: CheckQuestion) -> list[Assumption]:
     """That objects as they are now could not be read of kinds that the change has; they count as new."""
     kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
-    return unread_of_changed(question.cluster, kinds)
+    makers = {each.kind for each in question.plan.workloads if each.after is not None}
+    makers |= {"Pod"} if question.plan.pods else set()
+    return [*unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
 
 
 def _not_all(simulations: int) -> Assumption:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.check.rollout.controllers import start_controllers
+from kpreempt.analysis.check.rollout.endings import seconds_in_all
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
@@ -26,6 +27,8 @@ from kpreempt.verdict.simulation import Simulation, StepKind
 
 # Beyond this a simulation is broken off; a rollout needs a few attempts for each of its pods.
 _ATTEMPTS = 50_000
+# So is one that goes on for a day beyond the time that its Jobs take.
+_SECONDS = 24 * 3600.0
 # So many simulations by default where chance leaves more; all of them where one simulation foretells no more than that.
 _FEW_PLAYS = 20
 _MOST_PLAYS = 2 * _FEW_PLAYS
@@ -41,7 +44,8 @@ class Simulated(msgspec.Struct, frozen=True):
     """One run of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
 
     ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
-    some choice has more branches than were told.
+    some choice has more branches than were told. ``unbound`` are the claims of the change that nothing can be bound to,
+    by key, with the reason; ``waiting_claims`` those of them that would be bound with a pod.
     """
 
     seed: int
@@ -54,6 +58,8 @@ class Simulated(msgspec.Struct, frozen=True):
     widths: tuple[int, ...] = ()
     has_others: bool = False
     decisions: int = 0
+    unbound: Mapping[str, str] = {}
+    waiting_claims: Mapping[str, str] = {}
 
 
 class Simulations:
@@ -144,11 +150,15 @@ class Simulations:
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
+        first, *later = made.stages
         scene = SimulationStart(
-            arriving=made.arriving,
+            arriving=first.arriving,
             leaving=self._plan.deleted_pods,
             lost_nodes=self._plan.deleted_nodes,
-            controllers=made.controllers,
+            controllers=first.controllers,
+            is_awaited=first.is_awaited,
+            later=later,
+            run_times=made.run_times,
             choose=choices.choose,
             pace=pace,
         )
@@ -158,7 +168,7 @@ class Simulations:
                 scene,
                 self._scheduler,
                 now=self._now,
-                limits=Limits(attempts=_ATTEMPTS),
+                limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS + seconds_in_all(self._plan)),
                 prepared=self._prepared if pace.is_at_once else None,
             )
         return Simulated(
@@ -171,6 +181,8 @@ class Simulations:
             taken=tuple(choices.taken),
             widths=tuple(choices.widths),
             has_others=choices.has_others,
+            unbound=made.claims.unbound,
+            waiting_claims=made.claims.waiting,
             decisions=sum(step.kind in _DECIDED for step in simulation.steps),
         )
 

@@ -199,11 +199,19 @@ class SimulatedCluster:
 
     def fail(self, key: str) -> Pod:
         """The containers of a pod have ended, and not well; something keeps the object still. Returns it."""
+        return self._end(key, "Failed")
+
+    def succeed(self, key: str, at: float) -> Pod:
+        """The containers of a pod have ended well; it holds no room any more, and stays. Returns it."""
+        self.lose(key, at)
+        return self._end(key, "Succeeded")
+
+    def _end(self, key: str, phase: str) -> Pod:
         pod = self.pods[key]
-        failed = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Failed"))
-        self._put(failed)
-        self.quotas.change(pod, failed)
-        return failed
+        ended = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
+        self._put(ended)
+        self.quotas.change(pod, ended)
+        return ended
 
     def release(self, key: str, finalizer: str) -> None:
         """A finalizer is taken off a pod."""

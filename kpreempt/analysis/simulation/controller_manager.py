@@ -20,15 +20,21 @@ class ControllerManager:
     """Calls the controllers about whose pods something has happened, in the order in which it did."""
 
     def __init__(self, controllers: Sequence[Controller]) -> None:
-        self._controllers = {owner: controller for controller in controllers for owner in controller.owners}
+        self._controllers: dict[OwnerKey, Controller] = {}
         # A dictionary keeps the order, so that nothing is up to chance.
-        self._called = {id(controller): controller for controller in controllers}
+        self._called: dict[int, Controller] = {}
+        self.add(controllers)
         # Those of the called that will get to it.
         self._summoned: set[int] = set()
         self._steps = 0
         self._refused: dict[int, Controller] = {}
         self._lost: dict[OwnerKey, list[Pod]] = {}
         self.assumptions: dict[Assumption, None] = {}
+
+    def add(self, controllers: Sequence[Controller]) -> None:
+        """Controllers begin, and have something to do."""
+        self._controllers.update({owner: controller for controller in controllers for owner in controller.owners})
+        self._called.update({id(controller): controller for controller in controllers})
 
     def of(self, pod: Pod) -> Controller | None:
         """The controller of a pod's owner, if the change is about that."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -37,6 +37,7 @@ from kpreempt.analysis.simulation.replacing import (
 )
 from kpreempt.analysis.simulation.result import Ended, result_of
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
+from kpreempt.analysis.simulation.stages import Endings, RunTime, Stage, Stages
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
@@ -47,7 +48,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
+from kpreempt.verdict.simulation import COMPLETED, Simulation, SimulationEnd, SimulationStep, StepKind
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -60,7 +61,9 @@ class Limits(msgspec.Struct, frozen=True):
 class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the client: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
-    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
+    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them. ``later`` comes stage by stage,
+    the first one once ``controllers`` and ``arriving`` are done, where these are ``is_awaited``. ``run_times`` are of
+    pods that end, by what manages them; all others run on.
     ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
     """
 
@@ -68,6 +71,9 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     leaving: Sequence[str] = ()
     lost_nodes: Sequence[str] = ()
     controllers: Sequence[Controller] = ()
+    is_awaited: bool = True
+    later: Sequence[Stage] = ()
+    run_times: Mapping[OwnerKey, RunTime] = {}
     choose: Choose = first_branch
     pace: Pace = AT_ONCE
 
@@ -144,6 +150,10 @@ class _Run:
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
+        first = Stage(controllers=scene.controllers, arriving=scene.arriving, is_awaited=scene.is_awaited)
+        self._stages = Stages([first, *scene.later])
+        self._endings = Endings(scene.run_times)
+        self._everyone = self._stages.everyone
         self._manager = ControllerManager(scene.controllers)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
@@ -153,6 +163,8 @@ class _Run:
         for pod in cluster.pods:
             if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
                 self._later_gone(pod.key, self._world.seconds_until_gone(pod))
+            elif pod.spec.node_name and not pod.is_terminal:
+                self._end_later(pod, 0.0)
 
     @property
     def now(self) -> datetime:
@@ -176,13 +188,8 @@ class _Run:
             self.delete(key, "deleted")
         for node in self._scene.lost_nodes:
             self._lose_node(node)
-        for pod in self._scene.arriving:
-            # A name is free only once its old bearer is gone.
-            if pod.key in self._world.pods:
-                self._postponed[pod.key] = pod
-            else:
-                self._come(pod, "")
-        kinds = {(kind, name) for controller in self._scene.controllers for _, kind, name in controller.owners}
+        self._arrive_all(self._scene.arriving)
+        kinds = {(kind, name) for controller in self._everyone for _, kind, name in controller.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
         self._act()
         end = self._go_on()
@@ -196,11 +203,13 @@ class _Run:
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
             refused=list(self._refused.values()),
-            done={controller.workload: controller.is_done(self) for controller in self._scene.controllers},
+            done={controller.workload: controller.is_done(self) for controller in self._everyone},
+            held=self._held(),
         )
         assumptions = {**self._scheduling.assumptions, **self._manager.assumptions, **self._assumptions}
-        found = result_of(self._world, self._chain, self._steps, self._scene.controllers, ended)
-        unread = unread_in_simulation(self._start, found, self._scene.arriving)
+        found = result_of(self._world, self._chain, self._steps, self._everyone, ended)
+        arriving = [*self._scene.arriving, *(pod for stage in self._scene.later for pod in stage.arriving)]
+        unread = unread_in_simulation(self._start, found, arriving)
         return found, list(dict.fromkeys([*unread, *assumptions]))
 
     def _go_on(self) -> SimulationEnd:
@@ -218,6 +227,9 @@ class _Run:
                 if taken := self._pace.attempt():
                     self._pass_until(self._at + taken)
                 self._act()
+                continue
+            if self._stages.has_more and self._is_over(self._stages.now):
+                self._begin(self._stages.go_on())
                 continue
             # A state that comes back after somebody had to go comes back for ever.
             shape, gone = self._shape(), self._chain.evictions
@@ -262,7 +274,76 @@ class _Run:
         return max(self._at, min(times)) if times else None
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
-        return self._world.shape, tuple(controller.state() for controller in self._scene.controllers)
+        return self._world.shape, tuple(controller.state() for controller in self._everyone)
+
+    # Stages.
+
+    def _begin(self, stage: Stage) -> None:
+        self._manager.add(stage.controllers)
+        self._arrive_all(stage.arriving)
+        self._act()
+
+    def _arrive_all(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            # A name is free only once its old bearer is gone.
+            if pod.key in self._world.pods:
+                self._postponed[pod.key] = pod
+            else:
+                self._come(pod, "")
+
+    def _is_over(self, stage: Stage) -> bool:
+        """Whether the next stage may come."""
+        return not stage.is_awaited or not any(self._awaited(stage))
+
+    def _awaited(self, stage: Stage) -> Iterator[str]:
+        """What the next stage waits for, workloads and plain pods."""
+        for controller in stage.controllers:
+            pods = (pod for owner in controller.owners for pod in self._world.owned_by(owner))
+            if not controller.is_done(self) or any(self._endings.is_running(pod.key) for pod in pods):
+                yield controller.workload
+        for each in stage.arriving:
+            pod = self._world.pods.get(each.key)
+            is_ready = each.key in self._world.ready and self._endings.of(each) is None
+            if pod is None or not (pod.is_terminal or is_ready):
+                yield f"Pod {each.key}"
+
+    def _held(self) -> dict[str, str]:
+        """The workloads of stages that never came, each with the first that they wait for."""
+        awaited = next(self._awaited(self._stages.now), "")
+        return {controller.workload: awaited for controller in self._stages.held()}
+
+    def _end_later(self, pod: Pod, ready_at: float) -> None:
+        """A pod that runs ends in its time, where it does."""
+        seconds = self._endings.begin(pod)
+        if seconds is not None:
+            self._do_later(ready_at + seconds, partial(self._end, pod.key, pod.metadata.uid))
+
+    def _end(self, key: str, uid: str, at: float) -> None:
+        pod = self._world.pods.get(key)
+        if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
+            return
+        self._endings.end(pod, self._without_a_node(), self._chain.is_replacement)
+        self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
+        self._queue.assigned_pod_deleted(self._world.succeed(key, at), self.now)
+        self._manager.call(self._manager.of(pod))
+
+    def _without_a_node(self) -> Iterator[Pod]:
+        """The pods that were tried, have no node, and wait for nobody to go."""
+        for key in self._messages:
+            pod = self._world.pods.get(key)
+            is_new = pod is not None and key not in self._waited_before
+            if pod is not None and is_new and not pod.spec.node_name and not pod.status.nominated_node_name:
+                yield pod
+
+    def _assume_end(self, key: str) -> None:
+        """That a pod landed only once another one had ended, of which nobody knows when it does."""
+        ended = self._endings.found_room(key)
+        if ended is not None:
+            message = "how long its pods run is not known, and other pods stay pending until they end"
+            subject = self._workloads.of(ended)
+            self._assumptions[Assumption(subject, "spec.activeDeadlineSeconds", message, AssumptionKind.UNCERTAIN)] = (
+                None
+            )
 
     # What controllers see and do.
 
@@ -308,8 +389,11 @@ class _Run:
     def release(self, key: str) -> None:
         """A Job takes its finalizer off a pod; one that has ended is gone then."""
         self.deeds += 1
+        pod = self._world.pods.get(key)
+        # One that was on no node is gone as soon as it is told to go.
+        if pod is None:
+            return
         self._world.release(key, JOB_FINALIZER)
-        pod = self._world.pods[key]
         if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
             self._remove(key)
 
@@ -391,6 +475,7 @@ class _Run:
         branch, tied = self._scheduling.draw(verdict)
         node = branch.node
         self._messages.pop(pod.key, None)
+        self._assume_end(pod.key)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self._at)
@@ -399,6 +484,7 @@ class _Run:
         self._scheduling.landed(pod, bound, self.now)
         ready_at = self._at + self._pace.readiness()
         self._do_later(ready_at, partial(self._become_ready, pod.key, bound.metadata.uid))
+        self._end_later(bound, ready_at)
 
     def _become_ready(self, key: str, uid: str, at: float) -> None:
         pod = self._world.pods.get(key)

@@ -22,7 +22,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
     ``refused`` are pods that a quota does not let be made, each with the one whose place it would take, and why.
     ``held_by`` are the out-of-tree plugins that keep pods out of the queue, by the pod's name. ``done`` says of the
-    workloads of the change whether all has come about.
+    workloads of the change whether all has come about, ``held`` for whom those wait that have not begun.
     """
 
     end: SimulationEnd
@@ -34,6 +34,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     held_by: Mapping[str, str]
     draws: int
     done: Mapping[str, bool]
+    held: Mapping[str, str] = {}
     refused: Sequence[tuple[Pod, str, str]] = ()
 
 
@@ -164,6 +165,7 @@ def _workloads(
             ready_after=count[name],
             pending_after=sum(not pod.spec.node_name for pod in after[name]),
             victims=victims[name],
+            held_by=ended.held.get(name, ""),
             nodes_before=_by_node(before[name]),
             nodes_after=_by_node(after[name]),
         )

@@ -162,10 +162,10 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
 def _reason(answer: GangAnswer) -> str:
     """Why the pod is not even tried."""
     if answer.outcome is GangOutcome.NOT_ENQUEUED:
-        by = f" by {answer.reason}" if answer.reason else ""
-        return f"its pod group is not let into queue {answer.queue}{by}"
+        by = f", rejected by {answer.reason}" if answer.reason else ""
+        return f"its pod group is not enqueued in queue {answer.queue}{by}"
     if answer.outcome is GangOutcome.PANIC:
-        return f"the scheduler dies: {answer.reason}"
+        return f"the scheduler panics: {answer.reason}"
     return f"its pod group is {answer.outcome.lower()}: {answer.reason}"
 
 

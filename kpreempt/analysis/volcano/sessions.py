@@ -254,7 +254,9 @@ def _with_gang(
         said += admission.assumptions
         pods.append(_stamped(admission.pod, now))
     said += [
-        Assumption(f"Job {job.namespace}/{job.name}", f"spec.tasks[{name}]", "its pods are made once other tasks run")
+        Assumption(
+            f"Job {job.namespace}/{job.name}", f"spec.tasks[{name}]", "its pods are created once other tasks run"
+        )
         for name in gang.held_back
     ]
     keys = {pod.key for pod in pods}

@@ -22,11 +22,12 @@ from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import name, names
+from kpreempt.report.screen import Block, fill, paragraph, titled
 from kpreempt.report.simulation_words import add_displaced, budget_phrase, clock, simulation_summary, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
-from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, StepKind
+from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation, SimulationEnd, StepKind
 
 _INDENT = 2
 _BODY = 4
@@ -36,15 +37,19 @@ _FORGIVEN_SHOWN = 4
 _OUTCOMES_SHOWN = 5
 _ALL = 1000
 _LINES_SHOWN = 12
+_LINES_OF_FINDING = 3
+_MORE = "-v (timeline, victims, budgets, workloads, rules, how to waive a finding)"
 _ROWS_SHOWN = 6
 _RESOURCES = ("cpu", "memory")
 _READY_COLUMNS: tuple[Align, ...] = ("left", "right", "right", "right", "left")
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """The verdict first; without ``verbose`` each section is cut to what matters most."""
+    """The verdict first; without ``verbose`` each section is cut to what matters most, on a screen to what fits."""
     page = Page(options.width)
     _add_headline(page, check)
+    if options.extent is Extent.SCREEN:
+        return fill(page, _blocks(check, options), check.assumptions, _MORE, options)
     _add_broken(page, check, failing(check), Span("✗ ", "bad"), options)
     _add_broken(page, check, warning(check), Span("! ", "warn"), options)
     _add_forgiven(page, check, options)
@@ -59,6 +64,28 @@ def render(check: Check, options: RenderOptions) -> str:
     _add_other_rules(page, check, options)
     add_assumptions_section(page, check.assumptions, options)
     return finished(page, options)
+
+
+def _blocks(check: Check, options: RenderOptions) -> list[Block]:
+    """The findings, what helps against them, the changes and the victims, for a screen."""
+    broken = [(Span("✗ ", "bad"), each) for each in failing(check)]
+    broken += [(Span("! ", "warn"), each) for each in warning(check)]
+    findings = [
+        paragraph(options, mark, strong(str(each.rule)), ": ", *finding_phrase(each), indent=0, most=_LINES_OF_FINDING)
+        for mark, each in broken
+    ]
+    rules = dict.fromkeys(each.rule for _, each in broken)
+    advice = [paragraph(options, f"{rule}: {rule.row.advice}", most=2) for rule in rules]
+    evicted = Page(options.width)
+    add_displaced(evicted, check.simulation.displaced, indent=0)
+    changed = [each for each in check.changes if each.kind is not ChangeKind.UNCHANGED]
+    changes = [paragraph(options, strong(each.object), "  ", *change_phrase(each), most=1) for each in changed]
+    return [
+        Block([], findings, "finding", is_needed=True),
+        Block(titled(options, Span("WHAT HELPS", "good")), advice, "rule"),
+        Block(titled(options, Span("CHANGES", "heading")), changes, "object"),
+        Block(titled(options, Span("EVICTED", "heading")), [[line] for line in evicted.lines], "line"),
+    ]
 
 
 def _add_headline(page: Page, check: Check) -> None:
@@ -160,14 +187,16 @@ def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
 
 
 def _add_timeline(page: Page, simulation: Simulation, options: RenderOptions) -> None:
-    """``TIMELINE``: the steps by the clock; when a pod has stopped is only told with ``verbose``."""
+    """``TIMELINE``: the steps by the clock; when a pod has stopped that was told to go is told with ``verbose``."""
     page.blank()
     is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
     summary: Phrase = ("all at once",) if is_at_once else simulation_summary(simulation)
     page.labelled(Span("TIMELINE", "heading"), *summary, column=LABEL_COLUMN)
-    steps = (
-        simulation.steps if options.verbose else [step for step in simulation.steps if step.kind is not StepKind.GONE]
-    )
+    steps = [
+        step
+        for step in simulation.steps
+        if options.verbose or step.kind is not StepKind.GONE or step.reason == COMPLETED
+    ]
     lines = tell_in_short(steps)
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
     for line in shown:

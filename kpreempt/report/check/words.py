@@ -136,6 +136,8 @@ def _forbidden(finding: GateFinding) -> Phrase:
 
 
 def _unschedulable(finding: GateFinding) -> Phrase:
+    if finding.subject.startswith("PersistentVolumeClaim "):
+        return (*_subject(finding, ""), " cannot be bound", *_detail(finding))
     if not finding.pods:
         return (*_subject(finding, "the change"), ": not completed in the end", *_detail(finding, "; "))
     pods = f": {count(finding.amount, 'pod')} of it unschedulable"
@@ -188,6 +190,12 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
     return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
 
 
+def _apply_refused(finding: GateFinding) -> Phrase:
+    # Of a namespace it is what is in it that is refused.
+    is_missing = finding.subject.startswith("Namespace ")
+    return _about("is not there" if is_missing else "cannot be applied")(finding)
+
+
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
 
@@ -225,9 +233,10 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
     RuleId.MIN_READY: _not_ready,
-    RuleId.APPLY_REFUSED: _about("cannot be applied"),
+    RuleId.APPLY_REFUSED: _apply_refused,
     RuleId.REMOVED_API: _about("is of an API version that goes"),
     RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),

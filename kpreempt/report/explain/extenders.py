@@ -70,8 +70,9 @@ def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
         by_reason.setdefault(reason, []).append(node)
     groups = sorted(by_reason.items(), key=lambda group: -len(group[1]))
     shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]
-    rest = [node for _, nodes in groups[_REASONS_SHOWN:] for node in nodes]
-    return [*shown[:_REASONS_SHOWN], (_names(rest), " for other reasons")] if rest else shown
+    rest = groups[_REASONS_SHOWN:]
+    nodes = _names([node for _, nodes in rest for node in nodes])
+    return [*shown[:_REASONS_SHOWN], (nodes, f" for {count(len(rest), 'more reason')}")] if rest else shown
 
 
 def _names(names: list[str]) -> str:

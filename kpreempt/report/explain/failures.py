@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kpreempt.report.amounts import count
-from kpreempt.report.evidence import describe, describe_shortage, distance
+from kpreempt.report.evidence import describe, describe_shortage, distance, join_names
 from kpreempt.report.layout import Page, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Status, Verdict
@@ -23,6 +23,7 @@ _GROUPS_SHOWN = 6
 _PLUGINS_SHOWN = 4
 _CAUSES_SHOWN = 3
 _NAMES_SHOWN = 3
+_REASONS_NAMED = 3
 
 
 class Depth(Enum):
@@ -49,9 +50,15 @@ def add_failures(
         page.labelled(f"{len(group.nodes):,}".rjust(width), *_reasons(group), indent=indent, column=width + 2)
         _add_evidence(page, group, statuses, options, indent=indent + width + 2, depth=depth)
     if rest := groups[len(shown) :]:
-        nodes = sum(len(group.nodes) for group in rest)
-        more = f"… and {count(nodes, 'node')} for {count(len(rest), 'other reason')}"
-        page.paragraph(Span(more, "dim"), indent=indent)
+        page.paragraph(Span(in_reasons(rest, _REASONS_NAMED), "dim"), indent=indent, hanging=2)
+
+
+def in_reasons(groups: Sequence[FailureGroup], named: int) -> str:
+    """Groups of nodes that are left out: so many with their reasons, and how many nodes are in the others."""
+    told = [f"{len(group.nodes):,} {_words_of(group)}" for group in groups[:named]]
+    if rest := sum(len(group.nodes) for group in groups[named:]):
+        told.append(count(rest, "more node"))
+    return f"… and {join_names(told, limit=len(told))}"
 
 
 def add_titled_failures(
@@ -91,9 +98,12 @@ def _groups(statuses: Mapping[str, Status], depth: Depth) -> list[FailureGroup]:
     return group_by_reasons(statuses) if depth == Depth.CAUSES else group_by_plugin(statuses)
 
 
+def _words_of(group: FailureGroup) -> str:
+    return group.reasons or _status_in_words(group.code)
+
+
 def _reasons(group: FailureGroup) -> Phrase:
-    reasons = group.reasons or _status_in_words(group.code)
-    return (strong(reasons), Span(f"  {group.plugin}" if group.plugin else "", "dim"))
+    return (strong(_words_of(group)), Span(f"  {group.plugin}" if group.plugin else "", "dim"))
 
 
 def _add_evidence(
@@ -119,7 +129,7 @@ def _add_causes(page: Page, group: FailureGroup, options: RenderOptions, *, inde
 
 
 def _add_nearest(page: Page, group: FailureGroup, statuses: Mapping[str, Status], *, indent: int) -> None:
-    """One line: for resources the node that lacks least, otherwise the commonest cause."""
+    """For resources the node that lacks least, otherwise the most frequent causes, each with its nodes."""
     cause = group.causes[0]
     if not cause.phrase:
         return
@@ -128,9 +138,14 @@ def _add_nearest(page: Page, group: FailureGroup, statuses: Mapping[str, Status]
             f"nearest {cause.nodes[0]}: ", describe_shortage(statuses[cause.nodes[0]]), indent=indent, hanging=2
         )
         return
-    rest = len(group.nodes) - len(cause.nodes)
-    others = f"on {count(len(cause.nodes), 'node')}, {rest:,} for other causes" if rest else "on all"
-    page.paragraph(f"{cause.phrase} ({others})", indent=indent, hanging=2)
+    if len(group.causes) == 1:
+        page.paragraph(f"{cause.phrase} (on all)", indent=indent, hanging=2)
+        return
+    shown = group.causes[:_CAUSES_SHOWN]
+    told = [f"{each.phrase or 'nothing more is known'} (on {count(len(each.nodes), 'node')})" for each in shown]
+    if rest := len(group.nodes) - sum(len(each.nodes) for each in shown):
+        told.append(f"and {count(rest, 'more node')}")
+    page.paragraph("; ".join(told), indent=indent, hanging=2)
 
 
 def _status_in_words(code: Code) -> str:

@@ -17,7 +17,8 @@ from kpreempt.verdict.details import InsufficientDevices
 from kpreempt.verdict.unread import are_budgets_unread
 
 _MAX_TIED = 3
-_MAX_CLAUSES = 5
+# There are hardly more kinds of refusal on one cluster.
+_MAX_CLAUSES = 8
 _EVEN_EMPTY = ": even when empty these nodes refuse it"
 # How the scheduler says that an earlier preemption of the pod is under way.
 _WAITING = "a terminating pod on the nominated node"
@@ -34,9 +35,13 @@ def headline(verdict: Verdict) -> Phrase:
     return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
 
 
-def answer(verdict: Verdict) -> Phrase:
-    """One or two sentences that say what becomes of the pod and what that costs."""
-    return (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
+def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
+    """One or two sentences that say what becomes of the pod and what that costs.
+
+    Of refusals so many ``kinds`` at most are named, the most frequent ones, and the nodes of the others counted.
+    """
+    said = _never(verdict, kinds) if verdict.outcome == Outcome.NEVER_LANDS else _HEADLINES[verdict.outcome](verdict)
+    return (*_whereabouts(verdict), *said, *_sentences(chance_of_volumes(verdict)))
 
 
 def _whereabouts(verdict: Verdict) -> Phrase:
@@ -189,7 +194,7 @@ def _named_budgets(budgets: Sequence[str]) -> str:
     return f"{'budget' if len(budgets) == 1 else 'budgets'} {join_names(budgets, limit=5)}"
 
 
-def _never(verdict: Verdict) -> Phrase:
+def _never(verdict: Verdict, kinds: int) -> Phrase:
     name = strong(pod_name(verdict))
     if not verdict.filter and not verdict.cluster.nodes:
         return (name, Span(" is unschedulable now", "bad"), ": the cluster has no nodes.")
@@ -199,12 +204,12 @@ def _never(verdict: Verdict) -> Phrase:
         if _WAITING in verdict.eligibility.reason:
             where = f"; victims of its preemption on {verdict.pod.nominated_node_name} are still terminating"
             until = ", and until they are gone it preempts no others"
-            return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict), where, until, ".")
+            return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict, kinds), where, until, ".")
         return (
             name,
             Span(" is unschedulable now", "bad"),
             ": ",
-            *_refusals(verdict),
+            *_refusals(verdict, kinds),
             "; it may not preempt: ",
             _ineligible(verdict),
             ".",
@@ -213,7 +218,7 @@ def _never(verdict: Verdict) -> Phrase:
         name,
         Span(" is unschedulable now", "bad"),
         ": ",
-        *_refusals(verdict),
+        *_refusals(verdict, kinds),
         f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else _kept_devices(verdict)}.",
     )
 
@@ -232,8 +237,8 @@ def _ineligible(verdict: Verdict) -> str:
     return reason.removeprefix("not eligible due to ").rstrip(".")
 
 
-def _refusals(verdict: Verdict) -> Phrase:
-    """How many nodes refuse the pod, and what most of them say."""
+def _refusals(verdict: Verdict, kinds: int) -> Phrase:
+    """How many nodes refuse the pod, and why: so many kinds of refusal, the most frequent first."""
     if verdict.pre_filter is not None:
         return (verdict.pre_filter.message,)
     total = len(verdict.filter)
@@ -244,9 +249,9 @@ def _refusals(verdict: Verdict) -> Phrase:
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
     if total == 1:
         return (f"the only node {ranked[0][0]}",)
-    clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:_MAX_CLAUSES]]
-    if rest := sum(number for _, number in ranked[_MAX_CLAUSES:]):
-        clauses.append(f"{rest:,} {agree(rest, 'refuses')} for other reasons")
+    clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]
+    if rest := sum(number for _, number in ranked[kinds:]):
+        clauses.append(f"{rest:,} more {agree(rest, 'refuses')} it")
     if len(ranked) == 1:
         return (f"{name_all(total)} {for_many(ranked[0][0])}",)
     return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
@@ -285,7 +290,6 @@ _HEADLINES = {
     Outcome.LANDS: _lands,
     Outcome.PREEMPTS: _preempts,
     Outcome.PREEMPTS_VIOLATING_BUDGETS: _preempts,
-    Outcome.NEVER_LANDS: _never,
     Outcome.NOT_SCHEDULED: _not_scheduled,
     Outcome.UNCERTAIN: _uncertain,
 }

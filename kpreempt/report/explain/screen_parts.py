@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kpreempt.report.amounts import count, plural
+from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe, describe_shortage, join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
@@ -31,6 +31,8 @@ from kpreempt.verdict.unread import are_budgets_unread
 _NAMES_SHOWN = 4
 _BRIEF_NAMES = 3
 _CLAUSES_SHOWN = 5
+# So many kinds of refusal are named, as few as it takes to fit.
+_KINDS_NAMED = (8, 5, 3, 2, 1, 0)
 _SCORES_SHOWN = 3
 _PLUGINS_SHOWN = 3
 _OUTCOMES_SHOWN = 2
@@ -45,9 +47,12 @@ _Row = tuple[Phrase, Phrase, Phrase, Phrase]
 
 def sentence(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     """What becomes of the pod, and an empty line."""
-    page = Page(options.width)
     is_first = verdict.workload is not None or verdict.capacity is not None
-    page.paragraph(*(Span("FIRST POD ", "heading"),) * is_first, *answer(verdict))
+    for kinds in _KINDS_NAMED:
+        page = Page(options.width)
+        page.paragraph(*(Span("FIRST POD ", "heading"),) * is_first, *answer(verdict, kinds=kinds))
+        if len(page.lines) <= room.sentence:
+            break
     return [*clipped(page.lines, room.sentence, options.width), ()]
 
 
@@ -270,7 +275,7 @@ def refused(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
         if seen := describe(status.detail):
             page.paragraph(seen, indent=2, hanging=2)
         return clipped(beside("REFUSED", page), room.groups, options.width)
-    from kpreempt.report.explain.failures import group_by_reasons  # noqa: PLC0415 - others are told by clauses
+    from kpreempt.report.explain.failures import group_by_reasons, in_reasons  # noqa: PLC0415 - others are told by clauses
 
     groups = group_by_reasons(verdict.filter)
     if not groups:
@@ -288,8 +293,8 @@ def refused(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     each = len(max(rows, key=len)) if sum(map(len, rows)) <= room.groups + 1 else 1
     page.lines = [line for row in rows for line in clipped(row, each, page.width)]
     if rest := groups[room.groups :]:
-        nodes = sum(len(group.nodes) for group in rest)
-        page.paragraph(Span(f"… and {count(nodes, 'node')} for {count(len(rest), 'more reason')} (-v)", "dim"))
+        told = [f"{in_reasons(rest, kinds)} (-v)" for kinds in _KINDS_NAMED]
+        page.paragraph(Span(next((words for words in told if width_of(words) <= page.width), told[-1]), "dim"))
     return clipped(beside("REFUSED", page), room.groups + 2, options.width)
 
 
@@ -358,7 +363,7 @@ def in_clauses(statuses: Mapping[str, Status]) -> str:
         for clause, named in ranked[:_CLAUSES_SHOWN]
     ]
     if rest := sum(len(named) for _, named in ranked[_CLAUSES_SHOWN:]):
-        told.append(f"{rest:,} for {count(len(ranked) - _CLAUSES_SHOWN, 'more reason')}")
+        told.append(f"{rest:,} more {agree(rest, 'refuses')} it")
     return ", ".join(told)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.report.amounts import count
 from kpreempt.report.html.markup import Html, clock, cut_note, join, name, tag, text, within
-from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationStep, StepKind
+from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation, SimulationStep, StepKind
 
 _LANES_LIMIT = 250_000
 _LANES_SHOWN = 24
@@ -228,7 +228,7 @@ def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -
             absent.discard(step.pod)
             ready += 1
             points.append((step.at, ready))
-        elif step.kind is StepKind.LEAVES and step.node and step.pod not in absent:
+        elif (step.kind is StepKind.LEAVES or step.reason == COMPLETED) and step.node and step.pod not in absent:
             absent.add(step.pod)
             ready -= 1
             points.append((step.at, ready))

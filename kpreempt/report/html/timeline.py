@@ -10,7 +10,7 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.html.lanes import lanes, workload_names, workload_of
 from kpreempt.report.html.markup import Html, clock, folded_list, join, message, name, names, tag
 from kpreempt.report.html.simulation import ENDS
-from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
+from kpreempt.verdict.simulation import COMPLETED, Simulation, SimulationEnd, SimulationStep, StepKind
 
 _CLOCK_LIMIT = 200_000
 _PODS_SHOWN = 4
@@ -63,8 +63,12 @@ def _entries(simulation: Simulation) -> list[tuple[float, list[_Alike]]]:
     for at, moment in groupby(steps, key=lambda step: step.at):
         alike = [
             _Alike(kind, workload, cause, list(group))
-            for (kind, workload, cause, _), group in groupby(
-                moment, key=lambda step: (step.kind, workload_of(step, known), step.cause, step.message)
+            for (kind, workload, cause, *_), group in groupby(
+                moment,
+                key=lambda step: (
+                    *(step.kind, workload_of(step, known), step.cause, step.message),
+                    step.reason == COMPLETED,
+                ),
             )
         ]
         found += [(at, alike[start : start + _LINES_SHOWN]) for start in range(0, len(alike), _LINES_SHOWN)]
@@ -93,7 +97,8 @@ def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[Simulation
     if kind is StepKind.LEAVES:
         return _leaves(workload, cause, steps)
     if kind is StepKind.GONE:
-        return join([pods, f" {agree(several, 'has')} stopped", _of(workload, steps)])
+        did = "completed" if steps[0].reason == COMPLETED else "stopped"
+        return join([pods, f" {agree(several, 'has')} {did}", _of(workload, steps)])
     if kind is StepKind.REFUSED:
         why = join([": ", message(steps[0].message)])
         return join([pods, " ", tag("span", "may not be made", class_="bad"), _of(workload, steps), why])

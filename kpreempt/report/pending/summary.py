@@ -14,6 +14,7 @@ from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState, Que
 from kpreempt.verdict.pending import TELLING_STATES, PendingChange, PendingChangeKind
 
 _CAUSES = 2
+_CAUSES_IN_FULL = 8
 # How long each cause or list of names may be where a sentence is to be short.
 _SHORT = 56
 _WHOLE = 1_000_000
@@ -99,9 +100,10 @@ def _causes(items: Sequence[PendingPod], longest: int) -> str:
     causes = Counter(item.cause for item in items if item.cause)
     # The reasons of most nodes first.
     words = {item.cause: ", ".join(item.reasons) or item.cause for item in reversed(items)}
-    named = [f"{number:,} {_cut(words[cause], longest)}" for cause, number in causes.most_common(_CAUSES)]
-    if rest := len(items) - sum(number for _, number in causes.most_common(_CAUSES)):
-        named.append(f"{rest:,} for other reasons" if named else "")
+    frequent = causes.most_common(_CAUSES if longest == _SHORT else _CAUSES_IN_FULL)
+    named = [f"{number:,} {_cut(words[cause], longest)}" for cause, number in frequent]
+    if rest := len(items) - sum(number for _, number in frequent):
+        named.append(f"{rest:,} more" if named else "")
     return f" ({'; '.join(filter(None, named))})" if any(named) else ""
 
 

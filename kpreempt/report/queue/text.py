@@ -11,9 +11,9 @@ from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.queue.words import PLACE_WORDS, clock_time, events_in_words, movers_in_words, pod_in_words
-from kpreempt.verdict import Place, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict import Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 
 _PODS_SHOWN = 10
 _NAMED_IN_A_STEP = 6
@@ -21,13 +21,20 @@ _INDENT = 2
 
 
 def render_queue(queue: SchedulingQueueState, options: RenderOptions) -> str:
-    """Each event with what it moved, then the queue: every place with its pods, nominations and cycles."""
+    """Each event with what it moved, then the queue: every place with its pods, nominations and cycles.
+
+    On a screen the queue comes first, and then the last events.
+    """
+    if options.extent is Extent.SCREEN:
+        from kpreempt.report.queue.screen import render_screen  # noqa: PLC0415 - the report needs none of it
+
+        return render_screen(queue, options)
     page = Page(options.width)
     for step in queue.steps:
         _add_step(page, step, options)
     if queue.steps:
         page.blank()
-    _add_headline(page, queue)
+    page.paragraph(*headline(queue))
     for place in PLACE_WORDS:
         _add_place(page, place, [each for each in queue.items if each.place == place], queue, options)
     if queue.nominated:
@@ -47,13 +54,12 @@ def render_queue(queue: SchedulingQueueState, options: RenderOptions) -> str:
     return finished(page, options)
 
 
-def _add_headline(page: Page, queue: SchedulingQueueState) -> None:
+def headline(queue: SchedulingQueueState) -> Phrase:
+    """How many pods are where."""
     at = f" at {format_time(queue.at)}" if queue.at else ""
     numbers = Counter(each.place for each in queue.items)
     parts = [f"{numbers[place]:,} {words[0].lower()}" for place, words in PLACE_WORDS.items() if numbers[place]]
-    page.paragraph(
-        "The queue of ", strong(queue.algorithm), f"{at}: {', '.join(parts)}." if parts else f"{at} is empty."
-    )
+    return ("The queue of ", strong(queue.algorithm), f"{at}: {', '.join(parts)}." if parts else f"{at} is empty.")
 
 
 def _add_place(
@@ -61,12 +67,8 @@ def _add_place(
 ) -> None:
     if not pods:
         return
-    label, style, words = PLACE_WORDS[place]
-    if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
-        holding = join_names(list(held_by))
-        words = f"held by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
     page.blank()
-    page.paragraph(Span(label, style), f"  {count(len(pods), 'pod')}, {words}", hanging=_INDENT)
+    page.paragraph(*title_of(place, pods), hanging=_INDENT)
     shown = pods if options.verbose else pods[:_PODS_SHOWN]
     said: list[str] = []
     for pod in shown:
@@ -83,21 +85,37 @@ def _add_place(
         page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
 
 
+def title_of(place: Place, pods: Sequence[QueuedPod]) -> Phrase:
+    """The place, with how many pods wait there, and for what."""
+    label, style, words = PLACE_WORDS[place]
+    if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
+        holding = join_names(list(held_by))
+        words = f"held by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
+    return (Span(label, style), f"  {count(len(pods), 'pod')}, {words}")
+
+
 def _add_step(page: Page, step: QueueStep, options: RenderOptions) -> None:
     """The event, the moves, and in short where everything is then."""
-    popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
     page.labelled(
         Span(clock_time(step.time), "dim"),
-        strong(step.event),
-        f" {step.subject}" if step.subject else "",
-        popped,
+        *event_in_words(step),
         column=LABEL_COLUMN + 1,
         hanging=_INDENT,
     )
     for move in step.moves:
-        phrase: Phrase = (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), _style(move.after)))
-        page.paragraph(*phrase, indent=LABEL_COLUMN + 3, hanging=_INDENT)
+        page.paragraph(*move_in_words(move), indent=LABEL_COLUMN + 3, hanging=_INDENT)
     page.paragraph(Span(_state(step, options), "dim"), indent=LABEL_COLUMN + 3, hanging=_INDENT)
+
+
+def event_in_words(step: QueueStep) -> Phrase:
+    """The event, what it is about, and what a pop gave."""
+    popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
+    return (strong(step.event), f" {step.subject}" if step.subject else "", popped)
+
+
+def move_in_words(move: PodMove) -> Phrase:
+    """The pod, and from where to where it went."""
+    return (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), _style(move.after)))
 
 
 def _state(step: QueueStep, options: RenderOptions) -> str:

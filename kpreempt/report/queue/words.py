@@ -34,7 +34,25 @@ _UNKNOWN = "unknown"
 
 
 def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
+    """The pod with what orders it, and what rejected it."""
+    facts = [*_facts(pod, at), rejection_in_words(pod)]
+    return (strong(pod.pod), Span(f"  {', '.join(filter(None, facts))}", "dim"))
+
+
+def pod_in_brief(pod: QueuedPod, at: datetime | None) -> Phrase:
     """The pod with what orders it."""
+    return (strong(pod.pod), Span(f"  {', '.join(_facts(pod, at))}", "dim"))
+
+
+def rejection_in_words(pod: QueuedPod) -> str:
+    """Which plugins rejected the pod when it was last tried; empty where none did."""
+    if pod.held_by or not pod.rejected_by or pod.place == Place.GATED:
+        return ""
+    is_known = pod.rejected_by != [_UNKNOWN]
+    return f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now"
+
+
+def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
     facts = [f"priority {pod.priority:,}"]
     if pod.time is not None:
         facts.append(_when(pod, pod.time, at))
@@ -46,10 +64,7 @@ def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
         facts.append(f"nominated to {pod.nominated_node_name}")
     if pod.held_by:
         facts.append(f"held by {pod.held_by}")
-    elif pod.rejected_by and pod.place != Place.GATED:
-        is_known = pod.rejected_by != [_UNKNOWN]
-        facts.append(f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now")
-    return (strong(pod.pod), Span(f"  {', '.join(facts)}", "dim"))
+    return facts
 
 
 def movers_in_words(pod: QueuedPod, at: datetime | None) -> str:

@@ -51,7 +51,13 @@ spec:
     return text + "".join(f"      {line}\n" for line in more.splitlines())
 
 
-def _web(*, label: str = "app: web", strategy: str = "{rollingUpdate: {maxSurge: 0}}", paused: str = "false") -> str:
+def _web(
+    *,
+    label: str = "app: web",
+    strategy: str = "{rollingUpdate: {maxSurge: 0}}",
+    paused: str = "false",
+    size: str = "  replicas: 2\n",
+) -> str:
     return f"""\
 apiVersion: apps/v1
 kind: Deployment
@@ -59,8 +65,7 @@ metadata:
   name: web
   namespace: shop
 spec:
-  replicas: 2
-  paused: {paused}
+{size}  paused: {paused}
   strategy: {strategy}
   selector:
     matchLabels: {{{label}}}
@@ -163,6 +168,11 @@ EXAMPLES: dict[RuleId, Example] = {
         "`Deployment shop/web` has two pods, and the budget wants both.",
         _budget("2"),
         _budget("1"),
+    ),
+    RuleId.AUTOSCALED_REPLICAS: Example(
+        "A HorizontalPodAutoscaler has set two replicas, and the manifest says one.",
+        _web(size="  replicas: 1\n"),
+        _web(size=""),
     ),
     RuleId.ROLLOUT_STUCK: Example(
         "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",

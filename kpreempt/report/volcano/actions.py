@@ -38,7 +38,7 @@ def add_action(
     """
     page.blank()
     is_last = session.panic is not None and bool(session.panic.action) and action is session.actions[-1]
-    until = Span(", until it dies", "bad") if is_last else ""
+    until = Span(", until it panics", "bad") if is_last else ""
     page.labelled(Span(action.action.upper(), "heading"), *_summary(action), until, column=LABEL_COLUMN)
     attempts = [attempt for attempt in action.attempts if only in ("", attempt.job)]
     if enqueues := [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]:
@@ -54,19 +54,19 @@ def _summary(action: ActionEvidence) -> Phrase:
     parts: list[Phrase] = []
     if action.enqueued:
         why = "" if action.action == "enqueue" else " (enqueue is not among the actions)"
-        parts.append((Span(f"lets {count(len(action.enqueued), 'job')} in{why}", "good"),))
+        parts.append((Span(f"enqueues {count(len(action.enqueued), 'job')}{why}", "good"),))
     if kept_out:
-        parts.append((Span(f"keeps {count(kept_out, 'job')} out", "bad"),))
+        parts.append((Span(f"rejects {count(kept_out, 'job')}", "bad"),))
     if action.evictions:
         parts.append((Span(f"evicts {count(len(action.evictions), 'task')}", "bad"),))
     if action.pipelined:
-        parts.append((Span(f"promises room to {count(len(action.pipelined), 'task')}", "warn"),))
+        parts.append((Span(f"pipelines {count(len(action.pipelined), 'task')}", "warn"),))
     if action.binds:
         parts.append((Span(f"binds {count(len(action.binds), 'task')}", "good"),))
     if action.allocated:
-        parts.append((Span(f"holds room for {count(len(action.allocated), 'task')} without binding", "warn"),))
+        parts.append((Span(f"allocates {count(len(action.allocated), 'task')} without binding", "warn"),))
     if undone := tried_evictions(action):
-        parts.append((Span(f"takes back {count(undone, 'eviction')}", "warn"),))
+        parts.append((Span(f"discards {count(undone, 'eviction')}", "warn"),))
     if not parts:
         return (_NOTHING.get(action.action, "does nothing"),)
     phrase: list[Span | str] = []
@@ -76,16 +76,16 @@ def _summary(action: ActionEvidence) -> Phrase:
 
 
 _NOTHING = {
-    "enqueue": "no job waits to be let in",
-    "allocate": "places nobody",
-    "backfill": "places nobody",
-    "preempt": "evicts nobody",
-    "reclaim": "evicts nobody",
+    "enqueue": "no job to enqueue",
+    "allocate": "allocates no task",
+    "backfill": "allocates no task",
+    "preempt": "evicts no task",
+    "reclaim": "evicts no task",
 }
 
 
 def tried_evictions(action: ActionEvidence) -> int:
-    """How many evictions the action took back."""
+    """How many evictions the action discarded."""
     return sum(
         operation[0] == OperationKind.EVICT
         for end in action.statements
@@ -130,19 +130,17 @@ def _add_turns(page: Page, turns: Sequence[Turn], options: RenderOptions) -> Non
         else:
             _add_turn_in_short(page, turn)
     if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
-        page.paragraph(Span(f"… and {count(rest, 'more job')} (--verbose)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more job')} (-v)", "dim"), indent=_INDENT)
     queues: dict[str, list[str]] = {}
     for turn in too_much:
         queues.setdefault(turn.queue, []).extend(attempt.task for attempt in turn.attempts)
     for queue, tasks in queues.items():
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
-        words = f": {agree(len(set(tasks)), 'asks')} for more than queue {queue} has left of what it deserves"
+        words = f": {agree(len(set(tasks)), 'requests')} more than queue {queue} has left of its deserved resources"
         page.paragraph(strong(named), Span(words, "warn"), indent=_INDENT, hanging=2)
     if in_vain:
         jobs = tasks_in_words(dict.fromkeys(turn.job for turn in in_vain))
-        words = (
-            f"among {'its' if len({turn.job for turn in in_vain}) == 1 else 'their'} own tasks nobody can go: {jobs}"
-        )
+        words = f"no victim among {'its' if len({turn.job for turn in in_vain}) == 1 else 'their'} own tasks: {jobs}"
         page.paragraph(Span(words, "dim"), indent=_INDENT, hanging=2)
 
 
@@ -156,10 +154,10 @@ def _title(turn: Turn) -> Phrase:
     """The job, and whom it asks."""
     queue = f"queue {turn.queue}" if turn.queue else "its queue"
     words = {
-        Purpose.BACKFILL: f"  {queue}, tasks that ask for nothing",
-        Purpose.PREEMPT_BETWEEN_JOBS: f" asks the other jobs of {queue}",
-        Purpose.PREEMPT_WITHIN_JOB: " asks its own tasks",
-        Purpose.RECLAIM: f" of {queue} asks the other queues",
+        Purpose.BACKFILL: f"  {queue}, tasks without requests",
+        Purpose.PREEMPT_BETWEEN_JOBS: f"  between jobs of {queue}",
+        Purpose.PREEMPT_WITHIN_JOB: "  between tasks of the job",
+        Purpose.RECLAIM: f"  {queue}, from the other queues",
     }.get(turn.purpose)
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
@@ -168,14 +166,14 @@ def _add_turn(page: Page, turn: Turn, told: set[tuple[object, ...]], options: Re
     """What the job tried; ``told`` are the votes that stand above."""
     page.paragraph(*_title(turn), indent=_INDENT, hanging=2)
     if not turn.attempts:
-        words = "in vain: its tasks have had their turn among themselves, when another queue was served before"
+        words = "nothing to try: all its tasks were tried between tasks of the job, after an earlier queue"
         page.paragraph(Span(words, "warn"), indent=2 * _INDENT, hanging=2)
     groups = alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
     for group in shown:
         add_attempts(page, group, told, options)
     if rest := sum(map(len, groups[len(shown) :])):
-        page.paragraph(Span(f"… and {count(rest, 'more task')} (--verbose)", "dim"), indent=2 * _INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more task')} (-v)", "dim"), indent=2 * _INDENT)
     if turn.statement is not None:
         _add_statement(page, turn.statement)
 
@@ -187,11 +185,11 @@ def _add_turn_in_short(page: Page, turn: Turn) -> None:
     parts = [
         f"{words} {count(outcomes[outcome], 'task')}"
         for outcome, words in (
-            (AttemptOutcome.ALLOCATED, "places"),
-            (AttemptOutcome.PIPELINED, "promises room to"),
+            (AttemptOutcome.ALLOCATED, "allocates"),
+            (AttemptOutcome.PIPELINED, "pipelines"),
             (AttemptOutcome.NO_NODE, "finds no node for"),
-            (AttemptOutcome.PRE_PREDICATE_FAILED, "refuses at once"),
-            (AttemptOutcome.NOT_ALLOCATABLE, "asks too much of the queue for"),
+            (AttemptOutcome.PRE_PREDICATE_FAILED, "fails prePredicates of"),
+            (AttemptOutcome.NOT_ALLOCATABLE, "has no deserved resources left for"),
         )
         if outcomes[outcome]
     ]
@@ -216,7 +214,7 @@ def _add_statement(page: Page, end: StatementEnd) -> None:
     """What became of the job's turn, and the numbers that decided."""
     if not end.operations:
         return
-    waiting = f" + {end.waiting:,} promised" if end.waiting else ""
+    waiting = f" + {end.waiting:,} pipelined" if end.waiting else ""
     numbers = f"{end.ready:,} ready{waiting} of {end.min_available:,} needed"
     done = Counter(operation[0] for operation in end.operations)
     if end.outcome == StatementOutcome.DISCARDED:
@@ -224,15 +222,18 @@ def _add_statement(page: Page, end: StatementEnd) -> None:
             count(done[kind], noun)
             for kind, noun in (
                 (OperationKind.EVICT, "eviction"),
-                (OperationKind.PIPELINE, "promise"),
-                (OperationKind.ALLOCATE, "placement"),
+                (OperationKind.PIPELINE, "pipelined task"),
+                (OperationKind.ALLOCATE, "allocation"),
             )
             if done[kind]
         ]
         verb = agree(sum(done.values()), "is")
-        words: Phrase = (Span("thrown away", "bad"), f": {numbers}; {join_names(parts)} {verb} undone")
+        words: Phrase = (Span("discarded", "bad"), f": {numbers}; {join_names(parts)} {verb} undone")
     elif end.outcome == StatementOutcome.HELD:
-        words = (Span("held", "warn"), f": {numbers}; nothing binds, and the room stays taken until the session ends")
+        words = (
+            Span("kept", "warn"),
+            f": {numbers}; nothing binds, and it stays allocated until the session closes",
+        )
     else:
         words = (Span("committed", "good"), f": {numbers}")
     page.paragraph("→ ", *words, indent=2 * _INDENT, hanging=2)
@@ -241,7 +242,7 @@ def _add_statement(page: Page, end: StatementEnd) -> None:
 # Several jobs that are passed over for one reason.
 _PLURALS = {
     "it is not starving": "they are not starving",
-    "it is not in its queue yet": "they are not in their queues yet",
+    "it is not enqueued yet": "they are not enqueued yet",
 }
 _OF_QUEUE = "the queue "
 _ENDS_QUEUE = "which ends the queue's turns"
@@ -268,7 +269,7 @@ def _skips(action: ActionEvidence, options: RenderOptions) -> list[str]:
     for reason, subjects in reasons.items():
         names = tasks_in_words(subjects, limit=None if options.verbose else _NAMES_SHOWN)
         if reason.startswith(_OF_QUEUE) or _ENDS_QUEUE in reason:
-            lines.append(f"passed over queue {names}: {reason.replace(_OF_QUEUE, 'it ', 1)}")
+            lines.append(f"skipped queue {names}: {reason.replace(_OF_QUEUE, 'it ', 1)}")
         else:
-            lines.append(f"passed over {names}: {_PLURALS.get(reason, reason) if len(subjects) > 1 else reason}")
+            lines.append(f"skipped {names}: {_PLURALS.get(reason, reason) if len(subjects) > 1 else reason}")
     return lines

@@ -83,7 +83,7 @@ def add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, .
                 Span(f"on {nodes_in_words(refusing, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2
             )
         if attempt.nearest is not None and attempt.nearest.missing:
-            words = f"{attempt.nearest.node} comes nearest: short of {amounts_in_words(attempt.nearest.missing)}"
+            words = f"nearest {attempt.nearest.node}: short of {amounts_in_words(attempt.nearest.missing)}"
             page.paragraph(Span(words, "dim"), indent=3 * _INDENT, hanging=2)
     _add_nodes(page, attempt, nodes, told, options)
 
@@ -111,7 +111,8 @@ def _add_votes_once(
     pattern = (*votes_pattern(node)[-1:], node.node if is_divided else "")
     if pattern in told and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
-        page.paragraph(Span(f"asked: {named}; the plugins say the same", "dim"), indent=indent, hanging=2)
+        noun = "candidate" if len(node.candidates) == 1 else "candidates"
+        page.paragraph(Span(f"{noun}: {named}; the plugins say the same", "dim"), indent=indent, hanging=2)
         return
     if node.votes:
         told.add(pattern)
@@ -122,16 +123,16 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
     node = attempt.nodes[-1].node if attempt.nodes else ""
     words: dict[AttemptOutcome, tuple[str, Style]] = {
         AttemptOutcome.NOT_ALLOCATABLE: (
-            f"{agree(number, 'asks')} for more than queue {attempt.queue} has left of what it deserves",
+            f"{agree(number, 'requests')} more than queue {attempt.queue} has left of its deserved resources",
             "warn",
         ),
-        AttemptOutcome.PRE_PREDICATE_FAILED: (f"{agree(number, 'is')} refused at once: {attempt.reason}", "bad"),
-        AttemptOutcome.NO_NODE: (f"{agree(number, 'finds')} no node", "bad"),
+        AttemptOutcome.PRE_PREDICATE_FAILED: (f"{agree(number, 'fails')} prePredicates: {attempt.reason}", "bad"),
+        AttemptOutcome.NO_NODE: (f"{agree(number, 'fits')} no node", "bad"),
         AttemptOutcome.NO_VOLUMES: (
-            f"{agree(number, 'gets')} no room on {node}, for lack of volumes: {attempt.reason}",
+            f"{agree(number, 'gets')} no volumes on {node}: {attempt.reason}",
             "bad",
         ),
-        AttemptOutcome.PIPELINED: (f"promised room on {node}", "warn"),
+        AttemptOutcome.PIPELINED: (f"pipelined to {node}", "warn"),
     }
     text, style = words.get(attempt.outcome, (str(attempt.outcome), ""))
     return (": ", Span(text, style))
@@ -162,9 +163,9 @@ def _add_nodes(
         page.paragraph(f"on {named}: ", *outcome, indent=3 * _INDENT, hanging=2)
         _add_votes_once(page, first, attempt, told, 4 * _INDENT, options)
         if rest and first.candidates:
-            page.paragraph(Span(f"the like on {nodes_in_words(rest, options)}", "dim"), indent=3 * _INDENT, hanging=2)
+            page.paragraph(Span(f"the same on {nodes_in_words(rest, options)}", "dim"), indent=3 * _INDENT, hanging=2)
     if others > _NODES_SHOWN:
-        page.paragraph(Span("… and other nodes in vain (--verbose)", "dim"), indent=3 * _INDENT)
+        page.paragraph(Span("… and more nodes that do not fit (-v)", "dim"), indent=3 * _INDENT)
 
 
 def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]:
@@ -178,7 +179,7 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
         else:
             tied = f" (or any of {len(others):,} others, at random)"
         by_node.setdefault((attempt.nodes[-1].node, tied), []).append(attempt.task)
-    words = Span("promised room on ", "warn") if is_promised else Span("placed on ", "good")
+    words = Span("pipelined to ", "warn") if is_promised else Span("allocated to ", "good")
     if len(by_node) > _PLACES_SHOWN and not options.verbose:
         tasks = tasks_in_words([attempt.task for attempt in group], home=group[0].job)
         nodes = list(dict.fromkeys(node for node, _ in by_node))

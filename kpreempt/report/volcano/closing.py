@@ -20,7 +20,7 @@ _OUTCOMES_SHOWN = 5
 
 
 def add_shown_section(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
-    """``USERS SEE``: the conditions of pod groups that are not ready, and what pods are told; events if verbose."""
+    """``CONDITIONS``: of pod groups that are not ready, and of pods; events if verbose."""
     if session.final is None:
         return
     groups = _group_lines(session, options)
@@ -29,7 +29,7 @@ def add_shown_section(page: Page, session: SessionVerdict, options: RenderOption
     if not (groups or pods or events):
         return
     page.blank()
-    page.labelled(Span("USERS SEE", "heading"), "on pod groups and pods", column=LABEL_COLUMN)
+    page.labelled(Span("CONDITIONS", "heading"), "of pod groups and pods", column=LABEL_COLUMN)
     _add_lines(page, groups, _GROUPS_SHOWN, "pod group", options)
     _add_lines(page, pods, _MESSAGES_SHOWN, "message", options)
     _add_lines(page, events, _MESSAGES_SHOWN, "event", options)
@@ -40,11 +40,11 @@ def _add_lines(page: Page, lines: Sequence[Phrase], limit: int, noun: str, optio
     for line in shown:
         page.paragraph(*line, indent=_INDENT, hanging=2)
     if rest := len(lines) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, f'more {noun}')} (--verbose)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, f'more {noun}')} (-v)", "dim"), indent=_INDENT)
 
 
 def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
-    """Pod groups with what they are told; those that are ready only where verbose."""
+    """Pod groups with their conditions; those that are ready only where verbose."""
     assert session.final is not None
     lines: dict[tuple[str, ...], list[str]] = {}
     for name, group in session.final.pod_groups.items():
@@ -65,7 +65,7 @@ def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
 
 
 def _pod_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
-    """What pods are told, equal messages together; not again what stands on their pod groups."""
+    """The conditions of pods, equal messages together; not again what stands on their pod groups."""
     assert session.final is not None
     groups: dict[tuple[str, str], list[str]] = {}
     for task, said in session.final.pods.items():
@@ -106,10 +106,10 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
         return
     page.blank()
     number = len(sample.outcomes)
-    ends = "which all end alike" if number == 1 else f"which end in {number:,} ways"
+    ends = "all with the same outcome" if number == 1 else f"with {number:,} outcomes"
     page.labelled(
         Span("CHANCE", "heading"),
-        f"{count(sample.runs, 'run')} with everything drawn that is left to chance (seed {sample.seed}), {ends}",
+        f"{count(sample.runs, 'session')} with every random choice drawn anew (seed {sample.seed}), {ends}",
         column=LABEL_COLUMN,
     )
     shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
@@ -121,7 +121,7 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
         if rest := number - len(shown):
             times = sum(outcome.times for outcome in sample.outcomes[len(shown) :])
             page.paragraph(
-                Span(f"… and {count(rest, 'other end')} in {count(times, 'run')} (--verbose)", "dim"), indent=_INDENT
+                Span(f"… and {count(rest, 'more outcome')} in {count(times, 'session')} (-v)", "dim"), indent=_INDENT
             )
     always = [task for task, times in sample.evicted.items() if times == sample.runs]
     up_to_chance = {task: times for task, times in sample.evicted.items() if 0 < times < sample.runs}
@@ -130,7 +130,7 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
         kept = named if options.verbose else named[:_MESSAGES_SHOWN]
         rest_words = f" and {len(named) - len(kept):,} more" if len(kept) < len(named) else ""
         page.paragraph(
-            Span("up to chance", "warn"),
+            Span("by chance", "warn"),
             f": {', '.join(kept)}{rest_words} of {sample.runs:,}",
             indent=_INDENT,
             hanging=2,
@@ -138,21 +138,21 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
     if always:
         page.paragraph(Span("always evicted", "bad"), f": {tasks_in_words(always)}", indent=_INDENT, hanging=2)
     elif not sample.evicted:
-        page.paragraph("nobody is evicted in any of them", indent=_INDENT)
+        page.paragraph("none of them evicts a task", indent=_INDENT)
 
 
 def _outcome(outcome: SampledOutcome, options: RenderOptions) -> Phrase:
     limit = None if options.verbose else 4
     parts: list[Phrase] = []
     if outcome.panics:
-        parts.append((Span("the scheduler dies", "bad"),))
+        parts.append((Span("the scheduler panics", "bad"),))
     if outcome.evicted:
         parts.append((Span("evicts ", "bad"), tasks_in_words(outcome.evicted, limit=limit)))
-    for verb, placements in (("promises room to ", outcome.pipelined), ("binds ", outcome.binds)):
+    for verb, placements in (("pipelines ", outcome.pipelined), ("binds ", outcome.binds)):
         if placements:
             parts.append((verb, _placed(placements, limit)))
     if outcome.enqueued:
-        parts.append(("lets in ", tasks_in_words(outcome.enqueued, limit=limit)))
+        parts.append(("enqueues ", tasks_in_words(outcome.enqueued, limit=limit)))
     phrase: list[str | Span] = []
     for number, part in enumerate(parts or [("nothing happens",)]):
         phrase += ["; " if number else "", *part]

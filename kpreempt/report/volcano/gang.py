@@ -22,13 +22,13 @@ _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)
 _PLACED = ("Bound", "Running")
 _WORDS: dict[GangOutcome, tuple[str, Style]] = {
     GangOutcome.REFUSED: ("refused", "bad"),
-    GangOutcome.NOT_ENQUEUED: ("kept out of its queue", "bad"),
-    GangOutcome.INVALID: ("can never run", "bad"),
+    GangOutcome.NOT_ENQUEUED: ("not enqueued", "bad"),
+    GangOutcome.INVALID: ("not valid", "bad"),
     GangOutcome.IGNORED: ("ignored", "bad"),
     GangOutcome.BOUND: ("bound", "good"),
-    GangOutcome.PIPELINED: ("promised room", "warn"),
-    GangOutcome.NOT_PLACED: ("waits", "bad"),
-    GangOutcome.PANIC: ("the scheduler dies", "bad"),
+    GangOutcome.PIPELINED: ("pipelined", "warn"),
+    GangOutcome.NOT_PLACED: ("unschedulable", "bad"),
+    GangOutcome.PANIC: ("the scheduler panics", "bad"),
 }
 
 
@@ -36,7 +36,7 @@ def render_gangs(answers: Sequence[GangAnswer], options: RenderOptions) -> str:
     """Each job; several are separated by a line and closed by a table of all."""
     page = Page(options.width)
     if not answers:
-        page.paragraph("No job is asked about.")
+        page.paragraph("No job matches.")
     for number, answer in enumerate(answers):
         if number:
             _add_separator(page)
@@ -92,27 +92,29 @@ def headline_of_gang(answer: GangAnswer) -> Phrase:
     if answer.outcome == GangOutcome.REFUSED:
         return (job, " would be ", Span("refused", "bad"), f"{why}.")
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
-        return (job, " would be ", Span("kept out of its queue", "bad"), f" by {answer.reason or 'a plugin'}.")
+        return (job, " would ", Span("not be enqueued", "bad"), f": rejected by {answer.reason or 'a plugin'}.")
     if answer.outcome == GangOutcome.INVALID:
-        return (job, " could ", Span("never run", "bad"), f" as it is{why}.")
+        return (job, " would ", Span("not be valid", "bad"), f"{why}.")
     if answer.outcome == GangOutcome.IGNORED:
         return (job, " would be ", Span("ignored", "bad"), f" by Volcano{why}.")
     if answer.outcome == GangOutcome.PANIC:
-        return ("The scheduler would ", Span("die", "bad"), " before ", job, " is placed.")
+        return ("The scheduler would ", Span("panic", "bad"), " before ", job, " is allocated.")
     if answer.outcome == GangOutcome.BOUND:
         bound = sum(task.status in _PLACED for task in answer.tasks)
-        whom = f"evicts {count(victims, 'task')} besides" if victims else "nobody is evicted"
-        return (job, " would be ", Span("bound at once", "good"), f", {_part(bound, total)}; {whom}.")
+        evicted = f"{count(victims, 'task')} {agree(victims, 'is')} evicted all the same"
+        whom = evicted if victims else "no task is evicted"
+        return (job, " would be ", Span("bound at once", "good"), f" with {_part(bound, total)}; {whom}.")
     if answer.outcome == GangOutcome.PIPELINED:
         promised = sum(task.status == "Pipelined" for task in answer.tasks)
         whom = (
             f"{count(victims, 'other task')} {agree(victims, 'is')} evicted for it"
             if victims
-            else "others leave already"
+            else "other tasks are terminating already"
         )
-        return (job, " would be ", Span("promised room", "warn"), f" for {_part(promised, total)}; {whom}.")
+        return (job, " would be ", Span("pipelined", "warn"), f" with {_part(promised, total)}; {whom}.")
     evicts = f", and yet {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
-    return (job, " would be let in, and ", Span("wait", "bad"), f": too few of its tasks find room{evicts}{why}.")
+    unschedulable = Span("unschedulable", "bad")
+    return (job, " would be enqueued, but ", unschedulable, f": too few of its tasks fit{evicts}{why}.")
 
 
 def _part(number: int, total: int) -> str:
@@ -123,7 +125,7 @@ def _part(number: int, total: int) -> str:
 
 
 def _add_tasks(page: Page, answer: GangAnswer, options: RenderOptions) -> None:
-    """``TASKS``: where each ends, and what its pod is told."""
+    """``TASKS``: the status of each, its node, and its pod's condition."""
     if not answer.tasks:
         if answer.outcome == GangOutcome.NOT_ENQUEUED:
             _add_veto(page, answer)
@@ -146,22 +148,22 @@ def _add_tasks(page: Page, answer: GangAnswer, options: RenderOptions) -> None:
 
 
 def _add_veto(page: Page, answer: GangAnswer) -> None:
-    """``KEPT OUT``: the plugins' words, and that there are no pods."""
+    """``REJECTED``: the plugins' words, and that there are no pods."""
     plugins = [plugin.strip() for plugin in answer.reason.split(",") if plugin.strip()]
     page.blank()
-    label: Span | str = Span("KEPT OUT", "bad")
+    label: Span | str = Span("REJECTED", "bad")
     for plugin in plugins if answer.sessions else []:
         page.labelled(label, f"by {veto_in_words(plugin, answer.job, answer.sessions[-1])}", column=LABEL_COLUMN)
         label = ""
         for action in answer.sessions[-1].actions:
             if action.action == "enqueue" and (room := queue_room_in_words(plugin, answer.queue, action)):
                 page.labelled("", room, column=LABEL_COLUMN)
-    made = "Its pods stay as they are" if answer.tasks else "Its pods are not even made"
-    page.labelled(label, f"{made}; every later session asks again.", column=LABEL_COLUMN)
+    made = "Its pods stay Pending" if answer.tasks else "Its pods are not created"
+    page.labelled(label, f"{made}; every later session tries again.", column=LABEL_COLUMN)
 
 
 def _add_victims(page: Page, answer: GangAnswer, options: RenderOptions) -> None:
-    """``VICTIMS``: who goes, by queue and job, with who takes the room."""
+    """``VICTIMS``: by queue and job, with the task for which each is evicted."""
     if not answer.victims:
         return
     page.blank()
@@ -186,7 +188,7 @@ def _add_missing(page: Page, answer: GangAnswer) -> None:
         return
     page.blank()
     task = tasks_in_words([answer.missing_for], home=answer.job)
-    words = f"{amounts_in_words(answer.missing)} on {answer.missing_on}, which comes nearest to having room for {task}"
+    words = f"{amounts_in_words(answer.missing)} on {answer.missing_on}, the node that is nearest to fitting {task}"
     page.labelled(Span("MISSING", "heading"), f"{words}{_even_then(answer)}", column=LABEL_COLUMN)
 
 
@@ -196,12 +198,12 @@ def _even_then(answer: GangAnswer) -> str:
         for attempt in action.attempts:
             for node in attempt.nodes if attempt.task == answer.missing_for else []:
                 if node.node == answer.missing_on and node.missing == answer.missing and node.candidates:
-                    return ", even if all go there who may" if node.victims else "; of those there nobody may go"
+                    return ", even without all possible victims" if node.victims else "; it has no possible victim"
     return ""
 
 
 def _add_afterwards(page: Page, answer: GangAnswer) -> None:
-    """``THEN``: what the next session makes of promises, once the room is free."""
+    """``THEN``: what the next session makes of pipelined tasks, once the victims are gone."""
     if answer.afterwards is None:
         return
     promised = sum(task.status == "Pipelined" for task in answer.tasks)
@@ -209,9 +211,9 @@ def _add_afterwards(page: Page, answer: GangAnswer) -> None:
         return
     page.blank()
     label = Span("THEN", "heading")
-    when = "once all that leave are gone, the next session"
+    when = "once the Releasing tasks are gone, the next session"
     if answer.afterwards.panics:
-        page.labelled(label, f"{when} ", Span("dies", "bad"), column=LABEL_COLUMN)
+        page.labelled(label, f"{when} ", Span("panics", "bad"), column=LABEL_COLUMN)
         return
     if answer.bound_afterwards:
         words = Span(f"binds {count(answer.bound_afterwards, 'task')}", "good")
@@ -220,14 +222,14 @@ def _add_afterwards(page: Page, answer: GangAnswer) -> None:
     others = dict.fromkeys(bind.task for action in answer.afterwards.actions for bind in action.binds)
     whom = f", and binds others: {tasks_in_words(others)}" if others else ""
     words = Span("binds none of its tasks", "bad")
-    page.labelled(label, f"{when} ", words, f"{whom}. A promise lasts one session only.", column=LABEL_COLUMN)
+    page.labelled(label, f"{when} ", words, f"{whom}. A task is pipelined for one session only.", column=LABEL_COLUMN)
 
 
 def _add_session(page: Page, answer: GangAnswer, session: SessionVerdict, number: int, options: RenderOptions) -> None:
     """What concerns the job in the session; with ``verbose`` all of it."""
     if len(answer.sessions) > 1:
         page.blank()
-        lets = "lets the job in, and its pods are made" if number == 1 else "places the pods"
+        lets = "enqueues the job; its pods are created" if number == 1 else "schedules the pods"
         page.paragraph(Span(f"SESSION {number}", "heading"), f"  {lets}")
     if options.verbose:
         add_story(page, session, options)
@@ -247,5 +249,5 @@ def _add_session(page: Page, answer: GangAnswer, session: SessionVerdict, number
     }
     if silent := [action.action for action in session.actions if action.action not in active]:
         page.blank()
-        words = f"{join_names(silent)} {agree(len(silent), 'has')} nothing to do with this job."
+        words = f"{join_names(silent)} {agree(len(silent), 'does')} nothing about this job."
         page.paragraph(Span(words[0].upper() + words[1:], "dim"))

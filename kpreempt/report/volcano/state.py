@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.words import change, volcano_amount
@@ -26,20 +26,20 @@ def add_queues_section(page: Page, session: SessionVerdict, options: RenderOptio
     after = session.actions[-1].queues if session.actions else before
     page.blank()
     if not before:
-        words = "have no shares here: no proportion plugin" if session.opening.jobs else "none has a job"
+        words = "no shares: the proportion plugin is not configured" if session.opening.jobs else "none with jobs"
         page.labelled(Span("QUEUES", "heading"), words, column=LABEL_COLUMN)
         return
     names = _changed_first(before, after)
     shown = names if options.verbose else names[:_QUEUES_SHOWN]
     page.labelled(Span("QUEUES", "heading"), f"{len(before):,} with jobs, before → after", column=LABEL_COLUMN)
-    titles = ("QUEUE", "WEIGHT", "SHARE", "", "DESERVES", "HAS")
+    titles = ("QUEUE", "WEIGHT", "SHARE", "", "DESERVED", "ALLOCATED")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for name in shown:
         rows += _queue_rows(name, before[name], after.get(name, before[name]), options)
     aligns: tuple[Align, ...] = ("left", "right", "left", "left", "right", "left")
     page.table(rows, aligns=aligns, indent=_INDENT)
     if rest := len(names) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more queue')} (--verbose)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more queue')} (-v)", "dim"), indent=_INDENT)
 
 
 def _queue_rows(name: str, before: QueueState, after: QueueState, options: RenderOptions) -> list[tuple[Phrase, ...]]:
@@ -89,10 +89,10 @@ def add_jobs_section(page: Page, session: SessionVerdict, options: RenderOptions
     if lines:
         _add_job_lines(page, lines, has_shares=has_shares)
     if rest := len(told) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more job')} (--verbose)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more job')} (-v)", "dim"), indent=_INDENT)
     if stay := len(names) - len(told):
-        words = f"{count(stay, 'job')} {agree(stay, 'has')} all {agree(stay, 'its')} tasks, and {agree(stay, 'stays')}"
-        page.paragraph(Span(f"{words} as {'it is' if stay == 1 else 'they are'}", "dim"), indent=_INDENT)
+        words = f"{count(stay, 'job')} with all tasks, unchanged"
+        page.paragraph(Span(words, "dim"), indent=_INDENT)
 
 
 def _is_told(before: JobState, after: JobState) -> bool:

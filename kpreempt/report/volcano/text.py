@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
@@ -48,14 +48,14 @@ def headline(session: SessionVerdict) -> Phrase:
     deeds = _deeds(session)
     if session.panic is not None:
         before = f" Before that it {join_names(deeds, limit=len(deeds))}." if deeds else ""
-        return (Span(f"The scheduler dies {_where(session, session.panic)}", "bad"), f".{before}")
+        return (Span(f"The scheduler panics {_where(session, session.panic)}", "bad"), f".{before}")
     if deeds:
         in_vain = ""
         if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
-            in_vain = " Nobody is promised the room."
+            in_vain = " It pipelines no task."
         return ("The session ", strong(join_names(deeds, limit=len(deeds))), f".{in_vain}")
     undone = sum(map(tried_evictions, session.actions))
-    tries = f" It tries {count(undone, 'eviction')} and takes {'it' if undone == 1 else 'them'} back." if undone else ""
+    tries = f" It discards {count(undone, 'eviction')}." if undone else ""
     return ("The session ", strong("changes nothing"), f".{tries}")
 
 
@@ -69,13 +69,11 @@ def _deeds(session: SessionVerdict) -> list[str]:
         named = f" ({tasks_in_words(evicted)})" if len(evicted) <= _VICTIMS_NAMED else ""
         deeds.append(f"evicts {count(len(evicted), 'task')}{named}")
     if promised:
-        deeds.append(
-            f"promises room to {len(promised):,}" if deeds else f"promises room to {count(len(promised), 'task')}"
-        )
+        deeds.append(f"pipelines {len(promised):,}" if deeds else f"pipelines {count(len(promised), 'task')}")
     if bound:
         deeds.append(f"binds {len(bound):,}" if deeds else f"binds {count(len(bound), 'task')}")
     if let_in:
-        deeds.append(f"lets {count(len(let_in), 'job')} in")
+        deeds.append(f"enqueues {count(len(let_in), 'job')}")
     return deeds
 
 
@@ -94,7 +92,7 @@ def facts(session: SessionVerdict) -> str:
         queues = len({state.queue for state in jobs.values()})
         parts += [
             f"{count(len(jobs), 'job')} in {count(queues, 'queue')}",
-            f"{count(waiting, 'task')} {agree(waiting, 'waits')}",
+            count(waiting, "pending task"),
         ]
     return " · ".join(parts)
 
@@ -108,17 +106,17 @@ def add_panic(page: Page, session: SessionVerdict) -> None:
     page.labelled(Span("PANIC", "bad"), panic.message, column=LABEL_COLUMN)
     subtraction = subtraction_in_words(panic.message)
     if subtraction:
-        page.labelled("", f"It would take {subtraction}, and dies rather than go below.", column=LABEL_COLUMN)
+        page.labelled("", f"It would subtract {subtraction}, and panics rather than go below 0.", column=LABEL_COLUMN)
     if subtraction and session.opening is None:
-        cause = "Pods on nodes ask for more than these have, or queues are guaranteed more than there is."
+        cause = "Pods on nodes request more than is allocatable, or queues are guaranteed more than the cluster has."
         page.labelled("", cause, column=LABEL_COLUMN)
     elif " -" in subtraction and panic.on.startswith("node "):
-        page.labelled("", f"Pods on {panic.on} ask for more than it has.", column=LABEL_COLUMN)
+        page.labelled("", f"Pods on {panic.on} request more than is allocatable.", column=LABEL_COLUMN)
     elif panic.on:
-        page.labelled("", f"It dies over {panic.on}.", column=LABEL_COLUMN)
+        page.labelled("", f"It panics over {panic.on}.", column=LABEL_COLUMN)
     page.labelled(
         "",
-        "Every later session dies there, too, until the cause is gone; until then Volcano places and evicts nobody.",
+        "Every later session panics, too, until the cause is gone; until then Volcano schedules and evicts nothing.",
         column=LABEL_COLUMN,
     )
 
@@ -131,8 +129,8 @@ def add_no_eviction_note(page: Page, session: SessionVerdict) -> None:
     page.blank()
     page.labelled(
         Span("NOTE", "warn"),
-        "The actions have neither preempt nor reclaim: nobody is ever evicted under this configuration. "
-        f'--actions "{tried}" tries others.',
+        "The actions have neither preempt nor reclaim: no task is ever evicted with this configuration. "
+        f'To try them: --actions "{tried}"',
         column=LABEL_COLUMN,
     )
 

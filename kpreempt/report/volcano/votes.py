@@ -28,19 +28,19 @@ _INDENT = 2
 _VETOES = {
     "overcommit": (
         "resource in cluster is overused",
-        "what has been let in and it would ask for more than the nodes have idle, with the overcommit factor",
+        "with it, the minResources of Inqueue jobs would exceed what is idle, times the overcommit factor",
     ),
-    "proportion": ("queue resource quota insufficient", "its queue would hold more than it may"),
+    "proportion": ("queue resource quota insufficient", "with it, its queue would exceed its capability"),
 }
 
 
 def add_votes(page: Page, tried: NodeTried, *, home: str, indent: int, options: RenderOptions) -> None:
-    """Who could be asked to leave a node, what each plugin said, and how that combines where it is not plain."""
+    """The candidates for eviction on a node, what each plugin said, and how that combines where it is not plain."""
     if not tried.candidates:
         return
     number = len(tried.candidates)
     page.paragraph(
-        Span(f"of {number:,} that may be asked: " if number > 1 else "may be asked: ", "dim"),
+        Span(f"{number:,} candidates: " if number > 1 else "candidate: ", "dim"),
         tasks_in_words(tried.candidates, home=home, limit=_limit(options)),
         indent=indent,
         hanging=2,
@@ -74,21 +74,22 @@ def outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Ren
     evicted = tasks_in_words(tried.evicted, home=home, limit=_limit(options))
     missing = amounts_in_words(tried.missing)
     if tried.outcome == NodeOutcome.NO_CANDIDATES:
-        return ("nobody to ask", f"; short of {missing}" if tried.missing else "")
+        return ("no candidates", f"; short of {missing}" if tried.missing else "")
     if tried.outcome == NodeOutcome.NOT_ENOUGH:
-        who = "even without all that may go it" if tried.victims else "nobody may go, and it"
-        return (Span("not enough room", "warn"), f": {who} is short of {missing}")
+        who = "not enough victims" if tried.victims else "no victims"
+        even = " even without them" if tried.victims else ""
+        return (Span(who, "warn"), f": short of {missing}{even}")
     if tried.outcome == NodeOutcome.STILL_OVERUSED:
-        whom = f"evicts {evicted}" if tried.evicted else "evicts nobody"
-        return (Span(whom, "bad"), ", and nobody gets the room: the queue has all that it deserves still")
+        whom = f"evicts {evicted}" if tried.evicted else "evicts no task"
+        return (Span(whom, "bad"), ", and pipelines none: the queue is overused still")
     if tried.outcome == NodeOutcome.WASTED:
-        why = f": they free too little, short of {missing}" if tried.missing else ": it does not fit still"
+        why = f": short of {missing} even then" if tried.missing else ": it does not fit even then"
         if purpose == Purpose.RECLAIM:
-            why = f": reclaim counts only what the evicted free, and is short of {missing}"
-        return (Span(f"evicts {evicted}", "bad"), ", and nobody gets the room", why)
-    verb = "goes there" if tried.outcome == NodeOutcome.ALLOCATED else "is promised the room"
+            why = f": reclaim counts only what its victims free, short of {missing}"
+        return (Span(f"evicts {evicted}", "bad"), ", and pipelines none", why)
+    verb = "is allocated" if tried.outcome == NodeOutcome.ALLOCATED else "is pipelined"
     if not tried.evicted:
-        return (Span(verb, "good"), ", and nobody has to go")
+        return (Span(verb, "good"), " without evictions")
     return (Span(f"evicts {evicted}", "bad"), f", and {verb}")
 
 
@@ -96,11 +97,11 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
     """What the plugin says of the candidates, and what is left of the list after it."""
     everyone = len(vote.victims) == len(tried.candidates)
     if vote.effect == VoteEffect.EMPTIED:
-        words: Phrase = (Span("lets nobody go", "bad"),)
+        words: Phrase = (Span("names none", "bad"),)
     elif everyone:
-        words = ("lets all go",) if len(tried.candidates) > 1 else ("lets it go",)
+        words = ("names all",) if len(tried.candidates) > 1 else ("names it",)
     else:
-        words = (f"lets {tasks_in_words(vote.victims, home=home, limit=_limit(options))} go",)
+        words = (f"names {tasks_in_words(vote.victims, home=home, limit=_limit(options))}",)
     reasons = by_text({refusal.task: refusal.reason for refusal in vote.refused})
     shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
     parts = []
@@ -109,14 +110,12 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
         named = "" if is_all else f"not {tasks_in_words(tasks, home=home, limit=_limit(options))}: "
         parts.append(f"{named}{reason}")
     others = len(reasons) - len(shown)
-    rest = f"; and {count(others, 'other reason')}" if others else ""
+    rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
     why = f": {'; '.join(parts)}{rest}" if vote.effect == VoteEffect.EMPTIED else f"; {'; '.join(parts)}{rest}"
     left = ""
     if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
         left = (
-            f"; both lists name {tasks_in_words(vote.left, home=home)}"
-            if vote.left
-            else "; none of them is on the list"
+            f"; left of both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "; none is on both lists"
         )
     return (*words, Span(why if parts else "", "dim"), left)
 
@@ -124,9 +123,9 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
 def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     """How the votes came to the victims: tiers that were skipped, the one that decided."""
     if not tried.votes:
-        return (Span("no plugin has a say, so nobody may go", "dim"),)
+        return (Span("no plugin decides on victims: none", "dim"),)
     if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
-        return ("→ ", Span("no tier names anybody" if len(tried.votes) > 1 else "so nobody may go", "warn"))
+        return ("→ ", Span("no tier names a victim" if len(tried.votes) > 1 else "no victims", "warn"))
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
@@ -136,12 +135,12 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     if decided:
         alone = " alone" if emptied else ""
         sentences.append(
-            f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))} may go"
+            f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))}"
         )
     elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
-        sentences.append("a list that was made and emptied is never filled again: nobody may go")
+        sentences.append("once emptied, the list is never filled again: no victims")
     else:
-        sentences.append("nobody may go")
+        sentences.append("no victims")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
 
 
@@ -179,7 +178,7 @@ def _limit(options: RenderOptions) -> int | None:
 
 
 def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
-    """Who keeps a job out, with the event that says so, and what that means."""
+    """Which plugin rejects a job, with the event that says so, and what that means."""
     said, meaning = _VETOES.get(plugin, ("", ""))
     events = session.final.events if session.final else []
     quoted = f' ("{said}")' if any(event.subject == job and event.message == said for event in events) else ""
@@ -189,15 +188,15 @@ def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
 def add_enqueued(
     page: Page, attempts: Sequence[Attempt], action: ActionEvidence, session: SessionVerdict, options: RenderOptions
 ) -> None:
-    """The jobs that are let in, by queue, and those that are kept out, by who does it."""
+    """The jobs that are enqueued, by queue, and those that are rejected, by plugin."""
     let_in: dict[str, list[str]] = {}
     for attempt in attempts:
         if attempt.outcome == AttemptOutcome.ENQUEUED:
             let_in.setdefault(attempt.queue, []).append(attempt.job)
     for queue, jobs in let_in.items():
         page.paragraph(
-            Span("in", "good"),
-            f"  {tasks_in_words(jobs, limit=None if options.verbose else 4)} to queue {queue}",
+            Span("enqueued", "good"),
+            f"  {tasks_in_words(jobs, limit=None if options.verbose else 4)} in queue {queue}",
             indent=_INDENT,
             hanging=4,
         )
@@ -207,8 +206,8 @@ def add_enqueued(
             out.setdefault((attempt.queue, join_names(attempt.vetoes)), []).append(attempt.job)
     for (queue, plugins), jobs in out.items():
         page.paragraph(
-            Span("out", "bad"),
-            f" {tasks_in_words(jobs, limit=None if options.verbose else 4)} of queue {queue}, by "
+            Span("rejected", "bad"),
+            f"  {tasks_in_words(jobs, limit=None if options.verbose else 4)} of queue {queue}, by "
             f"{veto_in_words(plugins, jobs[0], session)}",
             indent=_INDENT,
             hanging=4,
@@ -218,9 +217,9 @@ def add_enqueued(
 
 
 def queue_room_in_words(plugin: str, queue: str, action: ActionEvidence) -> str:
-    """What a queue may hold, has and has let in, where that is why a job was kept out; else an empty text."""
+    """A queue's capability, and what counts against it, where that is why a job was rejected; else an empty text."""
     state = action.queues.get(queue)
     if plugin != "proportion" or state is None:
         return ""
     holds, has, let_in = map(amounts_in_words, (state.capability, state.allocated, state.inqueue))
-    return f"the queue may hold {holds}; it has {has}, and jobs that it let in are to get {let_in}"
+    return f"capability {holds}; allocated {has}; reserved for Inqueue jobs {let_in}"

@@ -98,7 +98,7 @@ def refusal_in_words(reason: str) -> str:
     match = _PREDICATES.fullmatch(reason)
     if match is None:
         return reason
-    return match["rest"].removeprefix(": ") if not _STATUS.fullmatch(match["rest"]) else "its predicates say no"
+    return match["rest"].removeprefix(": ") if not _STATUS.fullmatch(match["rest"]) else "its predicates failed"
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:

@@ -27,13 +27,13 @@ PLUGINS = (
 # What 1.8 has besides, which is not modelled.
 _OTHER_ACTIONS = frozenset({"shuffle"})
 _OTHER_PLUGINS: Mapping[str, str] = {
-    "sla": "jobs that have waited too long would be let in and served first",
+    "sla": "jobs that have waited too long would be enqueued and scheduled first",
     "tdm": "revocable nodes and their tasks would be used and emptied by the hour",
     "task-topology": "tasks would be kept together or apart by their job's topology",
     "numaaware": "nodes would be refused and scored by their NUMA topology",
     "extender": "an HTTP server would be asked too",
     "rescheduling": "tasks would be evicted from crowded nodes at the end of preempt",
-    "resourcequota": "jobs beyond their namespace's quota would not be let in",
+    "resourcequota": "jobs beyond their namespace's quota would not be enqueued",
     "usage": "nodes would be refused and scored by their measured load",
     "cdp": "tasks that started a short while ago would be spared",
 }

@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,8 +16,9 @@ from urllib3 import exceptions as http
 
 from kpreempt import __version__
 from kpreempt.errors import InputError
+from kpreempt.network.deadlines import DeadlineError, cuttable, within
 from kpreempt.snapshot.live.connection import Connection
-from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, refusal
+from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, no_answer, refusal
 
 JSON = "application/json"
 
@@ -41,8 +43,8 @@ class _Answer(msgspec.Struct, frozen=True):
 class Api:
     """An API server to read from, in several threads at once if need be.
 
-    ``retries`` is how often a request is tried again that was dropped or met a busy server; ``sleep`` and ``clock``
-    (seconds) are those of ``time``.
+    ``retries`` is how often a request is tried again that was dropped or met a busy server; ``sleep`` (seconds) is that
+    of ``time``.
     """
 
     def __init__(
@@ -51,12 +53,10 @@ class Api:
         *,
         retries: int = _RETRIES,
         sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.connection = connection
         self._retries = retries
         self._sleep = sleep
-        self._clock = clock
         self._pool = _pool(connection)
 
     def close(self) -> None:
@@ -73,7 +73,9 @@ class Api:
         while True:
             wait = _FIRST_WAIT_SECONDS * 2**tried
             try:
-                answer = self._request(url, accept)
+                answer = within(self.connection.timeout, partial(self._request, url, accept))
+            except DeadlineError:
+                raise no_answer(self.connection.server, self.connection.timeout) from None
             except http.HTTPError as error:
                 if tried >= self._retries or not is_dropped(error):
                     raise failure(error, self.connection.server, self.connection.timeout) from None
@@ -88,9 +90,9 @@ class Api:
             tried += 1
 
     def _request(self, url: str, accept: str) -> _Answer:
-        timeout = self.connection.timeout
+        # A little longer than anybody waits, so that a thread ends that was still looking up a name.
+        timeout = None if self.connection.timeout is None else self.connection.timeout + 1
         connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
-        end = None if timeout is None else self._clock() + timeout
         headers = urllib3.HTTPHeaderDict(self.connection.headers)
         headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
         response = self._pool.request(
@@ -104,7 +106,7 @@ class Api:
         )
         is_done = False
         try:
-            body = self._body(response, end, _MAX_BYTES if response.status == 200 else _MAX_ERROR_BYTES)
+            body = self._body(response, _MAX_BYTES if response.status == 200 else _MAX_ERROR_BYTES)
             is_done = True
         finally:
             if is_done:
@@ -113,7 +115,7 @@ class Api:
                 response.close()
         return _Answer(response.status, response.headers, body)
 
-    def _body(self, response: urllib3.BaseHTTPResponse, end: float | None, limit: int) -> bytes:
+    def _body(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """The whole body, or as much of it as an error is read for."""
         chunks, size = [], 0
         for chunk in response.stream(_CHUNK, decode_content=True):
@@ -123,8 +125,6 @@ class Api:
                 if response.status == 200:
                     raise ClusterError("answers without end", source=self.connection.server)
                 break
-            if end is not None and self._clock() > end:
-                raise http.ReadTimeoutError(None, None, "the answer takes too long")  # type: ignore[arg-type]
         return b"".join(chunks)
 
 
@@ -138,10 +138,10 @@ def _pool(connection: Connection) -> urllib3.PoolManager:
             # Somebody asked for it, and need not be told at every request.
             urllib3.disable_warnings(http.InsecureRequestWarning)
     if not connection.proxy:
-        return urllib3.PoolManager(1, maxsize=_CONNECTIONS, **tls)
+        return cuttable(urllib3.PoolManager(1, maxsize=_CONNECTIONS, **tls))
     parts = urllib3.util.parse_url(connection.proxy)
     proxy_headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-    return urllib3.ProxyManager(connection.proxy, 1, proxy_headers=proxy_headers, maxsize=_CONNECTIONS, **tls)
+    return cuttable(urllib3.ProxyManager(connection.proxy, 1, proxy_headers=proxy_headers, maxsize=_CONNECTIONS, **tls))
 
 
 def _seconds_asked_for(answer: _Answer) -> float | None:

@@ -16,12 +16,15 @@ from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import ClientCertificate, Trust, tls_context
+from kpreempt.snapshot.live.exec_plugins import run_plugin
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 from kpreempt.snapshot.live.kubeconfig import ClusterEntry, UserEntry, choose, read_kubeconfig
-from kpreempt.snapshot.live.providers import run_plugin, service_account
+from kpreempt.snapshot.live.providers import service_account
 
 # Requests without --request-timeout: the API server gives up its own after a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0
+# Credential plugins without it: some wait for their user to log in with a browser.
+PLUGIN_SECONDS = 180.0
 
 Headers = list[tuple[str, str]]
 
@@ -72,7 +75,8 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
     tls = None
     if server.startswith("https:"):
         # As kubectl does: no secret goes over an open wire.
-        headers, certificate = _credentials(user, chosen.user_name, cluster, authority)
+        seconds = timeout if flags.request_timeout else PLUGIN_SECONDS
+        headers, certificate = _credentials(user, chosen.user_name, cluster, authority, seconds)
         tls = tls_context(trust, certificate)
     return Connection(
         server=server,
@@ -170,7 +174,7 @@ def _content(data: str, path: str, field: str) -> bytes:
 
 
 def _credentials(
-    user: UserEntry, name: str, cluster: ClusterEntry, authority: str
+    user: UserEntry, name: str, cluster: ClusterEntry, authority: str, seconds: float | None
 ) -> tuple[Headers, ClientCertificate | None]:
     source = f"user {name}" if name else "the user"
     key_source = user.client_key or f"{source}: client-key-data"
@@ -184,7 +188,7 @@ def _credentials(
     if not headers and user.auth_provider is not None:
         headers = _bearer(_provider_token(user, source))
     if not headers and user.exec is not None:
-        answer = run_plugin(user.exec, cluster, name, base64.b64encode(authority.encode()).decode())
+        answer = run_plugin(user.exec, cluster, name, base64.b64encode(authority.encode()).decode(), seconds)
         headers = _bearer(answer.token)
         if answer.client_certificate_data:
             certificate, key = answer.client_certificate_data.encode(), answer.client_key_data.encode()

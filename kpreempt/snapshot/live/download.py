@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -12,6 +12,7 @@ from urllib3 import exceptions as http
 
 from kpreempt import __version__
 from kpreempt.errors import InputError
+from kpreempt.network.deadlines import DeadlineError, cuttable, within
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import Trust, tls_context
 from kpreempt.snapshot.live.failures import failure
@@ -31,22 +32,23 @@ def shown_url(url: str) -> str:
 
 
 def download(
-    url: str,
-    environment: Mapping[str, str],
-    *,
-    seconds: float = SECONDS,
-    max_bytes: int = MAX_BYTES,
-    clock: Callable[[], float] = time.monotonic,
+    url: str, environment: Mapping[str, str], *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES
 ) -> bytes:
     """What is at the URL, after a few redirects. ``environment`` may name proxies.
 
     No credentials are sent, and none that stand in the URL. Raises ``InputError``.
     """
-    end = clock() + seconds
+    try:
+        return within(seconds, partial(_download, url, environment, seconds, max_bytes))
+    except DeadlineError:
+        raise InputError(f"takes longer than {seconds:g}s to answer", source=shown_url(url)) from None
+
+
+def _download(url: str, environment: Mapping[str, str], seconds: float, max_bytes: int) -> bytes:
     for _ in range(_MOST_REDIRECTS + 1):
         parts = _split(url)
         source = shown_url(url)
-        response = _request(parts, environment, max(0.01, end - clock()), source)
+        response = _request(parts, environment, seconds, source)
         try:
             if response.status in _REDIRECTS and (place := response.headers.get("location")):
                 url = _followed(url, place, source)
@@ -55,7 +57,7 @@ def download(
                 raise InputError(
                     f"the server answers {response.status} {response.reason or ''}".rstrip(), source=source
                 )
-            return _body(response, source, end, max_bytes, clock)
+            return _body(response, source, max_bytes)
         except http.HTTPError as error:
             raise failure(error, source, seconds) from None
         finally:
@@ -93,6 +95,7 @@ def _request(
         pool: urllib3.PoolManager = urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls)
     else:
         pool = urllib3.PoolManager(1, **tls)
+    cuttable(pool)
     try:
         return pool.request(
             "GET",
@@ -101,22 +104,19 @@ def _request(
             redirect=False,
             retries=False,
             preload_content=False,
-            timeout=urllib3.Timeout(total=seconds),
+            # A little longer than anybody waits.
+            timeout=urllib3.Timeout(total=seconds + 1),
         )
     except http.HTTPError as error:
-        raise failure(error, source, SECONDS) from None
+        raise failure(error, source, seconds) from None
 
 
-def _body(
-    response: urllib3.BaseHTTPResponse, source: str, end: float, max_bytes: int, clock: Callable[[], float]
-) -> bytes:
+def _body(response: urllib3.BaseHTTPResponse, source: str, max_bytes: int) -> bytes:
     body = bytearray()
     while chunk := response.read1(_CHUNK, decode_content=True):
         body += chunk
         if len(body) > max_bytes:
             raise InputError(f"is longer than {max_bytes:,} bytes", source=source)
-        if clock() > end:
-            raise InputError("takes too long to answer", source=source)
     if body[:256].lstrip().lower().startswith((b"<!doctype", b"<html")):
         raise InputError("is a page of HTML, not a manifest", source=source, hint="the address of the raw file")
     return bytes(body)

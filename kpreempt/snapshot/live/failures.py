@@ -93,6 +93,17 @@ def failure(error: http.HTTPError, source: str, timeout: float | None) -> Cluste
     return ClusterError(problem, source=source, hint=hint)
 
 
+def no_answer(source: str, timeout: float | None) -> ClusterError:
+    """The error for a request that took longer than ``timeout`` seconds."""
+    problem, hint = _no_answer(timeout)
+    return ClusterError(problem, source=source, hint=hint)
+
+
+def _no_answer(timeout: float | None) -> tuple[str, str]:
+    waited = f" within {timeout:g}s" if timeout is not None else ""
+    return f"no answer{waited}", "check the network and the VPN; --request-timeout 5m waits longer"
+
+
 def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
     if isinstance(error, http.NameResolutionError):
         return "the host is not known", "check the server of the context, the network and the VPN"
@@ -100,8 +111,7 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
     if isinstance(error, http.NewConnectionError):
         return _unreached(error.__cause__)
     if isinstance(error, http.TimeoutError):
-        waited = f" within {timeout:g}s" if timeout is not None else ""
-        return f"no answer{waited}", "check the network and the VPN; --request-timeout 5m waits longer"
+        return _no_answer(timeout)
     if isinstance(error, http.SSLError):
         return tls_problem(error.args[0] if error.args else error)
     if isinstance(error, http.DecodeError):

@@ -52,6 +52,7 @@ class ExecEntry(_Entry, frozen=True, kw_only=True, rename="camel"):
     api_version: str = ""
     install_hint: str = ""
     provide_cluster_info: bool = False
+    interactive_mode: str = ""
 
 
 class AuthProviderEntry(_Entry, frozen=True, kw_only=True):

@@ -8,23 +8,27 @@ import msgspec
 
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.model.workloads import Job
 from kpreempt.snapshot.filing import is_kept_anyway
-from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, plural_of
 from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.discovery import is_not_served
 from kpreempt.snapshot.live.failures import ClusterError
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
-# No scheduler reads these, and no snapshot has them; a change may be about them.
-CRON_JOBS = Kind("CronJob", "cron_jobs", Job, ("batch",))
+CRON_JOBS = COMPARED["CronJob"]
 # Without these nothing can be said.
 INDISPENSABLE = ("Pod", "Node")
 # Where the API server does not know these, Volcano is not installed, and there are none.
 CUSTOM = ("PodGroup", "Queue")
 
-# The versions of a group before v1 that clusters of the last years serve; all else has been v1 since 1.24.
-_OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1"), "policy": ("v1beta1",)}
+# The versions of a group, the best first, that clusters of the last years serve; all else has been v1 since 1.24.
+_VERSIONS = {
+    "resource.k8s.io": ("v1", "v1beta2", "v1beta1"),
+    "policy": ("v1", "v1beta1"),
+    "autoscaling": ("v2", "v1"),
+    "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+}
 # As kubectl; a page of pods is some megabytes.
 PAGE_SIZE = 500
 _MAX_RESTARTS = 3
@@ -44,7 +48,7 @@ def is_custom(kind: Kind) -> bool:
 
 
 def _is_of_plugins(kind: Kind) -> bool:
-    return KINDS.get(kind.name) is not kind and kind is not CRON_JOBS
+    return KINDS.get(kind.name) is not kind and COMPARED.get(kind.name) is not kind
 
 
 def kinds_of_plugins(wanted: Wanted) -> list[Kind]:
@@ -81,7 +85,7 @@ def _listed(kind: ObjectKind) -> Kind:
 def api_versions_of(kind: Kind) -> list[str]:
     """The ``apiVersion`` values under which the kind is looked for, the best first."""
     group = kind.groups[0]
-    versions = (kind.version,) if kind.version else ("v1", *_OLDER.get(group, ()))
+    versions = (kind.version,) if kind.version else _VERSIONS.get(group, ("v1",))
     return [f"{group}/{version}" if group else version for version in versions]
 
 
@@ -168,13 +172,16 @@ class Listing:
     def _is_absent(self, api: Api, error: ClusterError) -> bool:
         """Whether the server does not have the kind, so that there can be none.
 
-        Rights are checked before the path, so that who has none is refused (403) a custom resource either way; what
-        groups there are everybody may see. A kind that is not where it is looked for may be there in another version.
+        Rights are checked before the path, so that who has none is refused (403) what is not there, too; what the
+        server serves everybody may see. A kind that is not where it is looked for may be there in another version.
         """
         if is_custom(self.kind):
             return error.status == _NOT_FOUND or _is_not_there(api, f"/apis/{self._api_versions[0]}")
         group = self.kind.groups[0]
-        return error.status == _NOT_FOUND and bool(group) and _is_not_there(api, f"/apis/{group}")
+        if not group:
+            return False
+        is_gone = error.status == _NOT_FOUND and _is_not_there(api, f"/apis/{group}")
+        return is_gone or is_not_served(api, group, self.kind.name)
 
     def _query(self) -> dict[str, str]:
         query = {"limit": str(PAGE_SIZE)}

@@ -10,7 +10,7 @@ assumption says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -25,12 +25,11 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
-from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import (
-    CRON_JOBS,
     EVENTS,
     Listing,
     Page,
@@ -76,14 +75,15 @@ def read_cluster(
     phases: Phases = NO_PHASES,
     with_events: bool = False,
     keeps: Keeps | None = None,
-    with_cron_jobs: bool = False,
+    compared: Collection[str] = (),
     wanted: Wanted = NOTHING_WANTED,
     unneeded: Container[str] = (),
 ) -> Reading:
     """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
-    cluster. CronJobs, of which the cluster has no records, are read only ``with_cron_jobs``, and for ``keeps`` alone.
+    cluster. Kinds of which the cluster has no records (``COMPARED``) are read only where they are ``compared``, by
+    name, and for ``keeps`` alone.
     Kinds that the question does not need (``unneeded``, by name) are not read, as if there were none.
     What plugins have ``wanted`` is listed beside the rest, and goes into the cluster; of a kind that the server does
     not know there is none.
@@ -94,7 +94,7 @@ def read_cluster(
     collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs, wanted=wanted, unneeded=unneeded)
+        reader.read(taken_at, with_events=with_events, compared=compared, wanted=wanted, unneeded=unneeded)
     cluster = _with_events_in_order(collector.cluster())
     unlisted = [_unlisted(key) for key in kinds_without_place(wanted)]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
@@ -128,15 +128,14 @@ class _Reader:
         taken_at: datetime,
         *,
         with_events: bool,
-        with_cron_jobs: bool,
+        compared: Collection[str],
         wanted: Wanted,
         unneeded: Container[str],
     ) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read(unneeded)
         of_plugins = kinds_of_plugins(wanted)
-        if with_cron_jobs and CRON_JOBS not in of_plugins:
-            others.append(CRON_JOBS)
+        others += [kind for name, kind in COMPARED.items() if name in compared and kind not in of_plugins]
         others += of_plugins
         try:
             self._begin(Listing(pods, ""))
@@ -182,7 +181,7 @@ class _Reader:
         """Keep what is used of a page."""
         label = label_of(listing.kind)
         if page.refusal is not None:
-            if KINDS.get(label) is listing.kind:
+            if listing.kind in (KINDS.get(label), COMPARED.get(label)):
                 self._collector.leave_out(label, page.refusal.status, page.source)
             else:
                 unread = Unread(page.refusal.status, resource_of(listing.kind))
@@ -193,6 +192,8 @@ class _Reader:
         batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
+        if page.ends and label in COMPARED:
+            self._collector.note_listed([label])
         if page.ends and page.api_version and not listing.reason:
             self.versions[label] = listing.version
         self._done += len(page.items)

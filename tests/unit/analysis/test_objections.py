@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kpreempt.analysis.check.objections import objections
-from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload, Reset
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import SimulatedWorkload
@@ -105,3 +106,24 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
     found = objections(plan_of(workload), {}, [], ClusterSnapshot(), simulation(workloads=[state]))
     assert len(found) == bool(words)
     assert all(words in each.detail for each in found)
+
+
+@pytest.mark.parametrize(
+    ("current", "written", "words"),
+    [
+        (4, 2, "has set 4 and the manifest says 2, so the apply deletes 2 pods until the autoscaler makes them again"),
+        (2, 1, "has set 2 and the manifest says 1, so the apply deletes 1 pod until the autoscaler makes it again"),
+        (
+            2,
+            5,
+            "has set 2 and the manifest says 5, so the apply makes 3 pods more until the autoscaler deletes them again",
+        ),
+    ],
+    ids=["fewer", "one fewer", "more"],
+)
+def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str) -> None:
+    reset = Reset("Deployment shop/web", "HorizontalPodAutoscaler shop/h", current, written)
+    plan = msgspec.structs.replace(plan_of(), resets=[reset])
+    (found,) = objections(plan, {}, [], ClusterSnapshot(), simulation())
+    assert (found.rule.value, found.subject) == ("autoscaled-replicas", "Deployment shop/web")
+    assert found.detail == f"HorizontalPodAutoscaler shop/h {words}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.simulation import SimulationEnd, StepKind, StrandedKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
@@ -137,10 +138,74 @@ def test_the_pod_of_a_daemon_set_displaces_on_its_own_node_only() -> None:
     assert end_of(found, "Deployment shop/web").pending_after == 1
 
 
-def test_a_job_keeps_as_many_pods_as_may_run_side_by_side() -> None:
-    found = checked(nodes(2), [workload("Job", "sums", parallelism=2, completions=10)])
-    end = end_of(found, "Job shop/sums")
-    assert (end.ready_after, end.wanted_after, end.is_done) == (2, 2, True)
+def test_a_job_keeps_as_many_pods_as_may_run_side_by_side_until_all_have_completed() -> None:
+    found = checked(nodes(2), [workload("Job", "sums", parallelism=2, completions=5)])
+    steps = [(step.at, str(step.kind)) for step in found.simulation.steps]
+    arrive, land, gone = (
+        [at for at, kind in steps if kind == each] for each in (StepKind.ARRIVES, StepKind.LANDS, StepKind.GONE)
+    )
+    assert arrive == land == [0, 0, 600, 600, 1200]
+    assert gone == [600, 600, 1200, 1200, 1800]
+    assert (end_of(found, "Job shop/sums").is_done, found.passed) == (True, True)
+    assert [each.message for each in found.assumptions if each.subject == "Job shop/sums"] == [
+        "each of its pods is taken to end well after 10m, by --job-duration"
+    ]
+
+
+def test_more_pods_of_a_job_than_there_is_room_for_run_one_after_the_other() -> None:
+    found = checked(nodes(1, "1"), [workload("Job", "sums", parallelism=3, completions=3)])
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LANDS] == [0, 600, 1200]
+    assert found.passed
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds", "ends"),
+    [
+        pytest.param({}, None, [600], id="ten minutes, where nothing is said"),
+        pytest.param({}, 90, [90], id="as long as the option says"),
+        pytest.param({"activeDeadlineSeconds": 300}, 90, [300], id="until its deadline"),
+        pytest.param({"activeDeadlineSeconds": 300, "completions": 3}, None, [100, 200, 300], id="in as many rounds"),
+        pytest.param({"activeDeadlineSeconds": 2**31 - 1}, None, [600], id="a deadline that says nothing"),
+        pytest.param({"activeDeadlineSeconds": 300, "suspend": True}, None, [], id="one that is suspended"),
+    ],
+)
+def test_pods_of_a_job_end(job: Document, seconds: int | None, ends: list[float]) -> None:
+    found = checked(nodes(1, "1"), [workload("Job", "sums", parallelism=1, **job)], job_seconds=seconds)
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.GONE] == ends
+    assert (end_of(found, "Job shop/sums").is_done, found.passed) == (True, True)
+
+
+def test_a_job_of_which_a_pod_has_no_node_by_its_deadline_fails() -> None:
+    found = checked(nodes(1, "1"), [workload("Job", "sums", cpu="2", activeDeadlineSeconds=300)])
+    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.REQUIRE_SCHEDULABLE, "Job shop/sums")]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == [300]
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds", "passes"),
+    [
+        pytest.param({}, None, False, id="nothing says how long the Job runs"),
+        pytest.param({}, 90, True, id="the option does"),
+        pytest.param({"activeDeadlineSeconds": 300}, None, True, id="its deadline does"),
+    ],
+)
+def test_who_waits_for_the_room_of_a_job_waits_for_a_time_that_is_known_or_not(
+    job: Document, seconds: int | None, *, passes: bool
+) -> None:
+    change = [workload("Job", "sums", **job), workload("Deployment", "api", replicas=1)]
+    found = checked(nodes(1, "1"), change, job_seconds=seconds)
+    assert end_of(found, "Deployment shop/api").is_done
+    assert [(each.rule, each.subject) for each in found.findings] == (
+        [] if passes else [(RuleId.OUTCOME_UNCERTAIN, "Job shop/sums")]
+    )
+
+
+def test_what_ran_and_comes_back_only_after_a_job_is_a_finding_however_long_that_runs() -> None:
+    web = workload("Deployment", "web", replicas=1)
+    job = workload("Job", "sums", activeDeadlineSeconds=60, **HIGH_POD)
+    found = checked([*nodes(1, "1"), HIGH, *running(web, ["n1"])], [job])
+    assert not found.simulation.waiting
+    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.OUTCOME_UNCERTAIN, "Job shop/sums")]
 
 
 def test_pods_of_a_changed_job_that_have_to_go_come_again_after_the_backoff() -> None:
@@ -342,7 +407,7 @@ def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing(
     objects = running(old, ["n1"])
     objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
     found = checked([*nodes(1, "8"), *objects], [new])
-    assert tale(found) == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
+    assert tale(found)[:4] == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
     assert end_of(found, "Job shop/sums").is_done
     assert RuleId.APPLY_REFUSED in {each.rule for each in found.findings}
 
@@ -388,10 +453,12 @@ def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorith
     job = workload("Job", "sums", parallelism=2, completions=2)
     job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": {"rules": []}, "backoffLimitPerIndex": 1}
     found = checked(nodes(2), [job], algorithm=algorithm)
-    assert [each.field for each in found.assumptions if each.subject == "Job shop/sums"] == [f"spec.{f}" for f in told]
+    not_modelled = [each.field for each in found.assumptions if each.kind is AssumptionKind.NOT_MODELLED]
+    assert not_modelled == [f"spec.{f}" for f in told]
     own = workload("Job", "sums")
     own["spec"] |= {"managedBy": "kubernetes.io/job-controller"}
-    assert not any(each.subject.startswith("Job") for each in checked(nodes(2), [own], algorithm=algorithm).assumptions)
+    kinds = {each.kind for each in checked(nodes(2), [own], algorithm=algorithm).assumptions}
+    assert kinds == {AssumptionKind.TOLD}
 
 
 @pytest.mark.parametrize(

@@ -572,3 +572,29 @@ def test_a_reader_that_goes_away_is_no_failure_of_the_program(tmp_path: Path) ->
     run = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, check=False)
     os.close(writer)
     assert (run.returncode, run.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config", "seconds"),
+    [
+        pytest.param([], "", "10m", id="ten minutes by default"),
+        pytest.param(["--job-duration", "2h"], "", "2h", id="by the option"),
+        pytest.param([], '[check]\njob-duration = "90s"\n', "1m30s", id="by the file"),
+        pytest.param(["--job-duration", "5m"], '[check]\njob-duration = "90s"\n', "5m", id="the option wins"),
+    ],
+)
+def test_how_long_a_job_runs(ask: Ask, tmp_path: Path, arguments: list[str], config: str, seconds: str) -> None:
+    written(tmp_path / "job.json", [workload("Job", "sums", cpu="100m")])
+    (tmp_path / "kpreempt.toml").write_text(config)
+    answer = json.loads(ask("-f", "job.json", "-o", "json", *arguments, change=False).stdout)
+    told = json.dumps(answer["assumptions"])
+    assert f"end well after {seconds}" in told
+
+
+@pytest.mark.parametrize("text", ["0s", "8d", "169h", "soon", "-1m"])
+def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str) -> None:
+    run = ask("--job-duration", text)
+    assert (run.returncode, run.stderr.splitlines()[0].endswith("this is not a time from 1s to 168h")) == (2, True)
+    (tmp_path / "kpreempt.toml").write_text(f'[check]\njob-duration = "{text}"\n')
+    run = ask()
+    assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)

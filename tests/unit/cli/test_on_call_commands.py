@@ -16,6 +16,7 @@ from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.pending import PendingRequest, pending
 from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.unit.cli.test_terminal import Terminal
 from tests.unit.report.test_formats import closed
@@ -160,6 +161,7 @@ def watched(tmp_path: Path) -> Callable[..., list[float]]:
 
         request = PendingRequest(
             snapshots=[str(path)],
+            intake=Intake(),
             connection=ConnectionFlags(),
             extensions=Extensions(),
             watch=True,

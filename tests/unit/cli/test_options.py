@@ -74,4 +74,4 @@ def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
 def test_every_common_option_is_offered_by_a_command_that_leaves_nothing_out() -> None:
     shared = [name for each in AnswerRequest.__mro__ for name in vars(each).get("__annotations__", {})]
     offered = {each.name for each in COMMANDS["budgets"].params}
-    assert {name for name in shared if name not in ("_left_out", "connection", "extensions")} <= offered
+    assert {name for name in shared if name not in ("_left_out", "connection", "extensions", "intake")} <= offered

@@ -53,7 +53,7 @@ def test_the_same_pods_are_in_the_queue_as_are_pending(kpreempt: Kpreempt) -> No
 
 
 def test_events_may_be_json_lines_and_come_from_standard_input(kpreempt: Kpreempt) -> None:
-    run = kpreempt("queue", "--events", "-", stdin=ADD + '{"event": "pop", "time": "+250ms"}\n')
+    run = kpreempt("queue", "--events", "-", "-v", stdin=ADD + '{"event": "pop", "time": "+250ms"}\n')
     assert (run.returncode, run.stderr) == (0, "")
     assert "03:00:00.250 pop → default/a" in run.stdout
 
@@ -61,7 +61,7 @@ def test_events_may_be_json_lines_and_come_from_standard_input(kpreempt: Kpreemp
 def test_events_play_on_the_cluster_of_a_snapshot(kpreempt: Kpreempt, tmp_path: Path) -> None:
     events = tmp_path / "events.yaml"
     events.write_text("event: deletePod\npod: batch/encode-1\n")
-    run = kpreempt("queue", *SNAPSHOT, "--events", str(events))
+    run = kpreempt("queue", *SNAPSHOT, "--events", str(events), "-v")
     assert run.returncode == 0
     assert "deletePod batch/encode-1" in run.stdout
     assert "data/etl-1: unschedulable → backoff" in run.stdout
@@ -85,7 +85,7 @@ def test_hints_that_are_not_modelled_are_told(kpreempt: Kpreempt) -> None:
         '{"event": "pop"}\n{"event": "unschedulable", "plugins": ["VolumeBinding"]}\n'
         '{"event": "changeObject", "resource": "StorageClass", "action": "Add"}\n'
     )
-    run = kpreempt("queue", "--events", "-", stdin=events)
+    run = kpreempt("queue", "--events", "-", "-v", stdin=events)
     assert "plugin VolumeBinding queueing hint: StorageClassAdd is assumed to help" in " ".join(run.stdout.split())
 
 
@@ -197,7 +197,7 @@ def test_a_plugin_that_cannot_order_the_queue_is_named_in_one_message(
 def test_a_plugin_holds_pods_back_by_the_cluster_as_the_events_leave_it(kpreempt: Kpreempt, plugin: Any) -> None:
     node = '{"event": "addNode", "time": "2026-11-21T03:00:00Z", "node": {"metadata": {"name": "n"}}}\n'
     there = ADD.replace("}}}", '}, "spec": {"nodeName": "n"}}}').replace('"a"', '"there"')
-    options = [*plugin("OneAtATime"), "--events", "-"]
+    options = [*plugin("OneAtATime"), "--events", "-", "-v"]
     run = kpreempt("queue", *options, stdin=node + there + ADD)
     assert "GATED  1 pod, held by OneAtATime" in run.stdout
     assert "moved by: any event, or an update of the pod, after which OneAtATime lets it" in run.stdout

@@ -232,3 +232,71 @@ def test_hostile_names_reach_neither_the_terminal_nor_a_redacted_file(tmp_path: 
     assert "\x1b" not in run.stderr
     assert "ask about x\\x0ay/a\\x1b[31mb: kpreempt explain pod/pod-0001 " in run.stderr
     assert "u001b" not in target.read_text()
+
+
+def objects_of_a_rollout() -> list[dict[str, Any]]:
+    """A cluster as an API server has it, with environments that nobody may read, and what acts on its pods."""
+    pod_template = {
+        "metadata": {"labels": {"app": "api"}},
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "shop/api:1",
+                    "resources": {"requests": {"cpu": "1"}},
+                    "env": [{"name": "PASSWORD", "value": "hunter2"}],
+                    "args": ["--token=hunter2"],
+                }
+            ]
+        },
+    }
+    metadata = {"name": "api", "namespace": "shop"}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "api"}}, "template": pod_template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    job = {"jobTemplate": {"spec": {"template": pod_template}}, "schedule": "@daily"}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}
+    scaled = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4}
+    plain = {"containers": pod_template["spec"]["containers"], "nodeName": "n"}
+    return [
+        deployment,
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": job},
+        {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": scaled},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": "shop"}, "spec": plain},
+    ]
+
+
+def cluster_with(objects: list[dict[str, Any]]) -> str:
+    room = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "20"}}
+    kept = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": room}, *objects]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": kept})
+
+
+@pytest.mark.parametrize(
+    ("replace", "changes"),
+    [
+        (("", ""), ["Unchanged"] * 4),
+        (("shop/api:1", "shop/api:2"), ["Rolled", "Updated", "Unchanged", "Updated"]),
+        (("hunter2", "hunter3"), ["Rolled", "Updated", "Unchanged", "Rolled"]),
+        (('"replicas": 2', '"replicas": 3'), ["Unchanged"] * 4),
+        (('"maxReplicas": 4', '"maxReplicas": 5'), ["Unchanged"] * 3),
+    ],
+    ids=["nothing", "images", "environments", "a size that an autoscaler sets", "an autoscaler"],
+)
+def test_a_change_is_checked_against_a_dump_as_against_the_original(
+    replace: tuple[str, str], changes: list[str], tmp_path: Path, kpreempt: Kpreempt
+) -> None:
+    source, target, change = (tmp_path / f"{name}.json" for name in ("source", "target", "change"))
+    objects = objects_of_a_rollout()
+    source.write_text(cluster_with(objects))
+    assert kpreempt("snapshot", "--snapshot", str(source), "--to", str(target)).returncode == 0
+    assert "hunter2" not in target.read_text()
+    change.write_text("\n---\n".join(json.dumps(each).replace(*replace) for each in objects))
+    answers = [
+        kpreempt("check", "-f", str(change), "--snapshot", str(each), *NOW, "-o", "json") for each in (source, target)
+    ]
+    # Of an environment it is known that it differs, and not where.
+    texts = (re.sub(r'(?<=\.env)\[0\]\.value|(?<="fingerprint": ")\w+', "", each.stdout) for each in answers)
+    first, second = ({**json.loads(each), "at": "", "cluster": ""} for each in texts)
+    assert [each["kind"] for each in second["changes"]] == changes
+    assert second == first
+    assert answers[0].returncode == answers[1].returncode

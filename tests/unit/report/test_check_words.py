@@ -99,6 +99,10 @@ FINDINGS = {
         finding(RuleId.APPLY_REFUSED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
         "Deployment batch/worker cannot be applied: spec.selector: cannot be changed in the API",
     ),
+    "a namespace that is not there": (
+        finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
+        "Namespace x is not there: neither in the cluster nor in the change",
+    ),
     "an API that goes": (
         finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
         "CronJob shop/c is of an API version that goes: batch/v1beta1, which is not served from 1.25 on",
@@ -106,6 +110,10 @@ FINDINGS = {
     "a budget that blocks drains": (
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
         "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
+    ),
+    "a size that is taken from an autoscaler": (
+        finding(RuleId.AUTOSCALED_REPLICAS, WORKLOAD, detail="the apply deletes 2 pods"),
+        "Deployment batch/worker has its replicas reset: the apply deletes 2 pods",
     ),
     "a rollout that leaves old pods": (
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),

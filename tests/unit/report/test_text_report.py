@@ -118,8 +118,8 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
                 ]
             ),
             incoming(),
-            "shop/api is unschedulable now: of 3 nodes, 2 are too small and 1 has a taint that it does not "
-            "tolerate; preemption doesn't help.",
+            "shop/api is unschedulable now: of 3 nodes, 2 are too small and 1 has an untolerated taint; preemption "
+            "doesn't help.",
             id="nodes refuse it for several reasons",
         ),
         pytest.param(

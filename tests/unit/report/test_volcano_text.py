@@ -93,18 +93,18 @@ EVICTED = action("reclaim", evictions=[Eviction("ml/a-0", "n1", "reclaim", "shop
         pytest.param(session(), "The session changes nothing.", id="nothing happens"),
         pytest.param(
             session(action("allocate", enqueued=["ml/a"], binds=[Placement("ml/a-0", "n1")])),
-            "The session binds 1 task and lets 1 job in.",
+            "The session binds 1 task and enqueues 1 job.",
             id="a job is let in, and bound",
         ),
         pytest.param(
             session(EVICTED),
-            "The session evicts 1 task (ml/a-0). Nobody is promised the room.",
-            id="somebody goes for nothing",
+            "The session evicts 1 task (ml/a-0). It pipelines no task.",
+            id="an eviction in vain",
         ),
         pytest.param(
             session(action("preempt", pipelined=[Placement("ml/a-0", "n1")], evictions=EVICTED.evictions * 4)),
-            "The session evicts 4 tasks and promises room to 1.",
-            id="many go, who are not named",
+            "The session evicts 4 tasks and pipelines 1.",
+            id="many victims, which are not named",
         ),
         pytest.param(
             session(
@@ -123,23 +123,23 @@ EVICTED = action("reclaim", evictions=[Eviction("ml/a-0", "n1", "reclaim", "shop
                     ],
                 )
             ),
-            "The session changes nothing. It tries 1 eviction and takes it back.",
+            "The session changes nothing. It discards 1 eviction.",
             id="an eviction is undone",
         ),
         pytest.param(
             session(opening=None, panic=Panic("", "", SUBTRACTION.format(4000, 6000)), panics=True),
-            "The scheduler dies when it opens a session. ",
-            id="it dies at the opening",
+            "The scheduler panics when it opens a session. ",
+            id="it panics at the opening",
         ),
         pytest.param(
             session(EVICTED, panic=Panic("preempt", "ml/a-0", "no node has a score"), panics=True),
-            "The scheduler dies in preempt, at ml/a-0. Before that it evicts 1 task (ml/a-0).",
-            id="it dies in an action, and others came before",
+            "The scheduler panics in preempt, at ml/a-0. Before that it evicts 1 task (ml/a-0).",
+            id="it panics in an action, and others came before",
         ),
         pytest.param(
             session(action("preempt"), panic=Panic("", "", "no"), panics=True),
-            "The scheduler dies when it closes the session.",
-            id="it dies at the end",
+            "The scheduler panics when it closes the session.",
+            id="it panics at the end",
         ),
     ],
 )
@@ -153,19 +153,19 @@ def test_a_session_begins_with_what_it_did(given: SessionVerdict, words: str) ->
         pytest.param(
             Panic("", "", SUBTRACTION.format(4000, 6000)),
             False,
-            ["It would take cpu 6 from cpu 4", "queues are guaranteed more than there is"],
+            ["It would subtract cpu 6 from cpu 4", "queues are guaranteed more than the cluster has"],
             id="more than there is, at the opening",
         ),
         pytest.param(
             Panic("preempt", "ml/a-0", SUBTRACTION.format(-2000, 0), "node n1"),
             True,
-            ["It would take cpu 0 from cpu -2", "Pods on node n1 ask for more than it has."],
+            ["It would subtract cpu 0 from cpu -2", "Pods on node n1 request more than is allocatable."],
             id="a node that holds too much",
         ),
         pytest.param(
             Panic("reclaim", "ml/a-0", SUBTRACTION.format(4000, 6000), "queue training"),
             True,
-            ["It would take cpu 6 from cpu 4", "It dies over queue training."],
+            ["It would subtract cpu 6 from cpu 4", "It panics over queue training."],
             id="more than a queue has",
         ),
         pytest.param(Panic("preempt", "", "no node has a score"), True, ["no node has a score"], id="something else"),
@@ -175,7 +175,7 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
     opening = {} if is_open else {"opening": None}
     shown = text(session(panic=panic, panics=True, **opening))
     assert [each for each in words if each not in shown] == []
-    assert "Every later session dies there, too, until the cause is gone" in shown
+    assert "Every later session panics, too, until the cause is gone" in shown
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
 )
 def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_told: bool) -> None:
     shown = text(session(configured_actions=actions))
-    assert ("nobody is ever evicted under this configuration" in shown) == is_told
+    assert ("no task is ever evicted with this configuration" in shown) == is_told
 
 
 def placed(task: str, outcome: AttemptOutcome, node: str, tied: list[str]) -> Attempt:
@@ -214,7 +214,7 @@ def statement(outcome: StatementOutcome, *tasks: str) -> StatementEnd:
 def test_nodes_that_are_as_good_are_named_beside_the_one_that_is_shown() -> None:
     attempts = [placed("ml/a-0", AttemptOutcome.ALLOCATED, "n1", ["n1", "n2"])]
     ends = [statement(StatementOutcome.COMMITTED, "ml/a-0")]
-    assert "a-0: placed on n1 (or n2, at random)" in text(
+    assert "a-0: allocated to n1 (or n2, at random)" in text(
         session(action("allocate", attempts=attempts, statements=ends))
     )
 
@@ -223,8 +223,8 @@ def test_tasks_on_many_nodes_are_told_together_unless_verbose() -> None:
     attempts = [placed(f"ml/a-{at}", AttemptOutcome.ALLOCATED, f"n{at}", []) for at in range(9)]
     ends = [statement(StatementOutcome.COMMITTED, *(attempt.task for attempt in attempts))]
     given = session(action("allocate", attempts=attempts, statements=ends))
-    assert "a-0 … a-8 (9): placed on n0, n1, n2 and 6 more nodes" in text(given)
-    assert "a-8: placed on n8" in text(given, verbose=True)
+    assert "a-0 … a-8 (9): allocated to n0, n1, n2 and 6 more nodes" in text(given)
+    assert "a-8: allocated to n8" in text(given, verbose=True)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_tasks_on_many_nodes_are_told_together_unless_verbose() -> None:
     [
         pytest.param(
             StatementOutcome.DISCARDED,
-            "thrown away: 1 ready + 2 promised of 3 needed; 1 placement is undone",
+            "discarded: 1 ready + 2 pipelined of 3 needed; 1 allocation is undone",
             id="discarded",
         ),
         pytest.param(
             StatementOutcome.HELD,
-            "held: 1 ready + 2 promised of 3 needed; nothing binds, and the room stays taken until the session ends",
+            "kept: 1 ready + 2 pipelined of 3 needed; nothing binds, and it stays allocated until the session closes",
             id="held",
         ),
     ],
@@ -250,15 +250,15 @@ def test_a_statement_says_what_became_of_it_and_by_which_numbers(outcome: Statem
 @pytest.mark.parametrize(
     ("skips", "words"),
     [
-        pytest.param([Skip("ml/a", "it is not starving")], "passed over ml/a: it is not starving", id="one job"),
+        pytest.param([Skip("ml/a", "it is not starving")], "skipped ml/a: it is not starving", id="one job"),
         pytest.param(
             [Skip("ml/a", "it is not starving"), Skip("ml/b", "it is not starving")],
-            "passed over ml/a and ml/b: they are not starving",
+            "skipped ml/a and ml/b: they are not starving",
             id="several jobs",
         ),
         pytest.param(
-            [Skip("training", "the queue has all that it deserves")] * 2,
-            "passed over queue training: it has all that it deserves",
+            [Skip("training", "the queue is overused")] * 2,
+            "skipped queue training: it is overused",
             id="a queue, twice",
         ),
     ],
@@ -287,9 +287,9 @@ def test_a_sample_says_which_victims_are_up_to_chance() -> None:
         evicted={"ml/a-0": 6, "ml/a-1": 3, "ml/b-0": 9},
     )
     shown = text(SessionAnswer(session=session(), sample=sample))
-    assert "10 runs with everything drawn that is left to chance (seed 7), which end in 3 ways" in shown
-    assert "1 of 10 the scheduler dies" in shown
-    assert "up to chance: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
+    assert "10 sessions with every random choice drawn anew (seed 7), with 3 outcomes" in shown
+    assert "1 of 10 the scheduler panics" in shown
+    assert "by chance: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
 
 
 TASKS = [GangTask(task="ml/train-0", status="Pipelined", node="n1"), GangTask(task="ml/train-1", status="Pending")]
@@ -301,25 +301,27 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
     ("answer", "words"),
     [
         pytest.param(
-            gang(GangOutcome.BOUND, tasks=BOUND), "bound at once, all 2 tasks; nobody is evicted.", id="bound"
+            gang(GangOutcome.BOUND, tasks=BOUND), "bound at once with all 2 tasks; no task is evicted.", id="bound"
         ),
         pytest.param(
             gang(GangOutcome.PIPELINED, tasks=TASKS, victims=[VICTIM]),
-            "promised room for 1 of 2 tasks; 1 other task is evicted for it.",
-            id="promised room for which others go",
+            "pipelined with 1 of 2 tasks; 1 other task is evicted for it.",
+            id="pipelined in place of victims",
         ),
         pytest.param(
             gang(GangOutcome.PIPELINED, tasks=TASKS),
-            "promised room for 1 of 2 tasks; others leave already.",
-            id="promised room that comes free",
+            "pipelined with 1 of 2 tasks; other tasks are terminating already.",
+            id="pipelined to what is releasing",
         ),
         pytest.param(
             gang(GangOutcome.NOT_PLACED, tasks=TASKS, victims=[VICTIM]),
-            "wait: too few of its tasks find room, and yet 1 task is evicted for it.",
-            id="others go, and it waits",
+            "unschedulable: too few of its tasks fit, and yet 1 task is evicted for it.",
+            id="evictions, and it stays unschedulable",
         ),
         pytest.param(
-            gang(GangOutcome.NOT_ENQUEUED, reason="overcommit"), "kept out of its queue by overcommit.", id="kept out"
+            gang(GangOutcome.NOT_ENQUEUED, reason="overcommit"),
+            "not be enqueued: rejected by overcommit.",
+            id="rejected",
         ),
         pytest.param(
             gang(GangOutcome.REFUSED, reason="its queue is closed"), "refused: its queue is closed.", id="refused"
@@ -327,13 +329,11 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
         pytest.param(
             gang(GangOutcome.IGNORED, reason="no such queue"), "ignored by Volcano: no such queue.", id="ignored"
         ),
-        pytest.param(
-            gang(GangOutcome.INVALID, reason="too few pods"), "never run as it is: too few pods.", id="invalid"
-        ),
+        pytest.param(gang(GangOutcome.INVALID, reason="too few pods"), "not be valid: too few pods.", id="invalid"),
         pytest.param(
             gang(GangOutcome.PANIC, sessions=[session(panic=Panic("preempt", "ml/a-0", "no"), panics=True)]),
-            "The scheduler would die before ml/train is placed.",
-            id="the scheduler dies",
+            "The scheduler would panic before ml/train is allocated.",
+            id="the scheduler panics",
         ),
     ],
 )
@@ -343,7 +343,7 @@ def test_a_job_begins_with_what_becomes_of_it(answer: GangAnswer, words: str) ->
 
 def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
     answer = gang(GangOutcome.NOT_PLACED, missing={"cpu": 500}, missing_for="ml/train-1", missing_on="n2")
-    assert "MISSING cpu 500m on n2, which comes nearest to having room for train-1" in text(answer)
+    assert "MISSING cpu 500m on n2, the node that is nearest to fitting train-1" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -353,10 +353,10 @@ def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
         pytest.param(
             0,
             session(action("allocate", binds=[Placement("ml/other-0", "n1")])),
-            "binds none of its tasks, and binds others: ml/other-0. A promise lasts one session only.",
+            "binds none of its tasks, and binds others: ml/other-0. A task is pipelined for one session only.",
             id="another gets it",
         ),
-        pytest.param(0, session(panics=True), "the next session dies", id="the scheduler dies then"),
+        pytest.param(0, session(panics=True), "the next session panics", id="the scheduler panics then"),
     ],
 )
 def test_a_promise_is_followed_to_the_next_session(bound: int, afterwards: SessionVerdict, words: str) -> None:

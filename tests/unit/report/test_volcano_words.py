@@ -71,12 +71,12 @@ def test_all_tasks_are_named_where_there_is_no_limit() -> None:
         pytest.param("Insufficient cpu", "Insufficient cpu", id="a resource"),
         pytest.param(
             "predicates failed in allocate for task <ml/a> on node <n1>, status is not success",
-            "its predicates say no",
+            "its predicates failed",
             id="a predicate that does not say why",
         ),
         pytest.param(
             "predicates failed in reclaim for task <ml/a> on node <n1>, status is not success or unschedulable",
-            "its predicates say no",
+            "its predicates failed",
             id="the same where others may leave",
         ),
         pytest.param(

@@ -28,11 +28,15 @@ class PodFacts(msgspec.Struct, frozen=True):
 
 
 class Objection(msgspec.Struct, frozen=True):
-    """What a rule has against an object of the change, whatever the simulation comes to."""
+    """What a rule has against an object of the change, whatever the simulation comes to.
+
+    ``change`` is the object that it leads back to, where that is not the subject.
+    """
 
     rule: RuleId
     subject: str
     detail: str
+    change: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,14 +46,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     as that one. ``workloads`` says what belongs to what in the end: ``Deployment shop/api`` by
     ``ReplicaSet shop/api-7f9c``, ``CronJob shop/backup`` by its Job; what it does not name belongs to itself.
     ``assumptions`` are those of the input and of the simulation, ``objections`` those to objects of the change.
-    ``snapshot_age`` is in seconds, ``None`` where nothing
-    says when the snapshot was taken; of a live cluster (``is_live``) it does not matter.
+    ``unbound`` says of workloads why the claims of their pods cannot be bound. ``snapshot_age`` is in seconds, ``None``
+    where nothing says when the snapshot was taken; of a live cluster (``is_live``) it does not matter.
     """
 
     pods: Mapping[str, PodFacts] = {}
     workloads: Mapping[str, str] = {}
     assumptions: Sequence[Assumption] = ()
     objections: Sequence[Objection] = ()
+    unbound: Mapping[str, str] = {}
     snapshot_age: float | None = None
     is_live: bool = False
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import ceil
 
 from kpreempt.analysis.check.gate.case import CLUSTER, Case, Measure, Part, grouped, parts_of
+from kpreempt.analysis.check.naming import some_of
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind
@@ -40,10 +41,14 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     waiting = _waiting_by_workload(
         case, [each for each in new if not each.was_running or _workload(case, each) in asking]
     )
+    held: dict[str, list[str]] = {}
+    for each in simulation.workloads:
+        if each.held_by:
+            held.setdefault(each.held_by, []).append(each.workload)
     missing = {
         each.workload: max((each.wanted_after or 0) - each.ready_after, each.pending_after, 1)
         for each in simulation.workloads
-        if each.is_changed and not each.is_done and each.workload in asking
+        if each.is_changed and not each.is_done and not each.held_by and each.workload in {*asking, *held}
     }
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.refused if each.left}
@@ -51,6 +56,11 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
         pods = waiting.get(workload, [])
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
+        details = messages[:1]
+        if reason := case.facts.unbound.get(workload):
+            details.append(reason)
+        if never := held.get(workload):
+            details.append(f"never applied: {some_of(never)}")
         part = Part(
             change=case.change_of(workload),
             amount=len(pods) or missing[workload],
@@ -62,7 +72,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
             parts=[part],
             group=case.group_of(rule, workload),
             since=min((since.get(each.pod, 0.0) for each in pods), default=simulation.seconds),
-            detail=messages[0] if messages else "",
+            detail="; ".join(details),
         )
 
 
@@ -166,12 +176,12 @@ def _least_ready(case: Case) -> Iterator[Measure]:
     }
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     for each in case.simulation.workloads:
-        if each.ready_before < _MANY or not each.wanted_after or each.workload.startswith(_ALWAYS_WITH_GAPS):
+        if each.ready_before < _MANY or each.wanted_after is None or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
-        # Of those that are to be, where the change makes them fewer.
-        whole = min(each.ready_before, each.wanted_after)
+        # Of those that are to be, where the change makes them fewer; none at all is a gap, meant or not.
+        whole = min(each.ready_before, each.wanted_after or each.ready_before)
         if limit is None or each.workload in told or each.ready_least * 100 > limit * whole:
             continue
         yield Measure(
@@ -186,14 +196,15 @@ def _least_ready(case: Case) -> Iterator[Measure]:
             group=group,
             is_broken=True,
             since=each.least_at,
-            detail=f"{each.ready_least:,} of {each.ready_before:,} ready",
+            detail=f"{each.ready_least:,} of {each.ready_before:,} ready"
+            + (", scaled to 0" if each.wanted_after == 0 else ""),
         )
 
 
 def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
     for each in case.facts.objections:
-        change = case.change_of(each.subject)
+        change = each.change or case.change_of(each.subject)
         yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
 
 

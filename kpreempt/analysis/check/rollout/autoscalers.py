@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.analysis.check.rollout.kinds import group_of
-from kpreempt.analysis.check.rollout.records import ManifestDocument
+from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -78,12 +78,28 @@ class Autoscalers:
         elif len(found) == 1:
             size = min(max(size, found[0].least), found[0].most)
         told = []
-        if written not in (None, size):
+        if written is not None:
             names = " and ".join(each.name for each in found)
-            message = f"says {written}, and {names} sets it again: simulated at {size}"
+            message = (
+                f"says {written}, and {names} sets it again: simulated at {size}"
+                if written != size
+                else f"says {written}, which {names} sets: each apply takes back what it has set since the last"
+            )
             told.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.TOLD))
         sized = {**document, "spec": {**spec, "replicas": size}}
         return msgspec.structs.replace(given, document=sized), told
+
+    def reset(self, given: ManifestDocument, current: int | None) -> Reset | None:
+        """What the apply itself does to the size of a workload, before its autoscaler sets it again.
+
+        ``None`` where that is nothing. ``current`` is as in ``sized``.
+        """
+        document, metadata = given.document, given.document["metadata"]
+        found = self._by_target.get((document["kind"], metadata.get("namespace", ""), metadata["name"]), [])
+        written = mapping_in(document, "spec").get("replicas")
+        if len(found) != 1 or not current or type(written) is not int or written in (0, current):
+            return None
+        return Reset(describe(document), found[0].name, current, written)
 
     def what_is_not_known(self, document: Document, workloads: Iterable[Target]) -> str:
         """What is not known of an autoscaler that is new or changed; nothing where its most is simulated.

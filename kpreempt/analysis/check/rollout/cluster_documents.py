@@ -7,13 +7,14 @@ of which objects, so that whoever reads the cluster keeps those and no others; `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.check.rollout.deletions import parse_deletion
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
+    MUTATING,
     cluster_kind_of,
     group_of,
     is_other,
@@ -28,7 +29,7 @@ from kpreempt.model.meta import ObjectMeta, controller_of
 Keeps = Callable[[str, Any], bool]
 Identity = tuple[str, str, str]
 # They act on pods that a change makes, whether or not it has them.
-ALWAYS_KEPT = ("HorizontalPodAutoscaler", "MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
+ALWAYS_KEPT = ("HorizontalPodAutoscaler", *MUTATING)
 
 
 class LiveDocuments:
@@ -48,6 +49,12 @@ class LiveDocuments:
             if kind == "ReplicaSet":
                 for owner in _owners(document):
                     self._replica_sets.setdefault((namespace, owner), []).append(document)
+
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces that they are in."""
+        identities = (*self._documents, *(identity for _, identity in self._others))
+        return {namespace for _, namespace, _ in identities}
 
     def find(self, kind: str, namespace: str, name: str) -> Document | None:
         """The document of an object, or ``None`` where it was not kept."""
@@ -94,11 +101,29 @@ def wanted_by(documents: Sequence[ManifestDocument], namespace: str, deleted: Se
     return keeps
 
 
-def wants_cron_jobs(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> bool:
-    """Whether the change is about a CronJob, a kind that no snapshot holds and that has to be asked for."""
-    return any(each.document.get("kind") == "CronJob" and is_pod_owner(each.document) for each in documents) or any(
-        parse_deletion(text, namespace).kind == "CronJob" for text in deleted
-    )
+class WantedObject(NamedTuple):
+    """An object of a kind that no snapshot holds, as a manifest names it."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def compared_kinds(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> list[str]:
+    """The kinds without records that have to be asked for: CronJobs that a change is about, and what acts on pods."""
+    given = [each.document for each in documents]
+    kinds = {str(each.get("kind")) for each in given if _has_pods(each) or is_other(each)}
+    kinds |= {parse_deletion(text, namespace).kind for text in deleted}
+    makes_pods = any(map(_has_pods, given))
+    return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
+
+
+def wanted_objects(documents: Sequence[ManifestDocument], namespace: str) -> list[WantedObject]:
+    """The objects of a change that only the cluster can tell of, custom resources above all, each once."""
+    others = (each.document for each in documents if is_other(each.document))
+    found = (WantedObject(str(each.get("apiVersion") or ""), *_identity(each, namespace)) for each in others)
+    return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
 
 
 def _has_pods(document: Document) -> bool:

@@ -165,6 +165,7 @@ class Prototypes:
         self.cluster = cluster
         self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
+        self.new_claims: list[str] = []
         self._decode = decode
         self._now = now
 
@@ -189,7 +190,9 @@ class Prototypes:
             where = f"{template.source}:{template.line}: " if template.source else ""
             of = f"{template.origin}: " if template.origin else ""
             raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
-        self.assumptions.update(dict.fromkeys(admission.assumptions))
+        # Which namespaces are missing is a finding of the change as a whole.
+        others = (each for each in admission.assumptions if each.field != "metadata.namespace")
+        self.assumptions.update(dict.fromkeys(others))
         return admission.pod
 
     def _without_class(self, pod: Pod) -> Pod:
@@ -227,6 +230,7 @@ class Prototypes:
                 if record.key not in known:
                     new.append(admit_claim(record, self.cluster))
         if new:
+            self.new_claims += (claim.key for claim in new)
             there = self.cluster.persistent_volume_claims
             self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
 

@@ -11,6 +11,7 @@ import msgspec
 
 from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.analysis.check.rollout.apply import same_template
+from kpreempt.analysis.check.rollout.claims import Bound, bind_claims
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
     amount,
@@ -23,6 +24,8 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     unmodelled_of_job,
     with_injected,
 )
+from kpreempt.analysis.check.rollout.endings import endings_of
+from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
@@ -38,6 +41,7 @@ from kpreempt.analysis.simulation.controllers import (
     StatefulSetActor,
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.simulation.stages import RunTime, Stage
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
@@ -50,7 +54,9 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.check import ChangeKind
 
+_CLAIM = "PersistentVolumeClaim "
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
 # Where a snapshot keeps workloads of a kind.
@@ -65,12 +71,16 @@ _FIELDS = {
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acts in a simulation, the plain pods that come, and the cluster in which it begins."""
+    """Who acts in a simulation, and the plain pods that come, by stages; and the cluster in which it begins.
+
+    ``run_times`` are of the pods that end, ``claims`` what became of the claims that the change brings.
+    """
 
     cluster: ClusterSnapshot
-    controllers: list[Controller]
-    arriving: list[Pod]
+    stages: list[Stage]
+    run_times: dict[OwnerKey, RunTime]
     assumptions: list[Assumption]
+    claims: Bound
 
 
 def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Settings) -> Started:
@@ -81,13 +91,28 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     """
     starter = _Starter(plan.cluster, decode, now, settings)
     starter.lay_over(plan.workloads)
-    controllers = [starter.controller_of_workload(workload) for workload in plan.workloads]
-    arriving = [starter.prototypes.of_template(template) for template in plan.pods]
+    order = plan.order
+    controllers: list[list[Controller]] = [[] for _ in order.awaited]
+    arriving: list[list[Pod]] = [[] for _ in order.awaited]
+    for workload in plan.workloads:
+        stage = order.of.get(workload.change.object, order.last)
+        controllers[stage].append(starter.controller_of_workload(workload))
+    for template in plan.pods:
+        stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
+        arriving[stage].append(starter.prototypes.of_template(template))
+    endings = endings_of(plan)
+    made = (each.object for each in plan.changes if each.kind is ChangeKind.CREATED and each.object.startswith(_CLAIM))
+    new = [*(each.removeprefix(_CLAIM) for each in made), *starter.prototypes.new_claims]
+    claims = bind_claims(starter.prototypes.cluster, new, settings)
     return Started(
-        cluster=starter.prototypes.cluster,
-        controllers=controllers,
-        arriving=arriving,
-        assumptions=[*starter.prototypes.assumptions],
+        cluster=claims.cluster,
+        claims=claims,
+        stages=[
+            Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
+            for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
+        ],
+        run_times=endings.run_times,
+        assumptions=[*starter.prototypes.assumptions, *endings.assumptions, *claims.assumptions],
     )
 
 
@@ -210,7 +235,7 @@ class _Starter:
         ordered = sorted(documents.items(), key=lambda each: (text(each[1], "metadata", "creationTimestamp"), each[0]))
         for name, each in ordered:
             template = part(each, "spec", "template")
-            if isinstance(template, dict) and same_template(document["spec"]["template"], template):
+            if isinstance(template, dict) and same_template(alike(document, each)["spec"]["template"], template):
                 return name
         if not workload.is_same_template:
             return ""

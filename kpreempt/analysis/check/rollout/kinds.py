@@ -32,6 +32,9 @@ POD_OWNERS: dict[str, tuple[str, ...]] = {
     "CronJob": ("batch",),
 }
 
+ADMISSION = "admissionregistration.k8s.io"
+MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
+
 _STORAGE = ("storage.k8s.io",)
 _DEVICES = ("resource.k8s.io",)
 _VOLCANO = ("scheduling.volcano.sh",)
@@ -127,6 +130,11 @@ def is_other(document: Document) -> bool:
     if is_pod_owner(document) or cluster_kind_of(document) is not None:
         return False
     return not makes_no_pods(group_of(document), str(document.get("kind")))
+
+
+def is_mutating(document: Document) -> bool:
+    """Whether the object says which objects somebody changes before they are stored."""
+    return group_of(document) == ADMISSION and document.get("kind") in MUTATING
 
 
 def is_namespaced(document: Document) -> bool:

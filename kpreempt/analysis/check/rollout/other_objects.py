@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,10 +10,14 @@ import msgspec
 from kpreempt.analysis.check.rollout.autoscalers import is_autoscaler
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.differences import last_applied
+from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import (
+    ADMISSION,
     CLUSTER_KINDS,
+    MUTATING,
     POD_OWNERS,
     group_of,
+    is_mutating,
     makes_no_pods,
     plural_of,
     what_is_not_known,
@@ -21,14 +25,14 @@ from kpreempt.analysis.check.rollout.kinds import (
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.rollout.shape import position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
+from kpreempt.model.unread import Unread
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
-from kpreempt.verdict.unread import LIST
+from kpreempt.verdict.unread import LIST, why_unread
 
-ADMISSION = "admissionregistration.k8s.io"
 _POLICY = "MutatingAdmissionPolicy"
-MUTATING = ("MutatingWebhookConfiguration", _POLICY)
 # What no comparison makes harmless: pods of other objects hang on it, or it is no object of a cluster.
 _NEVER_TOLD = frozenset(
     {
@@ -75,10 +79,10 @@ def _is_left_field(wanted: Any, live: Any, key: str, last: Document | None) -> b
 class OtherObjects:
     """The objects of a change that are of such kinds, as they come in."""
 
-    def __init__(self, live: LiveDocuments, there: Collection[str]) -> None:
-        """``there`` are the kinds beyond those of snapshots of which the cluster's dump has objects."""
+    def __init__(self, live: LiveDocuments, cluster: ClusterSnapshot) -> None:
+        """``live`` has the objects that ``cluster`` has of kinds beyond those of snapshots."""
         self._live = live
-        self._there = there
+        self._cluster = cluster
         self._new: list[Document] = []
         self._webhooks = {
             webhook.name: webhook
@@ -94,7 +98,7 @@ class OtherObjects:
         if (
             (group_of(document), document["kind"]) not in _NEVER_TOLD
             and live is not None
-            and is_unchanged(document, live)
+            and is_unchanged(alike(document, live), live)
         ):
             return [Change(object=describe(document), kind=ChangeKind.UNCHANGED, **position(given))]
         self._new.append(document)
@@ -121,30 +125,47 @@ class OtherObjects:
             if is_autoscaler(document):
                 if not (message := of_autoscaler(document)):
                     continue
-                if key[1] in self._there:
+                if self._is_known(*key):
                     found[Assumption(subject, "spec", message)] = None
                     continue
-            if key in _NEVER_TOLD or key[1] in self._there:
+            if key in _NEVER_TOLD or self._is_known(*key):
                 message, field = what_is_not_known(document)
                 found[Assumption(subject, field, message)] = None
             else:
                 lacking.setdefault(key, []).append(subject.partition(" ")[2])
-        found.update((_lacking(*key, names), None) for key, names in lacking.items())
+        found.update((self._lacking(*key, names), None) for key, names in lacking.items())
         if told:
             message = f"may change pods as they are made, which is not evaluated: {', '.join(told)}"
             found[Assumption("admission", "webhooks", message, AssumptionKind.TOLD)] = None
         return list(found)
 
+    def _is_known(self, group: str, kind: str) -> bool:
+        """Whether an object of the kind that is not among the cluster's is not there."""
+        if self._unread(group, kind) is not None:
+            return False
+        return kind in self._cluster.skipped or bool({kind, _label(group, kind)} & {*self._cluster.listed})
 
-def _lacking(group: str, kind: str, names: Sequence[str]) -> Assumption:
-    """That nothing of a kind is in the dump, though the change has it."""
-    resource = ".".join(filter(None, (plural_of(kind), group)))
-    shown = [*names[:_NAMES_SHOWN], *([f"{len(names) - _NAMES_SHOWN} more"] if len(names) > _NAMES_SHOWN else [])]
-    message = (
-        f"the cluster's dump has none: whether {', '.join(shown)} is new or changed, and what follows for pods, is not"
-        f" known; kubectl get {resource} -A -o json adds them"
-    )
-    return Assumption(".".join(filter(None, (kind, group))), LIST, message)
+    def _unread(self, group: str, kind: str) -> Unread | None:
+        unread = self._cluster.unread
+        return unread.get(_label(group, kind)) or unread.get(kind)
+
+    def _lacking(self, group: str, kind: str, names: Sequence[str]) -> Assumption:
+        """That nothing of a kind is in the input, though the change has it."""
+        more = len(names) - _NAMES_SHOWN
+        shown = ", ".join([*names[:_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])])
+        unknown = f"whether {shown} {'is' if len(names) == 1 else 'are'} new or changed, and what follows for pods"
+        unread = self._unread(group, kind)
+        if unread is not None:
+            # Custom resources are read one by one.
+            why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
+            return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}, is not known")
+        resource = ".".join(filter(None, (plural_of(kind), group)))
+        message = f"the cluster's dump has none: {unknown}, is not known; kubectl get {resource} -A -o json adds them"
+        return Assumption(_label(group, kind), LIST, message)
+
+
+def _label(group: str, kind: str) -> str:
+    return ".".join(filter(None, (kind, group)))
 
 
 def _named_alone(document: Document) -> Document:
@@ -187,11 +208,6 @@ def pod_webhook(document: Document, name: str) -> PodWebhook | None:
     if not found and all(each.get(field) for each in constraints):
         return None
     return PodWebhook(name, [_selector(each.get("namespaceSelector")) for each in found])
-
-
-def is_mutating(document: Document) -> bool:
-    """Whether the object says which objects somebody changes before they are stored."""
-    return group_of(document) == ADMISSION and document.get("kind") in MUTATING
 
 
 def _covers_pods(rules: Any) -> bool:

@@ -23,7 +23,7 @@ from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
@@ -148,6 +148,8 @@ class Overlay:
         """A record as the API server and the controllers have it once it is applied."""
         if isinstance(record, PersistentVolumeClaim) and before is None:
             return admit_claim(record, self._cluster)
+        if isinstance(record, PersistentVolume) and before is None:
+            return msgspec.structs.replace(record, status=PersistentVolumeStatus(phase="Available"))
         if any(path.startswith("spec") for path in fields):
             metadata = msgspec.structs.replace(record.metadata, generation=record.metadata.generation + 1)
             record = msgspec.structs.replace(record, metadata=metadata)

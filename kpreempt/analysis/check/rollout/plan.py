@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.check.rollout.hooks import Order, order_of
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
@@ -18,11 +19,12 @@ from kpreempt.analysis.check.rollout.kinds import (
     makes_no_pods,
     what_is_not_known,
 )
+from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
-from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import describe
@@ -53,15 +55,18 @@ def plan_change(
     deleted: Sequence[str] = (),
     pruned: Sequence[str] = (),
     autoscaled_at_most: bool = False,
+    job_seconds: int | None = None,
+    creates_namespaces: bool = False,
 ) -> Plan:
     """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
     say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
-    ``autoscaled_at_most``, at its most. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
-    for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
-    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
-    unless it is only ``pruned``.
+    ``autoscaled_at_most``, at its most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. With
+    ``creates_namespaces`` those that the change needs and that are not there are made first. A deletion is
+    ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
+    than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
+    for one of an object that is not there, unless it is only ``pruned``.
     """
     ready = prepared(documents, namespace)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
@@ -70,6 +75,11 @@ def plan_change(
         live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
     )
     planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)}, scaled_by)
+    order = order_of([each.document for each in ready.documents])
+    missing = missing_namespaces(documents, namespace, cluster, live, in_order=order == Order())
+    if creates_namespaces:
+        planner.make_namespaces([*missing.absent, *missing.late])
+        missing = MissingNamespaces()
     for given in ready.documents:
         planner.apply(given)
     given_names = {describe(each.document) for each in ready.documents}
@@ -80,7 +90,14 @@ def plan_change(
     for deletion in others:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
-    return planner.plan(ready)
+    plan = planner.plan(ready)
+    return msgspec.structs.replace(
+        plan,
+        order=order,
+        missing_namespaces=missing,
+        job_seconds=job_seconds,
+        assumptions=[*plan.assumptions, *order.assumptions],
+    )
 
 
 class _Planner:
@@ -110,9 +127,10 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
-        self._others = OtherObjects(live, cluster.skipped)
+        self._others = OtherObjects(live, cluster)
         self._autoscalers = autoscalers
         self._given_workloads: set[tuple[str, str, str]] = set()
+        self._resets: list[Reset] = []
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -128,6 +146,12 @@ class _Planner:
             self._apply_pod(given)
         else:
             self._changes.append(self._overlay.add(given, kind))
+
+    def make_namespaces(self, names: Iterable[str]) -> None:
+        """Make namespaces before all else, unless they are there."""
+        for name in names:
+            document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            self._changes.append(self._overlay.add(ManifestDocument(document), CLUSTER_KINDS["Namespace"]))
 
     def has(self, deletion: Deletion) -> bool:
         """Whether there is anything to delete, and it means something."""
@@ -163,7 +187,6 @@ class _Planner:
         if ignored:
             self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
         cluster = self._overlay.cluster()
-        self._note_missing_namespaces(cluster)
         return Plan(
             changes=self._changes,
             workloads=self._workloads,
@@ -182,6 +205,7 @@ class _Planner:
                 *exceeded_counts(self._changes, cluster),
             ],
             notes=[*ready.notes, *self._notes],
+            resets=self._resets,
         )
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
@@ -193,21 +217,12 @@ class _Planner:
         known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
         return [{**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)]
 
-    def _note_missing_namespaces(self, cluster: ClusterSnapshot) -> None:
-        """Say which namespaces of new pods there are not; nothing where the snapshot has no namespaces at all."""
-        if not self._cluster.namespaces:
-            return
-        known = {each.metadata.name for each in cluster.namespaces}
-        made = [each.namespace for each in self._workloads if each.after is not None]
-        for namespace in dict.fromkeys([*made, *(each.namespace for each in self._pods)]):
-            if namespace not in known:
-                text = f"namespace {namespace} is neither in the cluster nor in the change; assumed to be there"
-                self._notes.append(text)
-
     def _apply_workload(self, given: ManifestDocument) -> None:
         kind, metadata = given.document["kind"], given.document["metadata"]
         self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
+        reset = self._autoscalers.reset(given, current)
+        self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)

@@ -13,6 +13,7 @@ from kpreempt.admission.pod_defaults import template_with_defaults
 from kpreempt.analysis.check.rollout.apply import Comparison
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments
 from kpreempt.analysis.check.rollout.differences import last_applied
+from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
@@ -52,6 +53,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
         message = "the snapshot does not say what it was, so that the pod is assumed to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
+    given = msgspec.structs.replace(given, document=alike(document, before))
     return _against(given, before, record, template, wanted)
 
 

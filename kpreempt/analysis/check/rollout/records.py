@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.rollout.hooks import Order
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
@@ -47,6 +49,43 @@ class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
+class MissingNamespaces(msgspec.Struct, frozen=True):
+    """The objects that have no namespace when they are applied, by its name: ``absent`` there is none at all.
+
+    ``late`` ones are made by the change, after these objects. ``assumptions`` are of a cluster that does not show it.
+    """
+
+    absent: dict[str, list[str]] = {}
+    late: dict[str, list[str]] = {}
+    assumptions: list[Assumption] = []
+
+    @property
+    def objects(self) -> list[str]:
+        """All that is not applied."""
+        return [name for own in (*self.absent.values(), *self.late.values()) for name in own]
+
+    @property
+    def detail(self) -> str:
+        """What is wrong, and what is not applied for it."""
+        return "; ".join(
+            f"{words}; not applied: {some_of(own)}"
+            for found, words in (
+                (self.absent, "neither in the cluster nor in the change"),
+                (self.late, "the change makes it only after what is in it"),
+            )
+            if (own := [name for names in found.values() for name in names])
+        )
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
+
+    workload: str
+    autoscaler: str
+    current: int
+    written: int
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -55,6 +94,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
     ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
+    ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
+    ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``.
+    ``resets`` are the sizes that the apply takes away from autoscalers.
     """
 
     changes: list[Change]
@@ -65,3 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSnapshot
     assumptions: list[Assumption] = []
     notes: list[str] = []
+    order: Order = Order()
+    missing_namespaces: MissingNamespaces = MissingNamespaces()
+    job_seconds: int | None = None
+    resets: list[Reset] = []

@@ -11,6 +11,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, Li
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
 from kpreempt.analysis.check.rollout.dropped_fields import without_dropped
 from kpreempt.analysis.check.rollout.hooks import is_made_anew
+from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.check.rollout.workload_defaults import (
@@ -68,11 +69,13 @@ def plan_workload(
         before = record_document(kind, record)
     if before is not None and is_nested_too_deeply(before):
         before = {key: value for key, value in before.items() if key in ("apiVersion", "kind", "metadata")}
+    if before is not None:
+        document = without_dropped(alike(document, before), before)
+        given = msgspec.structs.replace(given, document=document)
     if kind == _CRON_JOB:
         return _plan_cron_job(given, before)
     if before is None:
         return _created(given, workload_with_defaults(document), objects)
-    given = msgspec.structs.replace(given, document=without_dropped(document, before))
     return _changed(given, before, objects, live)
 
 

@@ -1,6 +1,12 @@
-"""A Job. Its pods run for as long as the simulation lasts, unless they have to go."""
+"""A Job. Its pods run for as long as the simulation says of them, unless they have to go.
+
+How long that is is guessed, so that a deadline ends the Job only where a pod of it has no node by then.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
 
 import msgspec
 
@@ -10,8 +16,11 @@ from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.controllers.actions import CreatePods, DeletePod, ReleasePod
 from kpreempt.controllers.job import reconcile_job
 from kpreempt.controllers.job_records import JobState
-from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, active_pods
+from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, ControlledPod, active_pods
 from kpreempt.model.pod import Pod
+
+# A deadline beyond this is not waited for.
+_LONGEST_SECONDS = 7 * 24 * 3600
 
 
 class JobActor:
@@ -28,7 +37,8 @@ class JobActor:
         self._strangers = strangers
         self.min_ready_seconds = 0
         self.owners = (owner,)
-        self._job = job
+        self._deadline = job.active_deadline_seconds
+        self._job = msgspec.structs.replace(job, active_deadline_seconds=None)
         self._maker = maker
 
     @property
@@ -44,8 +54,13 @@ class JobActor:
         namespace = self.owners[0][0]
         if self._dismiss(client):
             return True
-        step = reconcile_job(self._job, client.controlled(self._own(client)), client.now)
-        is_other_state, self._job = step.job != self._job, step.job
+        pods = client.controlled(self._own(client))
+        had_begun = self._job.start_time is not None
+        step = reconcile_job(self._due(pods), pods, client.now)
+        after = msgspec.structs.replace(step.job, active_deadline_seconds=None)
+        is_other_state, self._job = after != self._job, after
+        if not had_begun and after.start_time is not None and self._has_deadline:
+            client.call_again(self, timedelta(seconds=self._deadline or 0))
         for action in step.actions:
             if isinstance(action, CreatePods):
                 self._create(client, action)
@@ -65,8 +80,17 @@ class JobActor:
         return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
-        """How many have failed, and in a row."""
-        return self._job.failed, self._job.failures_in_a_row, self._job.ending
+        """How many have failed, and in a row, and how many have succeeded."""
+        return self._job.failed, self._job.failures_in_a_row, self._job.ending, self._job.succeeded
+
+    @property
+    def _has_deadline(self) -> bool:
+        return self._deadline is not None and self._deadline <= _LONGEST_SECONDS
+
+    def _due(self, pods: Sequence[ControlledPod]) -> JobState:
+        """The Job, with its deadline where that ends it."""
+        waits = any(not pod.node_name for pod in active_pods(pods))
+        return msgspec.structs.replace(self._job, active_deadline_seconds=self._deadline) if waits else self._job
 
     def _own(self, client: Client) -> list[Pod]:
         return [pod for pod in client.pods_of(self.owners[0]) if pod.key not in self._strangers]

@@ -40,7 +40,7 @@ def execute(session: Session) -> None:
     while queues:
         queue = queues.pop()
         if session.is_overused(queue):
-            session.recorder.skipped(queue.name, "the queue has all that it deserves")
+            session.recorder.skipped(queue.name, "the queue is overused")
             continue
         jobs = waiting[queue.name]
         if not jobs:

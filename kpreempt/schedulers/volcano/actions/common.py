@@ -19,7 +19,7 @@ from kpreempt.verdict.volcano import Amounts, Attempt, AttemptOutcome, NodeOutco
 def is_skipped(session: Session, job: Job) -> bool:
     """Whether an action passes a job over: it is not in its queue yet, or it can never run."""
     if job.is_pending:
-        session.recorder.skipped(job.uid, "it is not in its queue yet")
+        session.recorder.skipped(job.uid, "it is not enqueued yet")
         return True
     if (invalid := session.invalid_reason(job)) is not None:
         session.recorder.skipped(job.uid, ": ".join(invalid))

@@ -46,7 +46,7 @@ def execute(session: Session) -> None:
     while queues:
         queue = queues.pop()
         if session.is_overused(queue):
-            session.recorder.skipped(queue.name, "the queue has all that it deserves")
+            session.recorder.skipped(queue.name, "the queue is overused")
             continue
         jobs = waiting.get(queue.name)
         if not jobs:

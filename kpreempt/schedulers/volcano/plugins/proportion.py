@@ -130,9 +130,9 @@ class Proportion:
             share = self.shares[queue]
             allocated = left.setdefault(queue, share.allocated.clone())
             if allocated.less_partly(reclaimer.request, Missing.ZERO):
-                reasons.append(f"queue {queue} holds less of some resource than is asked for")
+                reasons.append(f"queue {queue} has less of some resource than is requested")
             elif allocated.less_equal(share.deserved, Missing.ZERO):
-                reasons.append(f"queue {queue} would hold no more than it deserves")
+                reasons.append(f"queue {queue} has no more than its deserved resources")
             else:
                 allocated.sub(candidate.request, f"queue {queue}")
                 reasons.append("")

@@ -78,6 +78,7 @@ def plan_of(
     namespace: str = "shop",
     deleted: Sequence[str] = (),
     has_documents: bool = True,
+    creates_namespaces: bool = False,
 ) -> Plan:
     """What manifests do to a cluster of ``live`` objects; without documents only the records of it are known."""
     given = [manifests] if isinstance(manifests, dict) else manifests
@@ -89,4 +90,5 @@ def plan_of(
         decode_object,
         namespace=namespace,
         deleted=deleted,
+        creates_namespaces=creates_namespaces,
     )

@@ -71,6 +71,33 @@ def test_size(
     assert failing(plan) == []
 
 
+@pytest.mark.parametrize(
+    ("manifest", "scalers", "current", "sizes"),
+    [
+        pytest.param(workload(replicas=2), [autoscaler()], 4, [(4, 2)], id="fewer"),
+        pytest.param(workload(replicas=6), [autoscaler()], 4, [(4, 6)], id="more"),
+        pytest.param(workload(replicas=4), [autoscaler()], 4, [], id="just as many"),
+        pytest.param(workload(), [autoscaler()], 4, [], id="none said"),
+        pytest.param(workload(replicas=2), [], 4, [], id="no autoscaler"),
+        pytest.param(workload(replicas=2), [autoscaler()], 0, [], id="switched off"),
+        pytest.param(workload(replicas=0), [autoscaler()], 4, [], id="switched off by the change"),
+        pytest.param(workload(replicas=2), [autoscaler(), autoscaler(name="other")], 4, [], id="two, which do nothing"),
+    ],
+)
+def test_a_manifest_that_resets_the_size(
+    manifest: Document, scalers: list[Document], current: int, sizes: list[tuple[int, int]]
+) -> None:
+    plan = planned([manifest], served(workload(replicas=current)), *map(stored, scalers))
+    assert [(each.current, each.written) for each in plan.resets] == sizes
+
+
+def test_a_size_that_an_autoscaler_has_set_just_so_is_told() -> None:
+    plan = planned([workload(replicas=4)], served(workload(replicas=4)), stored(autoscaler()))
+    assert [each.message for each in plan.assumptions] == [
+        "says 4, which HorizontalPodAutoscaler shop/h sets: each apply takes back what it has set since the last"
+    ]
+
+
 def test_a_size_that_is_set_again_is_told() -> None:
     plan = planned([workload(replicas=2)], served(workload(replicas=4)), stored(autoscaler()))
     assert [(each.subject, each.message) for each in plan.assumptions] == [

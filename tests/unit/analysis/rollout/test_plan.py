@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.cluster_documents import ALWAYS_KEPT, LiveDocuments, compared_kinds, wanted_by
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
@@ -183,20 +183,6 @@ def test_a_quota_of_objects_for_which_there_are_too_many_is_an_assumption() -> N
     assert [each.field for each in plan_of([workload(), workload(name="b")], quota).assumptions] == [
         "spec.hard.count/deployments.apps"
     ]
-
-
-def test_a_namespace_that_is_nowhere_is_noted() -> None:
-    there = make("Namespace", "shop", namespace="")
-    documents = [
-        workload(),
-        workload(namespace="mine"),
-        make("Namespace", "mine", namespace=""),
-        workload(namespace="x"),
-    ]
-    assert plan_of(documents, there).notes == [
-        "namespace x is neither in the cluster nor in the change; assumed to be there"
-    ]
-    assert plan_of(documents).notes == []
 
 
 def test_of_the_same_object_twice_the_later_counts() -> None:
@@ -400,9 +386,11 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
         ("StatefulSet", "shop", "gone"),
         ("Deployment", "shop", "api"),
     ]
-    assert not wants_cron_jobs(documents, "shop")
-    assert wants_cron_jobs([ManifestDocument(workload("CronJob"))], "shop")
-    assert wants_cron_jobs(documents, "shop", ["cj/x"])
+    assert compared_kinds(documents, "shop") == [*ALWAYS_KEPT]
+    assert compared_kinds([ManifestDocument(workload("CronJob"))], "shop") == ["CronJob", *ALWAYS_KEPT]
+    assert compared_kinds([], "shop", ["cj/x"]) == ["CronJob"]
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
+    assert compared_kinds([ManifestDocument(scaler)], "shop") == ["HorizontalPodAutoscaler"]
 
 
 def deep(levels: int) -> Any:

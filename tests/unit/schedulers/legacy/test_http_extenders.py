@@ -387,7 +387,7 @@ def test_over_a_real_connection() -> None:
         ),
         pytest.param(
             ExtenderCall("x", "filter", asked=5, refused={str(number): str(number) for number in range(5)}),
-            "x filter, 5 nodes: refuses 0: 0; refuses 1: 1; refuses 2: 2; refuses 3 and 4 for other reasons",
+            "x filter, 5 nodes: refuses 0: 0; refuses 1: 1; refuses 2: 2; refuses 3 and 4 for 2 more reasons",
             id="many reasons",
         ),
     ],

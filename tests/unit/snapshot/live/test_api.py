@@ -6,6 +6,7 @@ import gzip
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from kpreempt.errors import InputError
 from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect
 from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
+from tests.fake_extender import Dripping, FakeExtender, head
 
 HTML = {"Content-Type": "text/html"}
 
@@ -190,12 +192,42 @@ def test_a_server_that_never_answers_is_not_waited_for_without_end(scheme: str) 
     assert "--request-timeout" in error.hint
 
 
-def test_an_answer_that_comes_too_slowly_is_given_up() -> None:
-    times = iter(range(0, 1000, 50))
-    body = b"x" * 2**20
-    with FakeApi(always(Answer(body=body, headers={"Content-Type": "application/json"}))) as fake:
-        api = Api(connect(ConnectionFlags(server=fake.url), {}), clock=lambda: float(next(times)))
-        assert failure_of(api).problem == "no answer within 60s"
+CHUNKED = head("200 OK", "Transfer-Encoding: chunked")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Dripping(b"HTTP/1.1 200 OK\r\nX: ", b"x"), id="a header"),
+        pytest.param(Dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="go on, go on"),
+        pytest.param(Dripping(head("200 OK", "Content-Length: 999999"), b" "), id="a body"),
+        pytest.param(Dripping(head(), b" "), id="a body without a length"),
+        pytest.param(Dripping(CHUNKED, b"1\r\n \r\n"), id="chunks"),
+        pytest.param(Dripping(CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: y\r\n"), id="trailers"),
+        pytest.param(Dripping(head("500 no", "Content-Length: 999999"), b" "), id="the body of an error"),
+    ],
+)
+def test_an_answer_that_drips_is_given_up_in_time(reply: Dripping) -> None:
+    with FakeExtender(reply) as dripping:
+        assert failure_of(api_of(dripping.url, request_timeout="100ms")).problem == "no answer within 0.1s"
+        # The connection is ended, too: the server would drip on.
+        assert dripping.closed.wait(10)
+
+
+def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:
+    def answer(asked: Asked) -> Answer:
+        if asked.path == "/slow":
+            ended.wait(10)
+        return good(asked.path)
+
+    ended = Event()
+    with FakeApi(answer) as fake:
+        api = api_of(fake.url, request_timeout="500ms")
+        assert api.get("/before") == b'"/before"'
+        with pytest.raises(ClusterError):
+            api.get("/slow")
+        assert api.get("/after") == b'"/after"'
+        ended.set()
 
 
 def test_something_else_than_http_is_told() -> None:

@@ -205,6 +205,42 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path, script: str, message: str)
     assert message in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("sys.stdin.read(); import signal; signal.pause()", id="it waits"),
+        pytest.param("print('{', flush=True)\nimport signal; signal.pause()", id="it stops half-way"),
+        pytest.param("sys.stdout.close(); import signal; signal.pause()", id="it says nothing and stays"),
+        pytest.param(
+            "import subprocess; subprocess.run([sys.executable, '-c', 'import signal; signal.pause()'])",
+            id="it waits for another program",
+        ),
+    ],
+)
+def test_a_plugin_that_never_answers_is_given_up_in_time(tmp_path: Path, script: str) -> None:
+    with pytest.raises(InputError) as caught:
+        connected(tmp_path, plugin(tmp_path, script), request_timeout="300ms")
+    assert caught.value.message.endswith("plugin: does not answer within 0.3s")
+    assert caught.value.hint == "--request-timeout 5m waits longer"
+
+
+def test_a_plugin_that_says_too_much_is_not_heard_to_the_end(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="answers with more than 1 MiB"):
+        connected(tmp_path, plugin(tmp_path, "while True: print('x' * 1000)"))
+
+
+def test_a_plugin_of_another_version_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"does not match client\.authentication\.k8s\.io/v1beta1"):
+        connected(
+            tmp_path, plugin(tmp_path, ANSWER % "{'token': 'x'}", apiVersion="client.authentication.k8s.io/v1beta1")
+        )
+
+
+def test_a_plugin_gets_none_of_what_is_piped_in(tmp_path: Path) -> None:
+    script = ANSWER % "{'token': 'nothing' if not sys.stdin.read() else 'something'}"
+    assert connected(tmp_path, plugin(tmp_path, script)).headers == [("Authorization", "Bearer nothing")]
+
+
 def test_within_a_pod_its_service_account_is_used(tmp_path: Path) -> None:
     for name, text in (("token", "secret\n"), ("namespace", "shop"), ("ca.crt", (TLS / "ca.crt").read_text())):
         (tmp_path / name).write_text(text, encoding="utf-8")

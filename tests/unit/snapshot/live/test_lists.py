@@ -12,10 +12,9 @@ import yaml
 from kpreempt.errors import InputError
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot import load_snapshot
-from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
 from kpreempt.snapshot.live.listing import (
-    CRON_JOBS,
     api_versions_of,
     kinds_to_read,
     path_of,
@@ -184,7 +183,7 @@ def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others()
     cron_job = {"metadata": {"name": "sum", "namespace": "shop"}, "spec": {"schedule": "@daily"}}
     cluster = FakeCluster({"Deployment": [other, wanted], "CronJob": [cron_job]})
     names = {"Deployment": "api", "CronJob": "sum"}
-    reading, _ = read(cluster, keeps=lambda kind, record: names.get(kind) == record.metadata.name, with_cron_jobs=True)
+    reading, _ = read(cluster, keeps=lambda kind, record: names.get(kind) == record.metadata.name, compared=["CronJob"])
     kept = [(each["kind"], each["apiVersion"], each["spec"]) for each in reading.documents]
     assert sorted(kept, key=str) == [
         ("CronJob", "batch/v1", cron_job["spec"]),
@@ -320,7 +319,7 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
-    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), CRON_JOBS))
+    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values()))
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]

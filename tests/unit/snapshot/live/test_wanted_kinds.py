@@ -141,11 +141,11 @@ def test_a_list_that_begins_anew_is_kept_once() -> None:
     assert names(reading, QUOTA.key) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("with_cron_jobs", [False, True])
-def test_cron_jobs_are_read_once_whoever_wants_them(with_cron_jobs: bool) -> None:
+@pytest.mark.parametrize("compared", [(), ("CronJob",)])
+def test_cron_jobs_are_read_once_whoever_wants_them(compared: tuple[str, ...]) -> None:
     wanted = ObjectKind("CronJob", "batch")
     cluster = FakeCluster({"CronJob": [item("sum", spec={"schedule": "@daily"})]})
-    reading, asked = read(cluster, wanted, with_cron_jobs=with_cron_jobs, keeps=lambda kind, _: kind == "CronJob")
+    reading, asked = read(cluster, wanted, compared=compared, keeps=lambda kind, _: kind == "CronJob")
     assert names(reading, wanted.key) == ["sum"]
     assert len(reading.documents) == 1
     assert sum(each.path == "/apis/batch/v1/cronjobs" for each in asked) == 1

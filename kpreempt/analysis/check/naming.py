@@ -1,0 +1,13 @@
+"""Several names in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SHOWN = 3
+
+
+def some_of(names: Sequence[str]) -> str:
+    """``a, b, c, 4 more``."""
+    rest = len(names) - _SHOWN
+    return ", ".join([*names[:_SHOWN], *([f"{rest:,} more"] if rest > 0 else [])])

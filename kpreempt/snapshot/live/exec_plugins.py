@@ -1,0 +1,168 @@
+"""Credential plugins: programs that give a token or a certificate, bounded in time and in what they say.
+
+After client-go's ``plugin/pkg/client/auth/exec/exec.go`` (v0.36). The ``kubernetes`` package runs them without
+any bound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Thread
+from typing import IO, Any
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.snapshot.live.kubeconfig import ClusterEntry, ExecEntry
+
+_MAX_BYTES = 2**20
+_LONGEST_MESSAGE = 500
+_CONFIG_EXTENSION = "client.authentication.k8s.io/exec"
+
+
+class PluginAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a credential plugin gives: a token, or a certificate and its key as PEM."""
+
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+
+    def __repr__(self) -> str:
+        return "PluginAnswer()"
+
+
+class _Credential(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    api_version: str
+    kind: str
+    status: PluginAnswer
+
+
+def run_plugin(
+    plugin: ExecEntry, cluster: ClusterEntry, user_name: str, authority: str, seconds: float | None
+) -> PluginAnswer:
+    """What the credential plugin answers within ``seconds`` (``None``: without end).
+
+    ``authority`` is the cluster's CA in base64, for plugins that ask for it. Raises ``InputError`` where it fails.
+    """
+    source = f"user {user_name}: the credential plugin {plugin.command}"
+    for name, value in (("command", plugin.command), ("apiVersion", plugin.api_version)):
+        if not value:
+            raise InputError(f"fails: malformed request. missing key '{name}'", source=source)
+    try:
+        code, output, said = _run(plugin, _about(plugin, cluster, authority), seconds)
+    except OSError as error:
+        words = (error.strerror or str(error)).lower()
+        hint = _first_line(plugin.install_hint) or "install it, or check command in the kubeconfig"
+        raise InputError(f"cannot be run: {words}", source=source, hint=hint) from None
+    except subprocess.TimeoutExpired:
+        problem = f"does not answer within {seconds:g}s"
+        raise InputError(problem, source=source, hint="--request-timeout 5m waits longer") from None
+    hint = _first_line(plugin.install_hint)
+    if code != 0:
+        words = " ".join(said.decode(errors="replace").split())[:_LONGEST_MESSAGE]
+        raise InputError(f"fails: process returned {code}{f'. {words}' if words else ''}", source=source, hint=hint)
+    if len(output) > _MAX_BYTES:
+        raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
+    return _answer(output, plugin, source)
+
+
+def _about(plugin: ExecEntry, cluster: ClusterEntry, authority: str) -> dict[str, Any]:
+    """What the plugin is told (``KUBERNETES_EXEC_INFO``)."""
+    spec: dict[str, Any] = {"interactive": _is_interactive(plugin)}
+    if plugin.provide_cluster_info:
+        about = {
+            "server": cluster.server,
+            "tls-server-name": cluster.tls_server_name,
+            "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+            "certificate-authority-data": authority,
+            "proxy-url": cluster.proxy_url,
+            "config": next(
+                (each.get("extension") for each in cluster.extensions if each.get("name") == _CONFIG_EXTENSION), None
+            ),
+        }
+        spec["cluster"] = {key: value for key, value in about.items() if value}
+    return {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+
+
+def _is_interactive(plugin: ExecEntry) -> bool:
+    return plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _run(plugin: ExecEntry, about: Mapping[str, Any], seconds: float | None) -> tuple[int, bytes, bytes]:
+    """The exit code, and what is said on standard output and standard error."""
+    is_interactive = _is_interactive(plugin)
+    environment = {each.name: each.value for each in plugin.env}
+    process = subprocess.Popen(  # noqa: S603 - the user's own kubeconfig names it
+        [plugin.command, *plugin.args],
+        stdin=None if is_interactive else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=None if is_interactive else subprocess.PIPE,
+        env={**os.environ, **environment, "KUBERNETES_EXEC_INFO": json.dumps(about)},
+        # One that asks the user has to stay where the terminal is.
+        start_new_session=not is_interactive,
+    )
+    heard = [_Heard(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    try:
+        end = None if seconds is None else time.monotonic() + seconds
+        for each in heard:
+            each.thread.join(None if end is None else max(0.0, end - time.monotonic()))
+            if each.thread.is_alive():
+                raise subprocess.TimeoutExpired(plugin.command, seconds or 0.0)
+            if len(each.content) > _MAX_BYTES:
+                return 0, each.content, b""
+        code = process.wait(None if end is None else max(0.0, end - time.monotonic()))
+        return code, heard[0].content, heard[1].content if len(heard) > 1 else b""
+    finally:
+        _end(process, is_group=not is_interactive)
+
+
+class _Heard:
+    """What a program says, up to a little more than it may, read by a thread."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.content = b""
+        self._stream = stream
+        self.thread = Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            self.content = self._stream.read(_MAX_BYTES + 1)
+
+
+def _end(process: subprocess.Popen[bytes], *, is_group: bool) -> None:
+    """Nothing of the program is left, unless it went out of its way."""
+    if process.poll() is None:
+        with suppress(OSError):
+            if is_group:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
+
+
+def _answer(output: bytes, plugin: ExecEntry, source: str) -> PluginAnswer:
+    try:
+        credential = msgspec.json.decode(output, type=_Credential)
+    except msgspec.ValidationError:
+        raise InputError("answers with something else than an ExecCredential", source=source) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InputError("fails: failed to decode process output", source=source) from None
+    if credential.api_version != plugin.api_version:
+        problem = f"fails: plugin api version {credential.api_version[:80]} does not match {plugin.api_version[:80]}"
+        raise InputError(problem, source=source)
+    answer = credential.status
+    if not answer.token and not (answer.client_certificate_data and answer.client_key_data):
+        raise InputError("gives neither a token nor a certificate with its key", source=source)
+    return answer
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,252 @@
+"""Changes to the sets: harmless ones, as anybody makes them every day, and harmful ones, with the rule of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from tests.gate.sets import Object, documents_of
+
+_Change = Callable[[list[Object]], None]
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+
+
+def _template(document: Object) -> Object | None:
+    """The pod template of a workload or a CronJob."""
+    if document["kind"] == "CronJob":
+        return document["spec"]["jobTemplate"]["spec"]["template"]
+    return document["spec"]["template"] if document["kind"] in _WORKLOADS else None
+
+
+def _image(documents: list[Object]) -> None:
+    for template in filter(None, map(_template, documents)):
+        for container in template["spec"]["containers"]:
+            container["image"] = container["image"].partition("@")[0].rpartition(":")[0] + ":v99.0.1"
+
+
+def _one_image(documents: list[Object]) -> None:
+    _image([next(each for each in documents if each["kind"] in _WORKLOADS)])
+
+
+def _restart(documents: list[Object]) -> None:
+    for document in documents:
+        if document["kind"] in _WORKLOADS:
+            metadata = document["spec"]["template"].setdefault("metadata", {})
+            annotations = metadata.setdefault("annotations", {})
+            annotations["kubectl.kubernetes.io/restartedAt"] = "2026-11-21T08:00:00Z"
+
+
+def _env(documents: list[Object]) -> None:
+    for template in filter(None, map(_template, documents)):
+        container = template["spec"]["containers"][0]
+        container["env"] = [*container.get("env", []), {"name": "LOG_LEVEL", "value": "info"}]
+
+
+def _scale(documents: list[Object]) -> None:
+    """One more of the first that has room for it: what is tied to a pool that is full has none."""
+    for document in documents:
+        if document["kind"] in ("Deployment", "StatefulSet") and document["metadata"]["name"] != "model":
+            document["spec"]["replicas"] = document["spec"].get("replicas", 1) + 1
+            return
+
+
+def _nothing(documents: list[Object]) -> None:
+    pass
+
+
+HARMLESS: dict[str, _Change] = {
+    "unchanged": _nothing,
+    "images": _image,
+    "one image": _one_image,
+    "restart": _restart,
+    "environment": _env,
+    "scale": _scale,
+}
+
+
+class Harmful(NamedTuple):
+    """A change that a gate has to stop, and the rule that says so."""
+
+    name: str
+    set_name: str
+    change: _Change
+    rule: str
+
+
+def _find(documents: Iterable[Object], kind: str, name: str) -> Object:
+    return next(each for each in documents if each["kind"] == kind and each["metadata"]["name"] == name)
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """As a JSON merge patch has it (RFC 7396)."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
+def _spec(kind: str, name: str, patch: Object) -> _Change:
+    """Merges into an object's spec."""
+
+    def change(documents: list[Object]) -> None:
+        document = _find(documents, kind, name)
+        document["spec"] = _merged(document["spec"], patch)
+
+    return change
+
+
+def _pod(kind: str, name: str, patch: Object) -> _Change:
+    """Merges into the spec of a workload's pods."""
+    return _spec(kind, name, {"template": {"spec": patch}})
+
+
+def _requests(kind: str, name: str, requests: Object, **more: Any) -> _Change:
+    """The first container's requests are these, and the workload's spec has these fields."""
+
+    def change(documents: list[Object]) -> None:
+        document = _find(documents, kind, name)
+        document["spec"] = _merged(document["spec"], more)
+        document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": requests}
+
+    return change
+
+
+def _both(first: _Change, second: _Change) -> _Change:
+    def change(documents: list[Object]) -> None:
+        first(documents)
+        second(documents)
+
+    return change
+
+
+def _old_budget(documents: list[Object]) -> None:
+    _find(documents, "PodDisruptionBudget", "broker")["apiVersion"] = "policy/v1beta1"
+
+
+def _without_namespace(documents: list[Object]) -> None:
+    for document in documents:
+        if document["metadata"].get("namespace") == "batch":
+            document["metadata"]["namespace"] = "batch-two"
+    documents[:] = [each for each in documents if each["kind"] != "Namespace"]
+
+
+def _claim_of_no_class(documents: list[Object]) -> None:
+    claim = _find(documents, "PersistentVolumeClaim", "backup")
+    claim["metadata"]["name"] = "backup-two"
+    claim["spec"]["storageClassName"] = "nowhere"
+    job = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "browser", "namespace": "database"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "browser"}},
+            "template": {
+                "metadata": {"labels": {"app": "browser"}},
+                "spec": {
+                    "containers": [{"name": "browser", "image": "example.com/tools/browser:1"}],
+                    "volumes": [{"name": "backup", "persistentVolumeClaim": {"claimName": "backup-two"}}],
+                },
+            },
+        },
+    }
+    documents.append(job)
+
+
+def _bigger_volumes(documents: list[Object]) -> None:
+    template = _find(documents, "StatefulSet", "broker")["spec"]["volumeClaimTemplates"][0]
+    template["spec"]["resources"]["requests"]["storage"] = "200Gi"
+
+
+def _greedy_agents(documents: list[Object]) -> None:
+    """Pods of a high priority on each node, for which others have to go."""
+    _find(documents, "DaemonSet", "agent")["spec"]["template"]["spec"]["containers"][0]["resources"] = {
+        "requests": {"cpu": "3"}
+    }
+
+
+def _taken_port(documents: list[Object]) -> None:
+    container = _find(documents, "Deployment", "csi-controller")["spec"]["template"]["spec"]["containers"][0]
+    container["ports"] = [{"containerPort": 9100, "hostPort": 9100}]
+
+
+HARMFUL = (
+    Harmful("no node is as big", "shop", _requests("Deployment", "frontend", {"cpu": "40"}), "require-schedulable"),
+    Harmful(
+        "no node has the label",
+        "watch",
+        _pod("Deployment", "operator", {"nodeSelector": {"disk": "nvme"}}),
+        "require-schedulable",
+    ),
+    Harmful("more replicas than fit", "shop", _spec("Deployment", "cart", {"replicas": 400}), "require-schedulable"),
+    Harmful(
+        "all pods go before one comes",
+        "edge",
+        _both(
+            _image, _spec("Deployment", "edge-controller", {"strategy": {"type": "Recreate", "rollingUpdate": None}})
+        ),
+        "min-ready",
+    ),
+    Harmful("no replicas", "gitops", _spec("Deployment", "server", {"replicas": 0}), "min-ready"),
+    Harmful(
+        "another selector",
+        "scaler",
+        _spec(
+            "Deployment",
+            "metrics",
+            {"selector": {"matchLabels": {"app": "metrics"}}, "template": {"metadata": {"labels": {"app": "metrics"}}}},
+        ),
+        "apply-refused",
+    ),
+    Harmful("bigger volumes of a StatefulSet", "broker", _bigger_volumes, "apply-refused"),
+    Harmful(
+        "a budget that allows nothing",
+        "broker",
+        _spec("PodDisruptionBudget", "broker", {"maxUnavailable": 0}),
+        "blocked-drains",
+    ),
+    Harmful("an API that is gone", "broker", _old_budget, "removed-api"),
+    Harmful(
+        "one more on a full pool",
+        "accelerators",
+        _both(
+            _image, _spec("Deployment", "model", {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}})
+        ),
+        "require-schedulable",
+    ),
+    Harmful("more than the quota", "batch", _spec("Deployment", "runner", {"replicas": 40}), "quota-refusals"),
+    Harmful("a namespace that nobody makes", "batch", _without_namespace, "apply-refused"),
+    Harmful(
+        "a priority class that nobody makes",
+        "scaler",
+        _pod("Deployment", "metrics", {"priorityClassName": "important"}),
+        "apply-refused",
+    ),
+    Harmful("a claim of no class", "database", _claim_of_no_class, "require-schedulable"),
+    Harmful("agents for which others go", "watch", _greedy_agents, "lost-pods"),
+    Harmful(
+        "a port of the node's that is taken",
+        "storage",
+        _taken_port,
+        "rollout-stuck",
+    ),
+    Harmful(
+        "replicas that push others over their budget",
+        "shop",
+        _requests(
+            "Deployment", "checkout", {"cpu": "3"}, replicas=8, template={"spec": {"priorityClassName": "business"}}
+        ),
+        "max-pdb-violations",
+    ),
+)
+
+
+def changed(set_name: str, change: _Change) -> list[Object]:
+    """The set's objects after the change."""
+    documents = documents_of(set_name)
+    change(documents)
+    return documents

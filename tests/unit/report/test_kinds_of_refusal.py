@@ -1,0 +1,93 @@
+"""Nodes that refuse a pod are counted by the kind of their refusal, and none of them as ``other``."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.report import RenderOptions, render
+from kpreempt.report.explain.failures import group_by_reasons, in_reasons
+from kpreempt.report.explain.headline import answer
+from kpreempt.report.explain.screen import LINES
+from kpreempt.report.layout import plain
+from kpreempt.report.options import Extent
+from kpreempt.verdict import Code, Status, Verdict
+from tests.factories import decide, make_node, make_pod
+
+PLUGINS = (
+    "TaintToleration",
+    "NodeUnschedulable",
+    "NodeAffinity",
+    "NodePorts",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeName",
+    "NodeDeclaredFeatures",
+)
+
+
+def refused_by(*numbers: int) -> Verdict:
+    """So many nodes refused by each of the plugins, in their order."""
+    verdict = decide(ClusterSnapshot(nodes=[make_node("a", cpu="1")]), make_pod("api", cpu="2"))
+    statuses = {
+        f"{plugin.lower()}-{number}": Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"reason of {plugin}"], plugin)
+        for plugin, many in zip(PLUGINS, numbers, strict=False)
+        for number in range(many)
+    }
+    return msgspec.structs.replace(verdict, filter=statuses, dry_run={})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        pytest.param((1,), "the only node has an untolerated taint", id="one node"),
+        pytest.param((3,), "all 3 nodes have an untolerated taint", id="one kind"),
+        pytest.param((1, 2), "of 3 nodes, 2 are cordoned and 1 has an untolerated taint", id="the most frequent first"),
+        pytest.param(
+            (9, 8, 7, 6, 5, 4),
+            "of 39 nodes, 9 have an untolerated taint, 8 are cordoned, 7 do not match its node affinity, 6 have a host"
+            " port taken, 5 have no volume for its claims and 4 are in the wrong zone for its volumes",
+            id="six kinds are all named",
+        ),
+        pytest.param(
+            (10, 9, 8, 7, 6, 5, 4, 3, 2, 1),
+            "4 break its topology spread, 3 break a pod affinity rule and 3 more refuse it",
+            id="of ten kinds the rarest are counted",
+        ),
+        pytest.param(
+            (9, 8, 7, 6, 5, 4, 3, 2, 1),
+            "2 break a pod affinity rule and 1 more refuses it",
+            id="one node more",
+        ),
+    ],
+)
+def test_the_sentence_names_the_kinds(numbers: tuple[int, ...], words: str) -> None:
+    assert words in plain(answer(refused_by(*numbers)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("kinds", [1, 3, 6, 10])
+def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, width: int) -> None:
+    verdict = refused_by(*range(20, 20 - kinds, -1))
+    text = render([verdict], "text", options=RenderOptions(width=width, extent=Extent.SCREEN))
+    sentence = " ".join(text.partition("\n\n")[0].split())
+    assert sentence.endswith("preemption doesn't help: even when empty these nodes refuse it.")
+    assert "other" not in sentence
+    told = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
+    assert sum(told) in (len(verdict.filter), 2 * len(verdict.filter))
+    assert len(text.splitlines()) <= LINES
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        pytest.param(3, "… and 2 reason of NodeUnschedulable and 1 reason of NodeAffinity", id="all"),
+        pytest.param(1, "… and 2 reason of NodeUnschedulable and 1 more node", id="the most frequent"),
+        pytest.param(0, "… and 3 more nodes", id="none"),
+    ],
+)
+def test_groups_that_are_left_out_are_named_while_there_is_room(named: int, words: str) -> None:
+    assert in_reasons(group_by_reasons(refused_by(4, 2, 1).filter)[1:], named) == words

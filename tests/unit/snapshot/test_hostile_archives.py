@@ -1,0 +1,168 @@
+# ruff: noqa: E501 - a row of the table is one case
+"""Archives that are made to cost much: each ends in one message."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot import load_snapshot, read_manifest, sources
+from kpreempt.snapshot.archives import Intake, parse_size
+from kpreempt.snapshot.tar import tar_members
+
+POD = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "api", "namespace": "shop"}}).encode()
+END = b"\0" * 1024
+
+
+def entry(name: str, content: bytes = b"", kind: bytes = b"0", size: int | None = None) -> bytes:
+    """A header and its content, as tar writes them; ``size`` is what the header states."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = len(content) if size is None else size, kind
+    return info.tobuf(tarfile.GNU_FORMAT) + content.ljust(-(-len(content) // 512) * 512, b"\0")
+
+
+def pax(**fields: str) -> bytes:
+    """A header of extended fields."""
+    lines = b""
+    for key, value in fields.items():
+        body = f" {key}={value}\n".encode()
+        length = len(body)
+        while length != len(str(length)) + len(body):
+            length = len(str(length)) + len(body)
+        lines += str(length).encode() + body
+    return entry("pax", lines, b"x")
+
+
+def error_of(path: Path, intake: Intake | None = None) -> InputError:
+    with pytest.raises(InputError) as caught:
+        load_snapshot([str(path)], intake=intake)
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+TAR: dict[str, tuple[bytes, str]] = {
+    "long names in a chain": (entry("L", b"abc\0", b"L") * 3000 + entry("a", POD), "an entry of the tar archive has more than 8 headers"),
+    "links' names in a chain": (entry("K", b"abc\0", b"K") * 3000 + entry("a", POD), "an entry of the tar archive has more than 8 headers"),
+    "extended headers in a chain": (pax(path="a") * 3000 + entry("a", POD), "an entry of the tar archive has more than 8 headers"),
+    "global headers in a chain": (entry("g", b"", b"g") * 3000 + entry("a", POD), "an entry of the tar archive has more than 8 headers"),
+    "a name of 2 GB": (entry("L", b"abc", b"L", 2**31), "an entry of the tar archive has a header of more than 64 KiB"),
+    "an extended header of 1 MB in digits": (entry("x", b"1" * 2**20, b"x"), "an entry of the tar archive has a header of more than 64 KiB"),
+    "an extended header of digits only": (entry("x", b"1" * 2**15, b"x") + entry("a", POD), "the tar archive is damaged or ends early"),
+    "an extended header with a length that leads nowhere": (entry("x", b"0 path=a\n", b"x") + entry("a", POD), "the tar archive is damaged or ends early"),
+    "an extended header longer than it is": (entry("x", b"99 path=a\n", b"x") + entry("a", POD), "the tar archive is damaged or ends early"),
+    "an extended size that is none": (pax(size="-1") + entry("a", POD), "the tar archive is damaged or ends early"),
+    "an extended size of many digits": (pax(size="9" * 5000) + entry("a", POD), "the tar archive is damaged or ends early"),
+    "a sparse file": (entry("a", POD, b"S"), "the tar archive has a sparse file, which is not read"),
+    "a sparse file of pax": (pax(**{"GNU.sparse.size": "999999999999"}) + entry("a", POD), "the tar archive has a sparse file, which is not read"),
+    "a header that is cut off": (entry("a", POD) + entry("b", POD)[:300], "the tar archive is damaged or ends early"),
+    "a header with a wrong sum": (entry("a", POD) + b"x" + entry("b", POD)[1:], "the tar archive is damaged or ends early"),
+    "only headers of names": (entry("L", b"abc", b"L"), "has no objects"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "problem"), TAR.values(), ids=TAR)
+def test_headers_of_an_archive_are_bounded(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "prod.tar"
+    path.write_bytes(content + END)
+    assert error_of(path).problem == problem
+
+
+LONG = "x/" * 200 + "a.json"
+NAMES = {
+    "a long name of GNU's": (entry("L", LONG.encode() + b"\0", b"L") + entry("short", POD), LONG),
+    "a long name of POSIX's": (pax(path=LONG, mtime="1.5", comment="=") + entry("short", POD), LONG),
+    "a global header before": (entry("g", b"12 comment=a", b"g") + entry("a.json", POD), "a.json"),
+}
+
+
+@pytest.mark.parametrize(("content", "name"), NAMES.values(), ids=NAMES)
+def test_ordinary_headers_are_read(content: bytes, name: str) -> None:
+    assert [member.name for member in tar_members(io.BytesIO(content + END), "prod.tar")] == [name]
+
+
+def packed(content: bytes, how: Callable[[bytes], bytes], *, as_tar: bool) -> bytes:
+    return how(entry("a.json", content) + END if as_tar else content)
+
+
+@pytest.mark.parametrize("as_tar", [False, True], ids=["as it is", "in tar"])
+@pytest.mark.parametrize(
+    "how", [gzip.compress, zstandard.compress, lambda each: gzip.compress(zstandard.compress(each))]
+)
+def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes], as_tar: bool) -> None:
+    path = tmp_path / "prod"
+    path.write_bytes(packed(b" " * 2**23, how, as_tar=as_tar))
+    error = error_of(path, Intake(3 * 2**20))
+    assert (error.problem, error.hint) == (
+        "the input unpacks to more than 3 MiB",
+        "--max-unpacked allows more, if it is what you expect",
+    )
+
+
+def test_the_limit_is_that_of_all_inputs_together(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(gzip.compress(POD.replace(b"api", name.encode()) + b" " * 2**21))
+    intake = Intake(3 * 2**20)
+    read_manifest(str(tmp_path / "a"), intake=intake)
+    assert error_of(tmp_path / "b", intake).source == str(tmp_path / "b")
+    assert len(load_snapshot([str(tmp_path / "b")], intake=Intake(3 * 2**20)).cluster.pods) == 1
+
+
+def test_a_watch_reads_again_and_again(tmp_path: Path) -> None:
+    path, intake = tmp_path / "a", Intake(3 * 2**20)
+    path.write_bytes(gzip.compress(POD + b" " * 2**21))
+    for _ in range(3):
+        intake.restart()
+        assert len(load_snapshot([str(path)], intake=intake).cluster.pods) == 1
+
+
+def test_what_unpacks_to_a_thousand_times_its_size_is_no_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "prod"
+    packer = zstandard.ZstdCompressor().compressobj()
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(packer.compress(b" " * 2**20))
+        file.write(packer.flush())
+    assert error_of(path).problem == "unpacks to more than 1,000 times its size"
+
+
+def no_room() -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_no_room_for_temporary_files_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "prod"
+    path.write_bytes(gzip.compress(POD + b" " * 2**21))
+    monkeypatch.setattr(tempfile, "TemporaryFile", no_room)
+    # What is small needs none.
+    assert len(load_snapshot([str(path)]).cluster.pods) == 1
+    monkeypatch.setattr(sources, "_MOST_IN_MEMORY", 2**20)
+    error = error_of(path)
+    assert error.message == f"{path}: cannot be unpacked into a temporary file: no space left on device"
+    assert error.hint == "TMPDIR=DIR, a folder with room for it; or unpack it first"
+
+
+def test_what_is_large_goes_through_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_IN_MEMORY", 2**20)
+    path = tmp_path / "prod"
+    path.write_bytes(gzip.compress(POD + b" " * 2**22))
+    assert [each.key for each in load_snapshot([str(path)]).cluster.pods] == ["shop/api"]
+
+
+def test_a_size_is_written_as_kubernetes_writes_amounts() -> None:
+    assert [parse_size(text) for text in ("4Gi", "500Mi", "1000")] == [4 * 2**30, 500 * 2**20, 1000]
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1Gi", "much", "1GB", "9" * 300])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_size(text)
+    assert caught.value.hint == "4Gi, 500Mi"
