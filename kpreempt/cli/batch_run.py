@@ -180,8 +180,8 @@ class Answerer:
         with self._phases.phase("report"):
             body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
             # That the scheduler's attempt ends in an error is an answer, and stands beside it.
-            error = getattr(verdict, "error", "")
-            told = f',"error":{{"message":{msgspec.json.encode(error).decode()}}}' if error else ""
+            failure = verdict.error if isinstance(verdict, Verdict) else ""
+            told = f',"error":{{"message":{msgspec.json.encode(failure).decode()}}}' if failure else ""
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 

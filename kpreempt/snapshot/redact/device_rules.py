@@ -97,13 +97,13 @@ _driver = _named(spaces.DRIVER)
 _node = _named(spaces.NODE)
 _condition = _named(Space("condition"))
 _counter_set = _named(Space("counterset"))
-_unread = {"unread_fields": _not_said}
+_unread: dict[str, _Rule] = {"unread_fields": _not_said}
 
-RECORDS: Mapping[type[msgspec.Struct], _Rule] = {
+RECORDS: dict[type[msgspec.Struct], _Rule] = {
     devices.CELDeviceSelector: lambda _, __: devices.CELDeviceSelector(devices.REDACTED_SELECTOR),
     devices.ConsumerReference: _consumer,
 }
-FIELDS: Mapping[type[msgspec.Struct], Mapping[str, _Rule]] = {
+FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
     devices.DerivedAttribute: {"name": _named(_ATTRIBUTE), "expression": _nothing},
     devices.CapacityRequirements: {"requests": _keyed(_CAPACITY)},
     devices.ExactDeviceRequest: {"device_class_name": _class, "allocation_mode": _words},

@@ -139,7 +139,7 @@ class Allocator:
                 stated = [request.exactly or ExactDeviceRequest()]
             wishes = [self._wish(claim, request.name, each, node, pools) for each in stated]
             requests.append(wishes)
-            fewest = min(wish.count for wish in wishes)
+            fewest = min(wish.number for wish in wishes)
             if self.rules.tells_limit_by_request and fewest > MOST_RESULTS - least:
                 raise AllocationError(
                     f"{key}: adding {fewest} devices exceeds the claim limit of {MOST_RESULTS}, with {least} already"
@@ -195,7 +195,7 @@ class Allocator:
         if request.allocation_mode != ALL_DEVICES:
             raise AllocationError(f"{key}: unsupported count mode {request.allocation_mode}")
         devices = self._all_devices(claim, wish, key, node, pools)
-        return wish._replace(count=len(devices), devices=devices)
+        return wish._replace(number=len(devices), devices=devices)
 
     def _all_devices(
         self, claim: ResourceClaim, wish: Wish, key: str, node: Node, pools: Sequence[Pool]

@@ -151,11 +151,7 @@ class PodDevices:
 
     def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
         """Find devices on the node; the refusal where there are none."""
-        wanted = [
-            with_requests(each, requests_for(self._pod, needed)) if each is self._special else each
-            for each in self.claims
-            if each.status.allocation is None
-        ]
+        wanted = [self._wanted(each, needed) for each in self.claims if each.status.allocation is None]
         try:
             attempt = allocator.allocate(node_info.node, wanted)
         except AllocationError as error:
@@ -171,6 +167,10 @@ class PodDevices:
             return _refusal(attempt.reason, told)
         self.found[node_info.name] = FoundDevices(wanted, attempt.found)
         return None
+
+    def _wanted(self, claim: ResourceClaim, needed: Mapping[str, DeviceClass]) -> ResourceClaim:
+        """The claim as it is on a node; the special one has the requests for what the node does not offer."""
+        return with_requests(claim, requests_for(self._pod, needed)) if claim is self._special else claim
 
     def _left_to_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
         """The extended resources that devices have to serve on the node, with their classes; or why it is refused."""

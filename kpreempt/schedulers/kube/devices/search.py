@@ -50,7 +50,7 @@ class Wish(NamedTuple):
     name: str
     alternative: str
     device_class: DeviceClass
-    count: int
+    number: int
     devices: Sequence[tuple[Pool, PoolDevice]] | None = None
 
     @property
@@ -163,9 +163,9 @@ class Search:
         """The devices of a request after the first ``taken``, and all that comes after it."""
         if wish.devices is not None and not wish.devices:
             return False
-        if taken >= wish.count:
+        if taken >= wish.number:
             return self._request(claim, request + 1)
-        if len(self.found[claim]) + wish.count - taken > MOST_RESULTS:
+        if len(self.found[claim]) + wish.number - taken > MOST_RESULTS:
             raise _TooManyError
         if len(self._path) > _DEEPEST:
             raise GivenUpError
