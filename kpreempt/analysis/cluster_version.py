@@ -88,7 +88,7 @@ def _of_version(version: str, what: str) -> Chosen:
 
     known = known_changes(_minor(version))
     differs = f"Known to differ: {' '.join(known)}" if known else f"What differs in {_minor(version)} is not known."
-    message = f"{what}, which is not modelled; the nearest that is, {shown}, is asked. {differs}"
+    message = f"{what}, which is not modelled; the nearest that is, {shown}, is used. {differs}"
     return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.NOT_MODELLED)])
 
 
@@ -107,7 +107,7 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
         is_own = its is not None and decide_alike(own, its)
     if is_own:
         return []
-    return [_about_version(f"it is {version}; the scheduler that is asked is that of {_shown(algorithm)}")]
+    return [_about_version(f"it is {version}; the scheduler used is that of {_shown(algorithm)}")]
 
 
 def _about_version(message: str, kind: AssumptionKind = AssumptionKind.NOT_MODELLED) -> Assumption:

@@ -1,13 +1,35 @@
 """Selectors of devices: CEL expressions about one device, which say whether it may be allocated.
 
-Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``.
+Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``, with consumable capacity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any
+
+from kpreempt.cel import EvaluationError
+from kpreempt.cel.checker import Environment
+from kpreempt.cel.compiler import Program
+from kpreempt.cel.libraries.quantities import parse_quantity
+from kpreempt.cel.libraries.semvers import parse_semver
+from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
+from kpreempt.cel.values import ABSENT, DefaultMap, Document, Failure, OptionalValue, Value, type_name
+
+_DEVICE = "kubernetes.DRADevice"
+_ENVIRONMENT = Environment(
+    {"device": parse_type(_DEVICE)},
+    {
+        _DEVICE: {
+            "driver": STRING,
+            "attributes": parse_type("map(string, map(string, any))"),
+            "capacity": parse_type("map(string, map(string, kubernetes.Quantity))"),
+            "allowMultipleAllocations": BOOL,
+        }
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -15,7 +37,8 @@ class DeviceView:
     """What a selector sees of a device.
 
     ``attributes`` are as in the API: a name, with or without a domain, to one of ``{"string": ...}``, ``{"int": ...}``,
-    ``{"bool": ...}`` or ``{"version": ...}``; ``capacity`` is a name to ``{"value": quantity}``.
+    ``{"bool": ...}`` or ``{"version": ...}``; ``capacity`` is a name to ``{"value": quantity}``. Neither may be changed
+    any more: what selectors make of them is kept with the view.
     """
 
     driver: str
@@ -23,17 +46,126 @@ class DeviceView:
     capacity: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     allow_multiple_allocations: bool = False
 
+    def value(self) -> Value:
+        """The device as a value. Raises ``EvaluationError`` for an attribute that Kubernetes does not read."""
+        made = self.__dict__.get("_value")
+        if made is None:
+            made = _device(self)
+            self.__dict__["_value"] = made
+        return made
 
-class DeviceSelector(Protocol):
-    """A compiled selector."""
 
-    expression: str
+class DeviceSelector:
+    """A compiled selector; ``cost`` is what the last evaluation cost, in Kubernetes' units.
+
+    ``by_chance`` says of it that a list was made in the order of a map, which in cel-go chance decides: another
+    evaluation might come out differently.
+    """
+
+    def __init__(self, expression: str) -> None:
+        """Raises ``CompileError``."""
+        self.expression = expression
+        self._program = Program(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
+
+    @property
+    def cost(self) -> int:
+        return self._program.cost
+
+    @property
+    def by_chance(self) -> bool:
+        return self._program.by_chance
 
     def matches(self, device: DeviceView) -> bool:
         """Whether the device is one that the selector means. Raises ``EvaluationError``."""
-        ...
+        return truth(self._program.evaluate(device.value()))
 
 
+@lru_cache(maxsize=1024)
 def device_selector(expression: str) -> DeviceSelector:
     """The selector that ``expression`` states, remembered by its text. Raises ``CompileError``."""
-    raise NotImplementedError
+    return DeviceSelector(expression)
+
+
+def truth(value: Value) -> bool:
+    """The result of a selector or a rule. Raises ``EvaluationError`` where it is none."""
+    if type(value) is bool:
+        return value
+    if type(value) is Failure:
+        raise EvaluationError(value.message)
+    inner = value
+    while type(inner) is OptionalValue:
+        inner = inner.value
+    if type(inner) is bool:
+        return inner
+    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {_reason(inner)}")
+
+
+def _reason(value: Value) -> str:
+    if value is ABSENT:
+        return "optional.none() dereference"
+    if type(value) is Failure:
+        return value.message
+    kind = type_name(value)
+    return _REASONS.get(kind, f"type conversion error from '{kind.rpartition('.')[2]}' to 'bool'")
+
+
+_REASONS = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "double": "type conversion error from Double to 'bool'",
+    "string": "unsupported native conversion from string to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "type": "type conversion not supported for 'type'",
+    "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
+}
+
+
+def _device(device: DeviceView) -> Document:
+    attributes: dict[str, list[tuple[str, Value]]] = {}
+    for name, attribute in device.attributes.items():
+        domain, key = _qualified(name, device.driver)
+        attributes.setdefault(domain, []).append((key, _attribute(name, attribute)))
+    capacity: dict[str, list[tuple[str, Value]]] = {}
+    for name, amount in device.capacity.items():
+        domain, key = _qualified(name, device.driver)
+        capacity.setdefault(domain, []).append((key, _capacity(name, amount)))
+    return Document(
+        {
+            "driver": device.driver,
+            "allowMultipleAllocations": device.allow_multiple_allocations,
+            "attributes": DefaultMap((domain, Document(values)) for domain, values in attributes.items()),
+            "capacity": DefaultMap((domain, Document(values)) for domain, values in capacity.items()),
+        }.items()
+    )
+
+
+def _qualified(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, key = name.partition("/")
+    return (domain, key) if slash else (driver, name)
+
+
+_READERS: dict[str, Callable[[Any], Value]] = {
+    "int": int,
+    "bool": bool,
+    "string": str,
+    "version": parse_semver,
+}
+
+
+def _attribute(name: str, attribute: Mapping[str, Any]) -> Value:
+    for kind, read in _READERS.items():
+        if attribute.get(kind) is not None:
+            try:
+                return read(attribute[kind])
+            except (TypeError, ValueError) as error:
+                raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
+    raise EvaluationError(f"attribute {name}: unsupported attribute value")
+
+
+def _capacity(name: str, amount: Mapping[str, Any]) -> Value:
+    try:
+        return parse_quantity(str(amount.get("value", "0")))
+    except ValueError as error:
+        raise EvaluationError(f"capacity {name}: {error}") from None

@@ -20,6 +20,16 @@ class BudgetsRequest(AnswerRequest):
     namespace: Annotated[
         str | None, Option("-n", "--namespace", metavar="NS", help="Only budgets of this namespace.")
     ] = None
+    outputs: Annotated[
+        list[str],
+        Option(
+            "-o",
+            "--output",
+            metavar="FORMAT[=FILE]",
+            help="text (default), json, yaml, jsonl, name, markdown, junit, sarif, github or gitlab, into FILE if "
+            "given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
+        ),
+    ] = []
     fail_on: Annotated[
         str | None,
         After("colour"),
@@ -41,12 +51,15 @@ def budgets(request: BudgetsRequest) -> int:
     from kpreempt.cli.contexts import answers_of, contexts_of
     from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
     from kpreempt.cli.workers import Spread
+    from kpreempt.report.answers import ANSWER_FORMATS, BUDGET_FORMATS
     from kpreempt.verdict.contexts import BudgetAuditOfContexts
 
     selection = select_pods(request)
     worst = _severity(request.fail_on)
     single_use_of_stdin({"--snapshot": request.snapshots})
-    run = Run(request)
+    contexts = contexts_of(request.connection)
+    # Systems of CI are told of one cluster each.
+    run = Run(request, ANSWER_FORMATS if contexts else BUDGET_FORMATS)
     asked = run.read_scheduler()
 
     def audit(flags: ConnectionFlags) -> BudgetAudit:
@@ -65,7 +78,7 @@ def budgets(request: BudgetsRequest) -> int:
             phases=run.stopwatch,
         )
 
-    if contexts := contexts_of(request.connection):
+    if contexts:
         items = answers_of(contexts, request.connection, audit, _of_context)
         run.write_once(BudgetAuditOfContexts(items=items), None)
         answers = [each.answer for each in items if each.answer is not None]

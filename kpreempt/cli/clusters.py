@@ -176,7 +176,7 @@ def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:
     """Raise ``UsageError`` where ``-`` is among the paths of two options, or twice among those of one."""
     users = [option for option, given in paths.items() for path in given if path == "-"]
     if len(users) > 1:
-        raise UsageError(f"standard input is asked for twice: by {users[0]} and by {users[1]}")
+        raise UsageError(f"standard input is given twice: for {users[0]} and {users[1]}")
 
 
 def standard_input() -> BinaryIO:

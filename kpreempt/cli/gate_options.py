@@ -54,7 +54,7 @@ _OPTIONS: dict[str, Any] = {
         Option(
             "--severity",
             metavar="RULE=error|warn|off",
-            help="What a rule counts for: an error shuts the gate, a warning is told only. Repeatable.",
+            help="What a rule counts for: an error shuts the gate, a warning does not. Repeatable.",
         ),
     ],
     "report_only": Annotated[

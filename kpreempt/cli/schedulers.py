@@ -66,7 +66,7 @@ class AskedScheduler:
         except (UsageError, ConfigurationError) as error:
             if self.named != AUTO:
                 raise
-            why = f"{chosen.algorithm} is asked, by the cluster's version; --algorithm names another"
+            why = f"{chosen.algorithm} is used, by the cluster's version; --algorithm selects another"
             raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
         assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
         return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)

@@ -29,23 +29,24 @@ class Quantity:
     """An immutable amount of a resource.
 
     ``nano`` is the exact amount in 1e-9 units. ``value`` (whole units) and ``milli_value`` (1e-3 units) are what
-    upstream's ``Value()`` and ``MilliValue()`` return, rounded up.
+    upstream's ``Value()`` and ``MilliValue()`` return, rounded up. ``scaled`` is value and power of ten where upstream
+    keeps the amount in an int64, else ``None``.
     """
 
-    __slots__ = ("_scaled", "milli_value", "nano", "text", "value")
+    __slots__ = ("milli_value", "nano", "scaled", "text", "value")
 
     def __init__(self, text: str) -> None:
         """Parse ``text``; raises ``ValueError`` where upstream's ``ParseQuantity`` returns an error."""
         self.text = text
-        self.nano, self._scaled = _parse(text)
+        self.nano, self.scaled = _parse(text)
         self.value = self._rounded_up(9)
         self.milli_value = self._rounded_up(6)
 
     def _rounded_up(self, digits: int) -> int:
         """The amount in units of 10**(digits-9), as an int64 the way upstream computes it."""
-        if self._scaled is None:
+        if self.scaled is None:
             return _scaled_decimal(self.nano, digits)
-        value, scale = self._scaled
+        value, scale = self.scaled
         shift = scale + 9 - digits
         if shift >= 0:
             result = value * 10**shift

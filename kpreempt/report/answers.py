@@ -35,6 +35,13 @@ _CHECK = {
     "github": "check.github:render",
     "gitlab": "check.gitlab:render",
 }
+_BUDGETS = {
+    "text": "budgets.text:render",
+    "junit": "budgets.systems:render_junit",
+    "sarif": "budgets.systems:render_sarif",
+    "github": "budgets.systems:render_github",
+    "gitlab": "budgets.systems:render_gitlab",
+}
 _VERDICT = {
     "text": "explain.screen:render",
     "name": "explain.summary:render_names",
@@ -43,6 +50,7 @@ _VERDICT = {
     "html": "explain.html:render",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
+BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
@@ -127,10 +135,11 @@ ROWS = (
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
         "verdict.budgets:BudgetAudit",
-        {"text": "budgets.text:render"},
+        _BUDGETS,
         _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
+        BUDGET_FORMATS,
     ),
     Row(
         "verdict.contexts:PendingPodsOfContexts",

@@ -128,7 +128,7 @@ def _affinity(detail: AffinityConflict) -> str:
     where = f"{detail.topology_key}={detail.topology_value}" if detail.topology_value else detail.topology_key
     if detail.rule == "affinity":
         if not detail.topology_value:
-            return f"the node has no label {detail.topology_key}, which the pod's affinity goes by"
+            return f"the node has no label {detail.topology_key}, the topology key of the pod's affinity"
         return f"no pod that its affinity wants ({detail.selector}) in {where}"
     holders = join_names(detail.holders)
     if detail.rule == "antiAffinity":

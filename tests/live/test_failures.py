@@ -287,7 +287,7 @@ def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_p
 def test_a_server_of_a_version_that_is_not_modelled_is_an_assumption(plane: ControlPlane, tmp_path: Path) -> None:
     body = json.dumps({"major": "1", "minor": "38", "gitVersion": "v1.38.0"}).encode()
     assumed = (
-        "it is v1.38.0, which is not modelled; the nearest that is, 1.37, is asked. What differs in 1.38 is not known."
+        "it is v1.38.0, which is not modelled; the nearest that is, 1.37, is used. What differs in 1.38 is not known."
     )
     with FaultyProxy(plane, Answers(Answer(body=body), lists("/version"), math.inf)) as proxy:
         kubeconfig = write_kubeconfig(tmp_path, proxy.url)

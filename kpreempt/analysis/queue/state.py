@@ -183,7 +183,9 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
     subject = "scheduling queue"
     if is_kube_algorithm(question.algorithm):
         yield Assumption(subject, "attempts", "how often a pod was tried is not known: its backoff is at most as told")
-        yield Assumption(subject, "rejectedBy", "pods that were tried are taken to have been refused as they are now")
+        yield Assumption(
+            subject, "rejectedBy", "pods that were tried are assumed to have been refused for the same reasons as now"
+        )
     recent = [pod for pod in tried if filling.start - filling.time_of(pod) < _MAX_BACKOFF_OF_FIFO]
     if queue.scheduling_cycle is None and recent:
         yield Assumption(

@@ -137,7 +137,7 @@ def _of_template(
     templates = pods_of(document) if document is not None and _template_of(document) else []
     if not templates:
         raise InputError(
-            f"{workload} has no pods to go by, and the dump does not keep its template",
+            f"{workload} has no pods, and the dump does not keep its template",
             hint="-f FILE, the workload's manifest",
         )
     wanted = replicas if replicas is not None else max(templates[0].replicas, 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import Phrase, Span, Style, strong
+from kpreempt.report.layout import Phrase, Span, Style, plain, strong
 from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction, Severity
 
 _STYLES: dict[Severity, Style] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
@@ -72,7 +72,7 @@ def _comes_to(item: AuditedBudget, number: int) -> str:
     if not isinstance(amount, str):
         return _written(item)
     meant = -(-int(amount.removesuffix("%")) * number // 100)
-    return f"{_written(item)} of {count(number, 'pod')} comes to {meant:,}"
+    return f"{_written(item)} of {count(number, 'pod')} is {meant:,}"
 
 
 def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
@@ -153,7 +153,7 @@ def _near_miss(miss: NearMiss) -> str:
 def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
     return (
         "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
-        f" scheduler goes by the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
+        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
     )
 
 
@@ -187,6 +187,21 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
         f"{_comes_to(item, finding.number or 0)}: all pods may be disrupted at once",
     ),
 }
+_BREACHES_NAMED = 3
+
+
+def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
+    """What is wrong, in one sentence without a full stop; ``item`` is the budget, but for a workload without one."""
+    if item is None:
+        return without_budget_in_words([finding])
+    if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
+        return plain(SENTENCES[finding.id](finding, item))
+    told = [plain(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
+    if rest := len(item.breaches) - len(told):
+        told.append(f"and {count(rest, 'more pod')}")
+    return "; ".join(told)
+
+
 # What helps, where that is no single change.
 _ADVICE = {
     FindingId.BROKEN_BY_PREEMPTION: "make room elsewhere",

@@ -7,6 +7,7 @@ more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
@@ -25,35 +26,44 @@ def render(check: Check, _options: RenderOptions) -> str:
     A notice where the gate is open.
     """
     facts = ", ".join(tally(check))
-    lines = [*_annotations("error", failing(check), facts), *_annotations("warning", warning(check), facts)]
+    lines = [
+        line
+        for kind, findings in (("error", failing(check)), ("warning", warning(check)))
+        for line in commands(kind, [_annotation(each) for each in findings], _TITLE, facts)
+    ]
     if not failing(check):
         kind = "notice" if check.passed else "error"
-        lines.append(_command(kind, {"title": _TITLE}, f"{plain(verdict_phrase(check))}: {facts}"))
+        lines.append(command(kind, {"title": _TITLE}, f"{plain(verdict_phrase(check))}: {facts}"))
     return "\n".join(lines) + "\n"
 
 
-def _annotations(kind: str, findings: Sequence[GateFinding], facts: str) -> list[str]:
-    shown = findings if len(findings) <= _MOST else findings[: _MOST - 1]
-    lines = [_annotation(kind, finding) for finding in shown]
-    if rest := findings[len(shown) :]:
-        rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
+class Annotation(NamedTuple):
+    """What an annotation says, of which rule, and the properties that place it."""
+
+    rule: str
+    properties: dict[str, str]
+    message: str
+
+
+def commands(kind: str, found: Sequence[Annotation], title: str, facts: str) -> list[str]:
+    """A command for each, as many as GitHub shows, and one that counts the rest."""
+    shown = found if len(found) <= _MOST else found[: _MOST - 1]
+    lines = [command(kind, {**each.properties, "title": f"{title}: {each.rule}"}, each.message) for each in shown]
+    if rest := found[len(shown) :]:
+        rules = ", ".join(dict.fromkeys(each.rule for each in rest))
         text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
-        lines.append(_command(kind, {"title": _TITLE}, text))
+        lines.append(command(kind, {"title": title}, text))
     return lines
 
 
-def _annotation(kind: str, finding: GateFinding) -> str:
+def _annotation(finding: GateFinding) -> Annotation:
     place = place_of(finding)
-    properties = {
-        "file": place.path,
-        "line": str(place.line) if place.line else "",
-        "title": f"{_TITLE}: {finding.rule}",
-    }
+    properties = {"file": place.path, "line": str(place.line) if place.line else ""}
     stream = f" ({place.stream_text})" if place.stream else ""
-    return _command(kind, properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
+    return Annotation(str(finding.rule), properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
 
 
-def _command(kind: str, properties: dict[str, str], message: str) -> str:
+def command(kind: str, properties: dict[str, str], message: str) -> str:
     """A command, of which no part can end early or begin another one."""
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
     return f"::{kind} {listed}::{_data(message)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.report.check.facts import nearest_place, place_of
@@ -16,19 +17,20 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 def render(check: Check, options: RenderOptions) -> str:
     """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
+    return report_of([_issue(finding, check, options.stream_name) for finding in check.findings])
+
+
+def report_of(issues: Sequence[dict[str, Any]]) -> str:
+    """The list, each issue with a fingerprint of its own: GitLab shows one of those that have the same."""
     seen: set[str] = set()
-    issues = []
-    for finding in check.findings:
-        fingerprint = finding.fingerprint or _digest(finding)
-        # GitLab shows one of those with the same fingerprint.
-        while fingerprint in seen:
-            fingerprint = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
-        seen.add(fingerprint)
-        issues.append(_issue(finding, fingerprint, check, options.stream_name))
+    for issue in issues:
+        while issue["fingerprint"] in seen:
+            issue["fingerprint"] = digest(issue["fingerprint"])
+        seen.add(issue["fingerprint"])
     return printable_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _issue(finding: GateFinding, fingerprint: str, check: Check, stream_name: str) -> dict[str, Any]:
+def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
     place = nearest_place(finding, check, stream_name)
     stream = place_of(finding).stream_text
     standing = plain(standing_phrase(finding))
@@ -37,13 +39,13 @@ def _issue(finding: GateFinding, fingerprint: str, check: Check, stream_name: st
     return {
         "description": description,
         "check_name": str(finding.rule),
-        "fingerprint": fingerprint,
+        "fingerprint": finding.fingerprint or digest(finding.rule, finding.subject, finding.change),
         "severity": severities.get(finding.standing, "info"),
         # Both are asked for, so there is always something.
         "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }
 
 
-def _digest(finding: GateFinding) -> str:
-    text = "\0".join((finding.rule, finding.subject, finding.change))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+def digest(*parts: str) -> str:
+    """A fingerprint that is the same as long as the parts are."""
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]

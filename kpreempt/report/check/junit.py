@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from kpreempt.gate_rules import RuleId
@@ -24,21 +25,29 @@ def render(check: Check, _options: RenderOptions) -> str:
     One that only warns passes, and says what it warns of: JUnit has no warnings.
     There are no times: a simulation takes none that would mean something here.
     """
+    properties = {
+        "passed": str(check.passed).lower(),
+        "algorithm": check.algorithm,
+        "runs": str(check.runs),
+        "failing-runs": str(check.failing_runs),
+    }
     cases = [_case(result, check) for result in _rules(check)]
+    return suite(_SUITE, cases, properties, ", ".join(tally(check)))
+
+
+def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], summary: str) -> str:
+    """A report of one suite; ``cases`` are elements, in which all text went through ``xml_text``."""
     failures, skipped = (sum(f"<{kind} " in case for case in cases) for kind in ("failure", "skipped"))
     numbers = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name="{_SUITE}" {numbers}>',
-        f'  <testsuite name="{_SUITE}" {numbers} skipped="{skipped}">',
+        f'<testsuites name="{name}" {numbers}>',
+        f'  <testsuite name="{name}" {numbers} skipped="{skipped}">',
         "    <properties>",
-        f'      <property name="passed" value="{str(check.passed).lower()}"/>',
-        f'      <property name="algorithm" value="{_xml(check.algorithm)}"/>',
-        f'      <property name="runs" value="{check.runs}"/>',
-        f'      <property name="failing-runs" value="{check.failing_runs}"/>',
+        *(f'      <property name="{key}" value="{xml_text(value)}"/>' for key, value in properties.items()),
         "    </properties>",
         *cases,
-        f"    <system-out>{_xml(', '.join(tally(check)))}</system-out>",
+        f"    <system-out>{xml_text(summary)}</system-out>",
         "  </testsuite>",
         "</testsuites>",
     ]
@@ -58,11 +67,11 @@ def _broken(check: Check) -> list[RuleId]:
 def _case(result: RuleResult, check: Check) -> str:
     findings = [finding for finding in check.findings if finding.rule is result.rule]
     failing = [finding for finding in findings if finding.standing is GateStanding.FAILS]
-    name = _xml(f"{result.rule}: {result.rule.row.promise}")
+    name = xml_text(f"{result.rule}: {result.rule.row.promise}")
     start = f'    <testcase classname="{_CLASS}" name="{name}"'
     if failing:
         more = f" (and {count(len(failing) - 1, 'more finding')})" if len(failing) > 1 else ""
-        message = _xml(f"{finding_text(failing[0])}{more}")
+        message = xml_text(f"{finding_text(failing[0])}{more}")
         inner = f'<failure type="{result.rule}" message="{message}">{_body(failing)}</failure>'
         if forgiven := [finding for finding in findings if finding not in failing]:
             inner += f"\n      <system-out>{_body(forgiven)}</system-out>"
@@ -72,7 +81,7 @@ def _case(result: RuleResult, check: Check) -> str:
         )
     elif findings:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-        message = _xml(f"{plain(standing_phrase(findings[0]))}{more}")
+        message = xml_text(f"{plain(standing_phrase(findings[0]))}{more}")
         inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings)}</skipped>'
     elif not result.is_on:
         inner = '<skipped type="Off" message="the rule is switched off"/>'
@@ -85,16 +94,16 @@ def _body(findings: list[GateFinding]) -> str:
     """The findings one below the other, each with where it is written, and what helps."""
     lines = []
     for finding in findings[:_FINDINGS_SHOWN]:
-        lines.append(_xml(finding_text(finding)))
+        lines.append(xml_text(finding_text(finding)))
         details = [place_of(finding).text, plain(standing_phrase(finding))]
         if finding.chain and finding.rule is not RuleId.MAX_CASCADE_DEPTH:
             details.append(plain(chain_phrase(finding.chain)))
-        lines += [f"  {_xml(detail)}" for detail in details if detail]
+        lines += [f"  {xml_text(detail)}" for detail in details if detail]
     if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more finding')}")
-    return "\n".join([*lines, _xml(findings[0].rule.row.advice)])
+    return "\n".join([*lines, xml_text(findings[0].rule.row.advice)])
 
 
-def _xml(text: str) -> str:
+def xml_text(text: str) -> str:
     """Text without the characters that XML 1.0 forbids, and in which none is markup, in attributes, too."""
     return escape(printable(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kpreempt import __version__
@@ -18,7 +19,7 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_FINGERPRINT = "kpreempt/v1"
+FINGERPRINT = "kpreempt/v1"
 # Of lists that are only there to be looked at.
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
@@ -28,29 +29,31 @@ _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 def render(check: Check, options: RenderOptions) -> str:
     """One run; a finding that is excused is a note with a suppression that says why."""
+    properties = {
+        "passed": check.passed,
+        "algorithm": printable(check.algorithm),
+        "summary": ", ".join(tally(check)),
+        "runs": check.runs,
+        "failingRuns": check.failing_runs,
+    }
+    results = [_result(finding, check, options.stream_name) for finding in check.findings]
+    return log_of([_rule(rule) for rule in RuleId], results, check.assumptions, properties)
+
+
+def log_of(
+    rules: Sequence[dict[str, Any]],
+    results: Sequence[dict[str, Any]],
+    assumptions: Sequence[Assumption],
+    properties: dict[str, Any],
+) -> str:
+    """A log of one run, of kpreempt as it is."""
+    driver = {"name": "kpreempt", "version": __version__, "semanticVersion": __version__, "rules": rules}
+    notifications = [_notification(each) for each in assumptions[:_ASSUMPTIONS_SHOWN]]
     run = {
-        "tool": {
-            "driver": {
-                "name": "kpreempt",
-                "version": __version__,
-                "semanticVersion": __version__,
-                "rules": [_rule(rule) for rule in RuleId],
-            }
-        },
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
-            }
-        ],
-        "results": [_result(finding, check, options.stream_name) for finding in check.findings],
-        "properties": {
-            "passed": check.passed,
-            "algorithm": printable(check.algorithm),
-            "summary": ", ".join(tally(check)),
-            "runs": check.runs,
-            "failingRuns": check.failing_runs,
-        },
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}],
+        "results": results,
+        "properties": properties,
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
@@ -85,7 +88,7 @@ def _result(finding: GateFinding, check: Check, stream_name: str) -> dict[str, A
         "locations": [_location(finding, check, stream_name)],
     }
     if finding.fingerprint:
-        result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
+        result["partialFingerprints"] = {FINGERPRINT: finding.fingerprint}
     if not finding.standing.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"

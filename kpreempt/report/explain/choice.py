@@ -111,7 +111,7 @@ def describe_choice(verdict: Verdict) -> Phrase:
     rounds = verdict.selection.rounds if verdict.selection else []
     decided = f" by rule {len(rounds)}" if rounds else ""
     if is_sampled_preemption(verdict):
-        return (strong(tied[0]), decided, Span(", if the search comes to it", "warn"))
+        return (strong(tied[0]), decided, Span(", if the search reaches it", "warn"))
     if chance_of_volumes(verdict):
         return (strong(tied[0]), decided, Span(", in this order of equal volumes", "warn"))
     return (strong(tied[0]), decided, "; nothing is random")

@@ -36,7 +36,7 @@ def order_in_a_sentence(verdict: Verdict) -> str:
     if len(sizes) > 1:
         parts.append(f"{sizes[0]:,} to {count(sizes[-1], 'pod')} may go")
     told = "; ".join(parts) or "the victims differ"
-    return f"That hangs on the order of equal pods, which only the scheduler knows: {told}."
+    return f"That depends on the order of equal pods, which only the scheduler knows: {told}."
 
 
 def order_in_brief(alternatives: Alternatives) -> str:
@@ -45,7 +45,7 @@ def order_in_brief(alternatives: Alternatives) -> str:
     if alternatives.exact and len(outcomes) == 1 and len(outcomes[0].choices) == 1:
         return f"that is {_choice(outcomes[0].choices[0], named=2)}"
     may_violate = any(each.num_pdb_violations for each in outcomes)
-    return "who goes hangs on the order of equal pods" + (
+    return "the victims depend on the order of equal pods" + (
         ", and so whether a budget is violated" if may_violate else ""
     )
 

@@ -172,7 +172,7 @@ def _budget_clause(verdict: Verdict) -> Phrase:
     if are_budgets_unread(verdict.assumptions):
         return (Span("which budgets are violated is unknown, because they could not be read", "warn"),)
     if may_violate_in_another_order(verdict):
-        return (Span("whether a budget is violated hangs on the order of equal pods", "bad"),)
+        return (Span("whether a budget is violated depends on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
         return (Span("no budget is violated", "good"),)
     overdrawn = list(

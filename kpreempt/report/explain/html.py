@@ -62,7 +62,19 @@ def _of_one(verdict: Verdict, options: RenderOptions) -> str:
     lead = phrase(_lead(verdict))
     head = banner(TONES[verdict.worst_outcome], _title(verdict), _counts(verdict), _facts(verdict, options), lead)
     end = footer("explain", API_VERSION)
-    return whole_page(title, head, story(verdict, options, level=2), end, is_unfolded=options.verbose)
+    return whole_page(title, head, _parts(verdict, options, level=2), end, is_unfolded=options.verbose)
+
+
+def _parts(verdict: Verdict, options: RenderOptions, *, level: int, prefix: str = "") -> list[Part]:
+    """The story; of a workload its replicas first, and then the story of the first pod."""
+    if verdict.workload is None:
+        return story(verdict, options, level=level)
+    from kpreempt.report.explain.html_workload import workload_parts  # noqa: PLC0415 - rare
+
+    first = sections(story(verdict, options, level=level + 1), prefix=f"{prefix}first-", level=level + 1)
+    lead = tag("p", phrase(headline(verdict)))
+    replicas = workload_parts(verdict.workload, knows_budgets=knows_budgets(verdict))
+    return [*replicas, Part("first-pod", "First pod", "The first pod", lead + first)]
 
 
 def _lead(verdict: Verdict) -> Phrase:
@@ -187,7 +199,8 @@ def _anchor(number: int) -> str:
 def _told(item: tuple[int, Verdict], options: RenderOptions, is_folded: bool) -> Html:
     number, verdict = item
     lead = tag("p", phrase(_lead(verdict))) + tag("p", plain(pod_facts(verdict)), class_="dim")
-    whole = sections(story(verdict, options, level=3), prefix=f"{_anchor(number)}-", level=3)
+    prefix = f"{_anchor(number)}-"
+    whole = sections(_parts(verdict, options, level=3, prefix=prefix), prefix=prefix, level=3)
     return lead + (fold("The whole story", whole) if is_folded else whole)
 
 
@@ -210,7 +223,7 @@ def _outcomes(verdicts: Sequence[Verdict]) -> list[Count]:
 def _common(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     """What is the same for all."""
     if not verdicts:
-        return "no pod is asked about"
+        return "no pod matches"
     first = verdicts[0]
     return plain(cluster_facts(first, options))
 

@@ -59,7 +59,7 @@ def _odds(verdict: Verdict) -> Html:
     odds = verdict.odds
     if odds is None or len(odds.outcomes) < 2:
         return Html("")
-    stop = f"The search stops at {count(odds.num_candidates, 'candidate')}, so chance decides which nodes it comes to."
+    stop = f"The search stops at {count(odds.num_candidates, 'candidate')}, so chance decides which nodes it reaches."
     caption = "How often the search ends on which nodes"
     return tag("p", stop) + table(caption, ("Nodes", "Share"), _share, odds.outcomes, limit=TABLE_LIMIT, what="ends")
 

@@ -243,7 +243,7 @@ def _rule(verdict: Verdict) -> Phrase:
 
 def _doubts(verdict: Verdict) -> list[str]:
     """What the choice of one candidate hangs on, besides the rules."""
-    doubts = ["if the search comes to it"] if is_sampled_preemption(verdict) else []
+    doubts = ["if the search reaches it"] if is_sampled_preemption(verdict) else []
     if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
         doubts.append("in the likely order of equal pods")
     return doubts + (["in this order of equal volumes"] if chance_of_volumes(verdict) else [])

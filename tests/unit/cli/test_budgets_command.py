@@ -156,3 +156,14 @@ def test_odd_amounts_are_answered(kpreempt: Kpreempt, tmp_path: Path, amount: in
     run = kpreempt("budgets", "--snapshot", str(path))
     assert run.returncode in (0, 3)
     assert run.stderr == "" or run.returncode == 3
+
+
+@pytest.mark.parametrize("format_name", ["sarif", "junit", "github", "gitlab"])
+@pytest.mark.parametrize(("options", "code"), [([], 0), (["--fail-on", "error"], 1)])
+def test_formats_of_ci_leave_the_exit_code_as_it_is(
+    kpreempt: Kpreempt, tmp_path: Path, format_name: str, options: list[str], code: int
+) -> None:
+    target = tmp_path / "out"
+    run = kpreempt(*BUDGETS, *options, "-o", f"{format_name}={target}")
+    assert run.returncode == code
+    assert "never-allows" in target.read_text(encoding="utf-8")

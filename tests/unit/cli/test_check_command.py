@@ -87,7 +87,7 @@ def findings(run: Any) -> list[tuple[str, str, str]]:
         ),
         pytest.param(
             ["-f", "-", "--base", "-"],
-            "standard input is asked for twice: by -f and by --base\n",
+            "standard input is given twice: for -f and --base\n",
             id="one stream for two",
         ),
         pytest.param(

@@ -92,12 +92,12 @@ def test_version(kpreempt: Kpreempt) -> None:
         ),
         pytest.param(
             ["explain", "-f", "-", "--snapshot", "-"],
-            "standard input is asked for twice: by -f and by --snapshot\n",
+            "standard input is given twice: for -f and --snapshot\n",
             id="standard input for two things",
         ),
         pytest.param(
             ["batch", "-", "--snapshot", "-"],
-            "standard input is asked for twice: by FILE and by --snapshot\n",
+            "standard input is given twice: for FILE and --snapshot\n",
             id="standard input for a batch and its cluster",
         ),
         pytest.param(

@@ -108,7 +108,7 @@ def test_scenarios_lie_over_a_snapshot(kpreempt: Kpreempt) -> None:
         (["compare", "--algorithms", "kube-1.36,kube-1.36:Nope=true", *API, *FULL], "unrecognized feature gate: Nope"),
         ([*BOTH, "api", *API, *FULL], "the pods are given twice: by name and by -f"),
         ([*BOTH, "--select", "Pod/api", *FULL], "--select picks from a manifest"),
-        ([*BOTH, "--batch", "-", "--snapshot", "-"], "standard input is asked for twice"),
+        ([*BOTH, "--batch", "-", "--snapshot", "-"], "standard input is given twice"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

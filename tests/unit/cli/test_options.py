@@ -10,7 +10,15 @@ from typer.main import get_command
 
 from kpreempt.cli.app import app
 from kpreempt.cli.options import After, AnswerRequest, Group, Request, with_options
-from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, PAGE_FORMATS, PENDING_FORMATS, ROWS, VERDICT_FORMATS
+from kpreempt.report.answers import (
+    ANSWER_FORMATS,
+    BUDGET_FORMATS,
+    CHECK_FORMATS,
+    PAGE_FORMATS,
+    PENDING_FORMATS,
+    ROWS,
+    VERDICT_FORMATS,
+)
 
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
 
@@ -53,6 +61,7 @@ FORMATS = {
     "explain": VERDICT_FORMATS,
     "check": CHECK_FORMATS,
     "pending": PENDING_FORMATS,
+    "budgets": BUDGET_FORMATS,
     **dict.fromkeys(PAGES, PAGE_FORMATS),
 }
 
@@ -67,7 +76,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
-    with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check"}
+    with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "BudgetAudit"}
     assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 
 

@@ -106,7 +106,7 @@ def test_backoff_is_that_of_the_configuration(kpreempt: Kpreempt, tmp_path: Path
         (["--algorithm", "kube-1.18", *SNAPSHOT], "", 2, "the queue of algorithm 'kube-1.18' is not modelled"),
         (["--algorithm", "kube-9", *SNAPSHOT], "", 2, "the queue of algorithm 'kube-9' is not modelled"),
         (["--events", "nowhere.yaml"], "", 3, "nowhere.yaml"),
-        (["--events", "-", "--snapshot", "-"], "", 2, "standard input is asked for twice"),
+        (["--events", "-", "--snapshot", "-"], "", 2, "standard input is given twice"),
         (["--events", "-"], "", 3, "holds nothing"),
         (["--events", "-"], "- 1\n", 3, "expected a mapping"),
         (["--events", "-"], '{"event": "jump"}', 3, "event: event: invalid enum value 'jump'"),

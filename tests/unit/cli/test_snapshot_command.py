@@ -123,7 +123,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
         ),
         pytest.param(
             ["snapshot", "--snapshot", "-", "-f", "-", "--to", "-"],
-            "standard input is asked for twice",
+            "standard input is given twice",
             id="stdin twice",
         ),
     ],

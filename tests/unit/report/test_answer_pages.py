@@ -32,6 +32,7 @@ from kpreempt.verdict import (
 from kpreempt.verdict.occupancy import NodeUse, Occupancy
 from kpreempt.verdict.plugins import SchedulerPlugins
 from kpreempt.verdict.unread import LIST
+from kpreempt.verdict.workload import Asked, BudgetViolations, Pending, Replica, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt
 from tests.checks import MARKUP
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
@@ -433,3 +434,61 @@ def test_who_preempted_says_who_when_and_why() -> None:
 def test_answers_without_a_page_say_which_formats_there_are() -> None:
     with pytest.raises(UsageError, match="no output format 'html'"):
         render_answer(SchedulerPlugins(algorithm="kube-1.36", profiles=[]), "html", RenderOptions())
+
+
+def of_workload() -> Verdict:
+    """Three replicas: one lands, one preempts against a budget, one stays pending."""
+    replicas = [
+        Replica(pod="shop/api-1", outcome=Outcome.LANDS, node="node-a", ties=["node-a", "node-b"]),
+        Replica(
+            pod="shop/api-2",
+            outcome=Outcome.PREEMPTS_VIOLATING_BUDGETS,
+            node="node-b",
+            victims=["shop/web-1", MARKUP],
+            violating=["shop/web-1"],
+        ),
+        Replica(pod="shop/api-3", outcome=Outcome.NEVER_LANDS, message="0/3 nodes are available."),
+    ]
+    workload = Workload(
+        workload="Deployment shop/api",
+        asked=Asked.NEW,
+        replicas=3,
+        totals=Totals(lands=1, preempts=1, evictions=2, violations=1, pending=1),
+        nodes=[ReplicasOnNode(node="node-b", replicas=1, evictions=2)],
+        budgets=[BudgetViolations(budget="shop/web", allowed=0, violations=1)],
+        pending=[Pending(replicas=1, message="0/3 nodes are available.")],
+        items=replicas,
+    )
+    return msgspec.structs.replace(preempting(), workload=workload)
+
+
+def test_a_workload_has_its_replicas_before_the_first_pod() -> None:
+    page = parse(page_of(of_workload()))
+    shown = sections_of(page)
+    assert shown[:6] == ["replicas", "by-node", "pending", "evicted", "violated", "first-pod"]
+    assert {"first-victims", "first-choice"} <= set(shown)
+    tables = {each: rows_of(section_of(page, each).all("table")[0]) for each in shown[:5]}
+    assert [row[:3] for row in tables["replicas"]] == [
+        ["shop/api-1", "lands", "node-a or node-b"],
+        ["shop/api-2", "preempts", "node-b"],
+        ["shop/api-3", "pending", "-"],
+    ]
+    assert tables["by-node"] == [["node-b", "1", "2"]]
+    assert tables["pending"] == [["1", "0/3 nodes are available."]]
+    assert tables["evicted"][0] == ["shop/web-1", "node-b", "shop/api-2", "violated"]
+    assert tables["evicted"][1][1:] == ["node-b", "shop/api-2", "none violated"]
+    assert tables["violated"] == [["shop/web", "0", "1"]]
+
+
+def test_of_victims_of_a_workload_no_budget_is_cleared_where_none_could_be_read() -> None:
+    unread = Assumption("PodDisruptionBudget", LIST, "could not be read", AssumptionKind.UNREADABLE)
+    page = parse(page_of(msgspec.structs.replace(of_workload(), assumptions=[unread])))
+    assert "none violated" not in words_of(section_of(page, "evicted"))
+    assert "not known" in words_of(section_of(page, "evicted"))
+
+
+def test_workloads_on_one_page_have_anchors_of_their_own() -> None:
+    page = parse(render([of_workload(), of_workload()], "html", options=RenderOptions()))
+    shown = sections_of(page)
+    assert len(set(shown)) == len(shown)
+    assert {"pod-1-replicas", "pod-2-replicas", "pod-1-first-victims"} <= set(shown)

@@ -1,0 +1,21 @@
+"""The functions of Kubernetes' CEL, a module for each library; importing this room declares all of them.
+
+Which there are, and in which version, says ``k8s.io/apiserver`` v0.36.3 ``pkg/cel/environment/base.go``.
+"""
+
+from kpreempt.cel.libraries import (  # noqa: F401
+    authorization,
+    conversions,
+    formats,
+    lists,
+    networks,
+    operators,
+    optionals,
+    quantities,
+    regexes,
+    semvers,
+    sets,
+    strings,
+    times,
+    urls,
+)

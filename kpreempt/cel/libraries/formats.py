@@ -1,0 +1,198 @@
+"""Named formats, as in Kubernetes' ``library/format.go`` and ``apimachinery`` v0.36.3 ``pkg/api/validate/content``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from kpreempt.cel.functions import REGEX_LENGTH, TRAVERSAL, declare, one, size_of
+from kpreempt.cel.libraries.go_urls import UrlError, parse_request_uri
+from kpreempt.cel.regex import compile_regex
+from kpreempt.cel.values import NO_SUCH_OVERLOAD, NONE, Failure, List, Opaque, OptionalValue, Value
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.ASCII)
+
+
+class NamedFormat(Opaque):
+    """A format; ``check`` tells what is wrong with a text, and ``cost`` is how long its regex is taken to be."""
+
+    __slots__ = ("check", "cost", "name")
+    type_name = "kubernetes.NamedFormat"
+
+    def __init__(self, name: str, cost: int, check: Callable[[str], list[str]]) -> None:
+        self.name = name
+        self.cost = cost
+        self.check = check
+
+    def equals(self, other: Value) -> bool | Failure:
+        return self.name == other.name if isinstance(other, NamedFormat) else NO_SUCH_OVERLOAD
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return compile_regex(f"^(?:{pattern})$").matches(text)
+
+
+def _too_long(text: str, most: int) -> list[str]:
+    return [f"must be no more than {most} bytes"] if len(text.encode(errors="surrogatepass")) > most else []
+
+
+def _regex_problem(text: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _label(text: str) -> list[str]:
+    problems = _too_long(text, 63)
+    if not _matches(_LABEL, text):
+        if _matches(_SUBDOMAIN, text):
+            problems.append("must not contain dots")
+        else:
+            rule = (
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+                "and end with an alphanumeric character"
+            )
+            problems.append(_regex_problem(rule, _LABEL, "my-name", "123-abc"))
+    return problems
+
+
+def _subdomain(text: str) -> list[str]:
+    problems = _too_long(text, 253)
+    if not _matches(_SUBDOMAIN, text):
+        rule = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+            "start and end with an alphanumeric character"
+        )
+        problems.append(_regex_problem(rule, _SUBDOMAIN, "example.com"))
+    return problems
+
+
+def _label_1035(text: str) -> list[str]:
+    problems = _too_long(text, 63)
+    if not _matches(_LABEL_1035, text):
+        rule = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character"
+        )
+        problems.append(_regex_problem(rule, _LABEL_1035, "my-name", "abc-123"))
+    return problems
+
+
+def _key_problem() -> str:
+    rule = (
+        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+        "character"
+    )
+    return _regex_problem(rule, _KEY, "MyName", "my.name", "123-abc")
+
+
+def _qualified_name(text: str) -> list[str]:
+    parts = text.split("/")
+    if len(parts) > 2:
+        tail = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_key_problem()}{tail}"]
+    problems = []
+    if len(parts) == 2:
+        found = _subdomain(parts[0]) if parts[0] else ["must be non-empty"]
+        problems += [f"prefix part {problem}" for problem in found]
+    name = parts[-1]
+    problems += [f"name part {problem}" for problem in (_too_long(name, 63) if name else ["must be non-empty"])]
+    if not _matches(_KEY, name):
+        problems.append(f"name part {_key_problem()}")
+    return problems
+
+
+def _label_value(text: str) -> list[str]:
+    problems = _too_long(text, 63)
+    if not _matches(f"({_KEY})?", text):
+        rule = (
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+            "start and end with an alphanumeric character"
+        )
+        problems.append(_regex_problem(rule, f"({_KEY})?", "MyValue", "my_value", "12345"))
+    return problems
+
+
+def _prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """The check of a name to which more is put: a dash at the end is no harm, and goes with what is before it."""
+    return lambda text: check(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
+
+
+def _uri(text: str) -> list[str]:
+    try:
+        parse_request_uri(text)
+    except UrlError as error:
+        return [str(error)]
+    return []
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        # The year 0 is a leap year.
+        date.fromisoformat(text if text[:4] != "0000" else f"0400{text[4:]}")
+    except ValueError:
+        return False
+    return True
+
+
+def _is_datetime(text: str) -> bool:
+    parts = text.lower().split("t")
+    match = _CLOCK.fullmatch(parts[1]) if len(parts) > 1 else None
+    if match is None or not _is_date(parts[0]):
+        return False
+    return int(match[1]) <= 23 and int(match[2]) <= 59 and int(match[3]) <= 59
+
+
+def _is_base64(text: str) -> bool:
+    return _matches("([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})", text)
+
+
+def _unless(test: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if test(text) else [problem]
+
+
+_FORMATS = {
+    "dns1123Label": NamedFormat("DNS1123Label", 30, _label),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", 60, _subdomain),
+    "dns1035Label": NamedFormat("DNS1035Label", 30, _label_1035),
+    "qualifiedName": NamedFormat("QualifiedName", 60, _qualified_name),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", 30, _prefix(_label)),
+    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", 60, _prefix(_subdomain)),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", 30, _prefix(_label_1035)),
+    "labelValue": NamedFormat("LabelValue", 40, _label_value),
+    "uri": NamedFormat("URI", 1103, _uri),
+    "uuid": NamedFormat("uuid", 70, _unless(_UUID.fullmatch, "does not match the UUID format")),
+    "byte": NamedFormat("byte", 84, _unless(_is_base64, "invalid base64")),
+    "date": NamedFormat("date", 71, _unless(_is_date, "invalid date")),
+    "datetime": NamedFormat("datetime", 71, _unless(_is_datetime, "invalid datetime")),
+}
+
+
+def _validate(format_: NamedFormat, text: str) -> OptionalValue:
+    problems = format_.check(text)
+    return OptionalValue(List(problems)) if problems else NONE
+
+
+def _validate_cost(args: Sequence[Value], _result: Value) -> int:
+    if not isinstance(args[0], NamedFormat):
+        return 1
+    return math.ceil((1.0 + size_of(args[1])) * TRAVERSAL) * math.ceil(args[0].cost * REGEX_LENGTH)
+
+
+def _named(name: str) -> OptionalValue:
+    return OptionalValue(_FORMATS[name]) if name in _FORMATS else NONE
+
+
+declare("validate", "kubernetes.NamedFormat.(string) -> optional_type(list(string))", _validate, cost=_validate_cost)
+declare("format.named", "(string) -> optional_type(kubernetes.NamedFormat)", _named, cost=one)
+for _name, _format in _FORMATS.items():
+    declare(f"format.{_name}", "() -> kubernetes.NamedFormat", lambda _made=_format: _made)

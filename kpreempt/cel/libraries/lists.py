@@ -1,0 +1,222 @@
+"""Lists: those of Kubernetes (``library/lists.go``), and version 3 of cel-go v0.26.0 ``ext/lists.go``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+
+from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of
+from kpreempt.cel.libraries.costs import traversal
+from kpreempt.cel.libraries.operators import add, unsupported
+from kpreempt.cel.libraries.texts import shown
+from kpreempt.cel.values import (
+    ABSENT,
+    LISTS,
+    NO_SUCH_OVERLOAD,
+    NONE,
+    Duration,
+    Failure,
+    FatalError,
+    List,
+    Map,
+    OptionalValue,
+    Timestamp,
+    TooLargeError,
+    Uint,
+    Value,
+    compare,
+    equal,
+    go_name,
+    type_name,
+)
+
+_COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_ZEROS = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+_LIST_COST = 11
+_MAX_RANGE = 1_000_000
+_ADDERS = (int, Uint, float, str, bytes, Duration, Timestamp)
+
+
+def _is_sorted(items: List) -> Value:
+    for index, item in enumerate(items):
+        if compare(item, item) is None:
+            return NO_SUCH_OVERLOAD
+        if index and compare(items[index - 1], item) == 1:
+            return False
+    return True
+
+
+def _extreme(name: str, preferred: int) -> Callable[[List], Value]:
+    def run(items: List) -> Value:
+        if not items:
+            return Failure(f"{name} called on empty list")
+        found = items[0]
+        for item in items:
+            if compare(item, item) is None:
+                return NO_SUCH_OVERLOAD
+            if compare(found, item) == preferred:
+                found = item
+        return found
+
+    return run
+
+
+def _sum(zero: Value) -> Callable[[List], Value]:
+    def run(items: List) -> Value:
+        total = zero
+        for item in items:
+            total = add(total, item)
+            if type(total) is Failure:
+                return total
+        return total
+
+    return run
+
+
+def _index_of(items: List, wanted: Value) -> int:
+    return next((index for index, item in enumerate(items) if equal(item, wanted) is True), -1)
+
+
+def _last_index_of(items: List, wanted: Value) -> int:
+    return next((index for index in reversed(range(len(items))) if equal(items[index], wanted) is True), -1)
+
+
+def _slice(items: List, start: int, end: int) -> Value:
+    if start < 0 or end < 0:
+        return Failure(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        return Failure(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+    if len(items) < end:
+        return Failure(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return List(items[start:end])
+
+
+def _flatten(items: List, depth: int = 1) -> Value:
+    if depth < 0:
+        return Failure("level must be non-negative")
+    flat = items
+    while depth and any(type(item) in LISTS for item in flat):
+        flat = List(part for item in flat for part in (item if type(item) in LISTS else (item,)))
+        depth -= 1
+    return flat
+
+
+def _range(count: int) -> Value:
+    if count > _MAX_RANGE:
+        raise TooLargeError("operation cancelled: actual cost limit exceeded")
+    return List(range(count))
+
+
+def _distinct(items: List) -> Value:
+    found: list[Value] = []
+    seen = set()
+    for item in items:
+        # Texts and whole numbers are what they are; others take a look at each.
+        if type(item) in (str, int, bool):
+            if (type(item), item) not in seen and not (
+                type(item) is int and any(equal(item, other) is True for other in found if type(other) is not int)
+            ):
+                found.append(item)
+            seen.add((type(item), item))
+        elif not any(equal(item, other) is True for other in found):
+            found.append(item)
+    return List(found)
+
+
+def _sort(items: Value) -> Value:
+    return _sort_by(items, items, "sort")
+
+
+def _sort_by(items: Value, keys: Value, name: str = "@sortByAssociatedKeys") -> Value:
+    if type(items) not in LISTS:
+        return unsupported(name, items)
+    if len(items) != len(keys):
+        return Failure(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
+            f"{len(items)} and {len(keys)} elements respectively"
+        )
+    if not items:
+        return items
+    if compare(keys[0], keys[0]) is None:
+        return Failure("list elements must be comparable")
+    if len(keys) > 1 and any(type_name(key) != type_name(keys[0]) for key in keys):
+        return Failure("list elements must have the same type")
+    order = cmp_to_key(_order)
+    return List(items[index] for index in sorted(range(len(items)), key=lambda index: order(keys[index])))
+
+
+def _order(one: Value, other: Value) -> int:
+    order = compare(one, other)
+    return order if isinstance(order, int) else 0
+
+
+def _first(items: List) -> Value:
+    return OptionalValue(items[0]) if items else NONE
+
+
+def _last(items: List) -> Value:
+    return OptionalValue(items[-1]) if items else NONE
+
+
+def _insert(target: Map, *entry: Value) -> Value:
+    """Entries put into the map that a comprehension makes, which is nobody else's."""
+    pairs = [entry] if len(entry) == 2 else list(entry[0].items())
+    for key, value in pairs:
+        if target.find(key) is not ABSENT:
+            return Failure(f"insert failed: key {shown(key)} already exists")
+        target.put(key, value)
+    return target
+
+
+def _output_size(_args: Sequence[Value], result: Value) -> int:
+    return size_of(result) + _LIST_COST
+
+
+def _flatten_cost(args: Sequence[Value], _result: Value) -> int:
+    depth = 1.0
+    if len(args) == 2:
+        if type(args[1]) is not int:
+            raise FatalError("internal error: interface conversion: ref.Val is *types.Err, not types.Int")
+        depth = float(args[1])
+    return max(int(size_of(args[0]) * depth), 0) + _LIST_COST
+
+
+def _comparison_cost(index: int) -> Cost:
+    def cost(args: Sequence[Value], _result: Value) -> int:
+        items = args[index]
+        if type(items) not in LISTS:
+            kind = "*types.Err" if isinstance(items, Failure) else go_name(items)
+            lacking = "Contains" if type(items) in _ADDERS else "Add"
+            raise FatalError(
+                f"internal error: interface conversion: {kind} is not traits.Lister: missing method {lacking}"
+            )
+        factor = 2.0
+        if items and type(items[0]) in (str, bytes):
+            factor += TRAVERSAL
+        return int(len(items) ** 2 * factor) + _LIST_COST
+
+    return cost
+
+
+for _name in _COMPARABLE:
+    declare("isSorted", f"list({_name}).() -> bool", _is_sorted, cost=traversal)
+    declare("max", f"list({_name}).() -> {_name}", _extreme("max", -1), cost=traversal)
+    declare("min", f"list({_name}).() -> {_name}", _extreme("min", 1), cost=traversal)
+_SORTS = [f"list({_name}).() -> list({_name})" for _name in _COMPARABLE]
+_SORTS_BY = [f"list(T).(list({_name})) -> list(T)" for _name in _COMPARABLE]
+declare_operator("sort", _sort, *_SORTS, costs=dict.fromkeys(_SORTS, _comparison_cost(0)))
+declare_operator("@sortByAssociatedKeys", _sort_by, *_SORTS_BY, costs=dict.fromkeys(_SORTS_BY, _comparison_cost(1)))
+for _name, _zero in _ZEROS.items():
+    declare("sum", f"list({_name}).() -> {_name}", _sum(_zero), cost=traversal)
+declare("indexOf", "list(A).(A) -> int", _index_of, cost=traversal)
+declare("lastIndexOf", "list(A).(A) -> int", _last_index_of, cost=traversal)
+declare("slice", "list(T).(int, int) -> list(T)", _slice, overload_cost=_output_size)
+declare("flatten", "list(list(T)).() -> list(T)", _flatten, overload_cost=_flatten_cost)
+declare("flatten", "list(dyn).(int) -> list(dyn)", _flatten, overload_cost=_flatten_cost)
+declare("lists.range", "(int) -> list(int)", _range, overload_cost=_output_size)
+declare("reverse", "list(T).() -> list(T)", lambda items: List(reversed(items)), overload_cost=_output_size)
+declare("distinct", "list(T).() -> list(T)", _distinct, overload_cost=_comparison_cost(0))
+declare("first", "list(V).() -> optional_type(V)", _first)
+declare("last", "list(V).() -> optional_type(V)", _last)
+declare("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert)
+declare("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _insert)

@@ -1,0 +1,294 @@
+"""Addresses and networks, as in Kubernetes' ``library/ip.go`` and ``library/cidr.go``, read as ``net/netip`` does."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
+from ipaddress import IPv4Network as _IPv4Network
+
+from kpreempt.cel.functions import TRAVERSAL, Cost, declare, one, per_character, size_of
+from kpreempt.cel.libraries.texts import quoted
+from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
+
+Address = IPv4Address | IPv6Address
+_DECIMAL = re.compile(r"[0-9]+", re.ASCII)
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+", re.ASCII)
+_MAX_LENGTH = 1000
+
+
+class IP(Opaque):
+    """An address."""
+
+    __slots__ = ("address",)
+    type_name = "net.IP"
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def equals(self, other: Value) -> bool | Failure:
+        return self.address == other.address if isinstance(other, IP) else NO_SUCH_OVERLOAD
+
+    def size(self) -> int:
+        return len(self.address.packed)
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+class CIDR(Opaque):
+    """A network by an address inside, whose bits beyond the prefix count only for equality."""
+
+    __slots__ = ("address", "length")
+    type_name = "net.CIDR"
+
+    def __init__(self, address: Address, length: int) -> None:
+        self.address = address
+        self.length = length
+
+    @property
+    def network(self) -> _IPv4Network | IPv6Network:
+        return ip_network((self.address, self.length), strict=False)
+
+    def equals(self, other: Value) -> bool | Failure:
+        if not isinstance(other, CIDR):
+            return NO_SUCH_OVERLOAD
+        return self.address == other.address and self.length == other.length
+
+    def size(self) -> int:
+        return math.ceil(self.length / 8)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.length}"
+
+
+class BadAddressError(Exception):
+    """Text that is no address; ``str`` is Go's message."""
+
+
+def parse_address(text: str) -> tuple[Address, str]:
+    """An address, and its zone. Raises ``BadAddressError``."""
+    for char in text[:_MAX_LENGTH]:
+        if char == ".":
+            return _parse4(text, text), ""
+        if char == ":":
+            return _parse6(text)
+        if char == "%":
+            raise BadAddressError(f"ParseAddr({quoted(text)}): missing IPv6 address")
+    raise BadAddressError(f"ParseAddr({quoted(text)}): unable to parse IP")
+
+
+def _bad(text: str, reason: str, at: str = "") -> BadAddressError:
+    return BadAddressError(f"ParseAddr({quoted(text)}): {reason}" + (f" (at {quoted(at)})" if at else ""))
+
+
+def _parse4(text: str, whole: str) -> IPv4Address:
+    fields: list[int] = []
+    value = digits = 0
+    for index, char in enumerate(text):
+        if "0" <= char <= "9":
+            if digits == 1 and value == 0:
+                raise _bad(whole, "IPv4 field has octet with leading zero")
+            value, digits = value * 10 + int(char), digits + 1
+            if value > 255:
+                raise _bad(whole, "IPv4 field has value >255")
+        elif char == ".":
+            if index in (0, len(text) - 1) or text[index - 1] == ".":
+                raise _bad(whole, "IPv4 field must have at least one digit", text[index:])
+            if len(fields) == 3:
+                raise _bad(whole, "IPv4 address too long")
+            fields.append(value)
+            value = digits = 0
+        else:
+            raise _bad(whole, "unexpected character", text[index:])
+    if len(fields) < 3:
+        raise _bad(whole, "IPv4 address too short")
+    return IPv4Address(bytes((*fields, value)))
+
+
+def _parse6(whole: str) -> tuple[IPv6Address, str]:
+    text, percent, zone = whole.partition("%")
+    if percent and not zone:
+        raise _bad(whole, "zone must be a non-empty string")
+    packed = bytearray()
+    ellipsis = -1
+    if text.startswith("::"):
+        ellipsis, text = 0, text[2:]
+        if not text:
+            return IPv6Address(bytes(16)), zone
+    while len(packed) < 16:
+        match = _HEXADECIMAL.match(text)
+        if match is None:
+            raise _bad(whole, "each colon-separated field must have at least one digit", text)
+        if match.end() > 4:
+            raise _bad(whole, "each group must have 4 or less digits", text)
+        if text[match.end() : match.end() + 1] == ".":
+            text = _embedded(text, whole, packed, ellipsis)
+            break
+        packed += int(match[0], 16).to_bytes(2, "big")
+        text, doubled = _after_field(text[match.end() :], whole)
+        if doubled:
+            if ellipsis >= 0:
+                raise _bad(whole, "multiple :: in address", f":{text}")
+            ellipsis = len(packed)
+        if not text:
+            break
+    if text:
+        raise _bad(whole, "trailing garbage after address", text)
+    return _filled(whole, packed, ellipsis), zone
+
+
+def _after_field(text: str, whole: str) -> tuple[str, bool]:
+    """What follows the colons after a field, and whether they are two."""
+    if not text:
+        return "", False
+    if text[0] != ":":
+        raise _bad(whole, "unexpected character, want colon", text)
+    if len(text) == 1:
+        raise _bad(whole, "colon must be followed by more characters", text)
+    return (text[2:], True) if text[1] == ":" else (text[1:], False)
+
+
+def _embedded(text: str, whole: str, packed: bytearray, ellipsis: int) -> str:
+    """The IPv4 address at the end of an IPv6 one."""
+    if ellipsis < 0 and len(packed) != 12:
+        raise _bad(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
+    if len(packed) + 4 > 16:
+        raise _bad(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
+    packed += _parse4(text, whole).packed
+    return ""
+
+
+def _filled(whole: str, packed: bytearray, ellipsis: int) -> IPv6Address:
+    if len(packed) < 16:
+        if ellipsis < 0:
+            raise _bad(whole, "address string too short")
+        packed[ellipsis:ellipsis] = bytes(16 - len(packed))
+    elif ellipsis >= 0:
+        raise _bad(whole, "the :: must expand to at least one field of zeros")
+    return IPv6Address(bytes(packed))
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+
+
+def _ip(text: str) -> Value:
+    try:
+        address, zone = parse_address(text)
+    except BadAddressError as error:
+        return Failure(f"IP Address {quoted(text)} parse error during conversion from string: {error}")
+    if zone:
+        return Failure(f"IP address {quoted(text)} with zone value is not allowed")
+    if _is_mapped(address):
+        return Failure(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return IP(address)
+
+
+def _cidr(text: str) -> Value:
+    try:
+        found = _prefix(text)
+    except BadAddressError as error:
+        message = f"network address parse error during conversion from string: {error}"
+        return Failure(f"network address parse error during conversion from string: {message}")
+    if _is_mapped(found.address):
+        problem = f"IPv4-mapped IPv6 address {quoted(text)} is not allowed"
+        return Failure(f"network address parse error during conversion from string: {problem}")
+    return found
+
+
+def _prefix(text: str) -> CIDR:
+    def bad(reason: str) -> BadAddressError:
+        return BadAddressError(f"netip.ParsePrefix({quoted(text)}): {reason}")
+
+    address_text, slash, bits = text.rpartition("/")
+    if not slash:
+        raise bad("no '/'")
+    try:
+        address, zone = parse_address(address_text)
+    except BadAddressError as error:
+        raise bad(str(error)) from None
+    if zone:
+        raise bad("IPv6 zones cannot be present in a prefix")
+    if not _DECIMAL.fullmatch(bits) or (len(bits) > 1 and bits[0] == "0"):
+        raise bad(f"bad bits after slash: {quoted(bits)}")
+    length = int(bits[:9])
+    if length > address.max_prefixlen:
+        raise bad("prefix length out of range")
+    return CIDR(address, length)
+
+
+def _is_canonical(text: str) -> Value:
+    found = _ip(text)
+    return str(found) == text if type(found) is IP else found
+
+
+def _contains_ip(network: CIDR, other: Value) -> Value:
+    other = _ip(other) if type(other) is str else other
+    if type(other) is not IP:
+        # Whatever is wrong with the other one, cel-go complains about the network.
+        return NO_SUCH_OVERLOAD
+    return other.address.version == network.address.version and other.address in network.network
+
+
+def _contains_cidr(network: CIDR, other: Value) -> Value:
+    other = _cidr(other) if type(other) is str else other
+    if type(other) is not CIDR:
+        return other
+    if other.address.version != network.address.version:
+        return False
+    return network.length <= other.length and other.address in network.network
+
+
+def _is_global(ip: IP) -> bool:
+    address = ip.address
+    broadcast = address == IPv4Address("255.255.255.255")
+    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    return not broadcast and not special
+
+
+def _is_link_local_multicast(ip: IP) -> bool:
+    if isinstance(ip.address, IPv4Address):
+        return ip.address.packed[:3] == b"\xe0\x00\x00"
+    return ip.address.packed[0] == 0xFF and ip.address.packed[1] & 0x0F == 2
+
+
+def _containing(index: int, *, network: bool) -> Cost:
+    """Two networks are compared, and what is text is read first."""
+
+    def cost(args: Sequence[Value], _result: Value) -> int:
+        size = size_of(args[0])
+        total = math.ceil(2 * size * TRAVERSAL)
+        if network:
+            total += math.ceil(size * TRAVERSAL) + 1
+        return total + (math.ceil(size_of(args[1]) * TRAVERSAL) if index else 0)
+
+    return cost
+
+
+_READ = per_character()
+
+declare("ip", "(string) -> net.IP", _ip, cost=_READ)
+declare("ip", "net.CIDR.() -> net.IP", lambda cidr: IP(cidr.address), overload_cost=one)
+declare("family", "net.IP.() -> int", lambda ip: ip.address.version, cost=one)
+declare("ip.isCanonical", "(string) -> bool", _is_canonical, cost=per_character(factor=2 * TRAVERSAL))
+declare("isIP", "(string) -> bool", lambda text: type(_ip(text)) is IP, cost=_READ)
+declare("isUnspecified", "net.IP.() -> bool", lambda ip: ip.address.is_unspecified, cost=one)
+declare("isLoopback", "net.IP.() -> bool", lambda ip: ip.address.is_loopback, cost=one)
+declare("isLinkLocalMulticast", "net.IP.() -> bool", _is_link_local_multicast, cost=one)
+declare("isLinkLocalUnicast", "net.IP.() -> bool", lambda ip: ip.address.is_link_local, cost=one)
+declare("isGlobalUnicast", "net.IP.() -> bool", _is_global, cost=one)
+declare("string", "(net.IP) -> string", str)
+declare("cidr", "(string) -> net.CIDR", _cidr, cost=_READ)
+declare("isCIDR", "(string) -> bool", lambda text: type(_cidr(text)) is CIDR, cost=_READ)
+declare("containsIP", "net.CIDR.(string) -> bool", _contains_ip,
+        cost=_containing(0, network=False), overload_cost=_containing(1, network=False))  # fmt: skip
+declare("containsIP", "net.CIDR.(net.IP) -> bool", _contains_ip)
+declare("containsCIDR", "net.CIDR.(string) -> bool", _contains_cidr,
+        cost=_containing(0, network=True), overload_cost=_containing(1, network=True))  # fmt: skip
+declare("containsCIDR", "net.CIDR.(net.CIDR) -> bool", _contains_cidr)
+declare("prefixLength", "net.CIDR.() -> int", lambda cidr: cidr.length, cost=one)
+declare("masked", "net.CIDR.() -> net.CIDR",
+        lambda cidr: CIDR(cidr.network.network_address, cidr.length), cost=one)  # fmt: skip
+declare("string", "(net.CIDR) -> string", str)

@@ -1,0 +1,52 @@
+"""Numbers as Go writes them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+
+def float_text(number: float) -> str:
+    """A double as ``%g`` and ``%v`` have it: as few digits as tell it apart, with an exponent from a million on."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    digits, exponent = _digits(number)
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    if exponent < -4 or exponent >= 6:
+        rest = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return sign + _plain(digits, exponent)
+
+
+def plain_text(number: float) -> str:
+    """A finite double without an exponent, with as few digits as tell it apart."""
+    digits, exponent = _digits(number)
+    return ("-" if math.copysign(1.0, number) < 0 else "") + _plain(digits, exponent)
+
+
+def seconds_text(nanoseconds: int) -> str:
+    """A duration in seconds as a double, as Go's ``Duration.Seconds`` has it."""
+    whole, rest = divmod(abs(nanoseconds), 1_000_000_000)
+    seconds = float(whole) + rest / 1e9
+    return plain_text(-seconds if nanoseconds < 0 else seconds)
+
+
+def _digits(number: float) -> tuple[str, int]:
+    """The digits, and the power of ten of the first."""
+    if number == 0:
+        return "0", 0
+    _, digits, exponent = Decimal(repr(abs(number))).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).lstrip("0")
+    exponent += len(text) - 1
+    return text.rstrip("0") or "0", exponent
+
+
+def _plain(digits: str, exponent: int) -> str:
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    if len(digits) <= exponent + 1:
+        return digits + "0" * (exponent + 1 - len(digits))
+    return f"{digits[: exponent + 1]}.{digits[exponent + 1 :]}"

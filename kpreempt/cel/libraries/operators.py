@@ -1,0 +1,295 @@
+"""Arithmetic, order, membership and size, as in cel-go v0.26.0 ``common/stdlib`` and ``common/types``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from kpreempt.cel.functions import TRAVERSAL, declare, declare_operator, full_size
+from kpreempt.cel.values import (
+    LISTS,
+    MAPS,
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    NO_SUCH_OVERLOAD,
+    SECOND,
+    Accumulator,
+    Duration,
+    Failure,
+    List,
+    Opaque,
+    Timestamp,
+    TooLargeError,
+    Uint,
+    Value,
+    compare,
+    equal,
+)
+
+INT_OVERFLOW = Failure("integer overflow")
+UINT_OVERFLOW = Failure("unsigned integer overflow")
+MIN_TIME, MAX_TIME = -62135596800, 253402300799
+# Longer strings are refused: some functions multiply lengths at no cost.
+MAX_LENGTH = 16 * 1024 * 1024
+
+# Types that answer to any function with a plain "no such overload".
+_RECEIVERS = (str, Duration, Timestamp)
+
+
+def checked_text(length: int) -> None:
+    """Raises ``TooLargeError`` where a text of that length would be too long."""
+    if length > MAX_LENGTH:
+        raise TooLargeError(f"a string is longer than {MAX_LENGTH} characters")
+
+
+def unsupported(name: str, value: Value) -> Failure:
+    """What an operator says of a type that it does not know."""
+    return NO_SUCH_OVERLOAD if isinstance(value, _RECEIVERS) else Failure(f"no such overload: {name}")
+
+
+def checked_int(number: int) -> Value:
+    """The number, or a failure where it is no int64."""
+    return number if MIN_INT <= number <= MAX_INT else INT_OVERFLOW
+
+
+def _checked_uint(number: int) -> Value:
+    return Uint(number) if 0 <= number <= MAX_UINT else UINT_OVERFLOW
+
+
+def _timestamp(nanoseconds: int, offset: int) -> Value:
+    if not MIN_TIME <= nanoseconds // SECOND <= MAX_TIME:
+        return Failure("timestamp overflow")
+    return Timestamp(nanoseconds, offset)
+
+
+def add(left: Value, right: Value) -> Value:
+    """``left + right``."""
+    kind = type(left)
+    if kind is int:
+        return checked_int(left + right) if type(right) is int else NO_SUCH_OVERLOAD
+    if kind is Accumulator:
+        return left.grow(right) if type(right) in LISTS else NO_SUCH_OVERLOAD
+    if kind is str or kind is bytes:
+        if type(right) is not kind:
+            return NO_SUCH_OVERLOAD
+        checked_text(len(left) + len(right))
+        return left + right
+    if kind is List:
+        return _joined(left, right) if type(right) in LISTS else NO_SUCH_OVERLOAD
+    if kind is float:
+        return left + right if type(right) is float else NO_SUCH_OVERLOAD
+    if kind is Uint:
+        return _checked_uint(int(left) + right) if type(right) is Uint else NO_SUCH_OVERLOAD
+    if kind is Duration or kind is Timestamp:
+        return _add_times(left, right)
+    return unsupported("_+_", left)
+
+
+def _joined(left: List, right: List) -> List:
+    if not left or not right:
+        return left if left else right
+    return List([*left, *right])
+
+
+def _add_times(left: Value, right: Value) -> Value:
+    if type(left) is Timestamp:
+        if type(right) is not Duration:
+            return NO_SUCH_OVERLOAD
+        return _timestamp(left.nanoseconds + right.nanoseconds, left.offset)
+    if type(right) is Timestamp:
+        return _timestamp(left.nanoseconds + right.nanoseconds, right.offset)
+    return _duration(left.nanoseconds + right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
+
+
+def _duration(nanoseconds: int) -> Value:
+    return Duration(nanoseconds) if MIN_INT <= nanoseconds <= MAX_INT else INT_OVERFLOW
+
+
+def _subtract(left: Value, right: Value) -> Value:
+    kind = type(left)
+    if kind is int:
+        return checked_int(left - right) if type(right) is int else NO_SUCH_OVERLOAD
+    if kind is float:
+        return left - right if type(right) is float else NO_SUCH_OVERLOAD
+    if kind is Uint:
+        return _checked_uint(int(left) - right) if type(right) is Uint else NO_SUCH_OVERLOAD
+    if kind is Duration:
+        return _duration(left.nanoseconds - right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
+    if kind is Timestamp:
+        if type(right) is Duration:
+            return _timestamp(left.nanoseconds - right.nanoseconds, left.offset)
+        return _duration(left.nanoseconds - right.nanoseconds) if type(right) is Timestamp else NO_SUCH_OVERLOAD
+    return unsupported("_-_", left)
+
+
+def _multiply(left: Value, right: Value) -> Value:
+    kind = type(left)
+    if kind not in (int, Uint, float):
+        return unsupported("_*_", left)
+    if type(right) is not kind:
+        return NO_SUCH_OVERLOAD
+    if kind is int:
+        return checked_int(left * right)
+    return _checked_uint(int(left) * right) if kind is Uint else left * right
+
+
+def _divide(left: Value, right: Value) -> Value:
+    kind = type(left)
+    if kind not in (int, Uint, float):
+        return unsupported("_/_", left)
+    if type(right) is not kind:
+        return NO_SUCH_OVERLOAD
+    if kind is float:
+        return _divide_double(left, right)
+    if right == 0:
+        return Failure("division by zero")
+    quotient = abs(left) // abs(right)
+    return checked_int(quotient if (left < 0) == (right < 0) else -quotient) if kind is int else Uint(quotient)
+
+
+def _divide_double(left: float, right: float) -> float:
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _modulo(left: Value, right: Value) -> Value:
+    kind = type(left)
+    if kind not in (int, Uint):
+        return unsupported("_%_", left)
+    if type(right) is not kind:
+        return NO_SUCH_OVERLOAD
+    if right == 0:
+        return Failure("modulus by zero")
+    if left == MIN_INT and right == -1:
+        return INT_OVERFLOW
+    rest = abs(left) % abs(right)
+    return Uint(rest) if kind is Uint else (-rest if left < 0 else rest)
+
+
+def _negate(value: Value) -> Value:
+    if type(value) is int:
+        return checked_int(-value)
+    if type(value) is float:
+        return -value
+    if type(value) is Duration:
+        return _duration(-value.nanoseconds)
+    return NO_SUCH_OVERLOAD if type(value) is bool else unsupported("-_", value)
+
+
+def _not(value: Value) -> Value:
+    return not value if type(value) is bool else NO_SUCH_OVERLOAD
+
+
+def not_strictly_false(value: Value) -> bool:
+    """Whether a loop goes on that stops at the first false: an error does not stop it."""
+    return value is not False
+
+
+def _ordering(name: str, holds: Callable[[int], bool]) -> Callable[[Value, Value], Value]:
+    def run(left: Value, right: Value) -> Value:
+        order = compare(left, right)
+        if type(order) is int:
+            return holds(order)
+        return unsupported(name, left) if order is None else order
+
+    return run
+
+
+def contains(item: Value, container: Value) -> Value:
+    """``item in container``."""
+    if type(container) in LISTS:
+        return any(equal(item, element) is True for element in container)
+    if type(container) in MAPS:
+        return container.contains(item)
+    return NO_SUCH_OVERLOAD
+
+
+def _size(value: Value) -> Value:
+    if isinstance(value, str | bytes) or type(value) in LISTS or type(value) in MAPS:
+        return len(value)
+    return unsupported("size", value)
+
+
+def _smaller(args: Sequence[Value], _result: Value) -> int:
+    return math.ceil(min(full_size(args[0]), full_size(args[1])) * TRAVERSAL)
+
+
+def equality_cost(args: Sequence[Value], result: Value) -> int:
+    """What ``==`` costs; equality of Kubernetes' own types is constant."""
+    return 1 if isinstance(args[0], Opaque) else _smaller(args, result)
+
+
+inequality_cost = _smaller
+
+
+def _both(args: Sequence[Value], _result: Value) -> int:
+    return math.ceil((full_size(args[0]) + full_size(args[1])) * TRAVERSAL)
+
+
+def _signatures(types: str, result: str = "") -> list[str]:
+    return [f"({name}, {name}) -> {result or name}" for name in types.split()]
+
+
+_BOTH = {"(string, string) -> string": _both, "(bytes, bytes) -> bytes": _both}
+_SMALLER = {"(string, string) -> bool": _smaller, "(bytes, bytes) -> bool": _smaller}
+_NUMBERS = ("int", "uint", "double")
+_ORDER = [
+    *_signatures("bool string bytes timestamp duration", "bool"),
+    *(f"({left}, {right}) -> bool" for left in _NUMBERS for right in _NUMBERS),
+]
+
+declare_operator(
+    "_+_", add, *_signatures("bytes double int string uint duration list(A)"),
+    "(duration, timestamp) -> timestamp", "(timestamp, duration) -> timestamp", costs=_BOTH,
+)  # fmt: skip
+declare_operator(
+    "_-_", _subtract, *_signatures("double duration int uint"),
+    "(timestamp, duration) -> timestamp", "(timestamp, timestamp) -> duration",
+)  # fmt: skip
+declare_operator("_*_", _multiply, *_signatures("double int uint"))
+declare_operator("_/_", _divide, *_signatures("double int uint"))
+declare_operator("_%_", _modulo, *_signatures("int uint"))
+declare_operator("-_", _negate, "(double) -> double", "(int) -> int")
+declare_operator("!_", _not, "(bool) -> bool")
+declare_operator("_<_", _ordering("_<_", lambda order: order < 0), *_ORDER, costs=_SMALLER)
+declare_operator("_<=_", _ordering("_<=_", lambda order: order <= 0), *_ORDER, costs=_SMALLER)
+declare_operator("_>_", _ordering("_>_", lambda order: order > 0), *_ORDER, costs=_SMALLER)
+declare_operator("_>=_", _ordering("_>=_", lambda order: order >= 0), *_ORDER, costs=_SMALLER)
+declare_operator(
+    "@in", contains, "(A, list(A)) -> bool", "(A, map(A, B)) -> bool",
+    costs={"(A, list(A)) -> bool": lambda args, _result: full_size(args[1])},
+)  # fmt: skip
+declare_operator(
+    "size", _size,
+    *(f"{name}.() -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
+    *(f"({name}) -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
+)  # fmt: skip
+
+
+def planned(*_args: Value) -> Value:
+    """What the planner writes out itself, for not all arguments are always evaluated."""
+    return NO_SUCH_OVERLOAD
+
+
+for _name, _signature in (
+    ("_==_", "(A, A) -> bool"),
+    ("_!=_", "(A, A) -> bool"),
+    ("_&&_", "(bool, bool) -> bool"),
+    ("_||_", "(bool, bool) -> bool"),
+    ("_?_:_", "(bool, A, A) -> A"),
+    ("@not_strictly_false", "(bool) -> bool"),
+    ("_?._", "(dyn, string) -> optional_type(V)"),
+    ("_[?_]", "(list(V), int) -> optional_type(V)"),
+    ("_[?_]", "(optional_type(list(V)), int) -> optional_type(V)"),
+    ("_[?_]", "(map(K, V), K) -> optional_type(V)"),
+    ("_[?_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
+    ("_[_]", "(list(A), int) -> A"),
+    ("_[_]", "(map(A, B), A) -> B"),
+    ("_[_]", "(optional_type(list(V)), int) -> optional_type(V)"),
+    ("_[_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
+):
+    declare(_name, _signature, planned)

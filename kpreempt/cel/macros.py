@@ -1,0 +1,242 @@
+"""Macros: calls that stand for loops and tests, written out while an expression is parsed.
+
+Follows cel-go v0.26.0 ``parser/macro.go``, ``cel/library.go``, ``ext/comprehensions.go``, ``ext/lists.go`` and
+``ext/bindings.go``. Nodes that a macro makes up are at the place of the call.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+from kpreempt.cel.source import Problems
+from kpreempt.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, walk
+from kpreempt.cel.values import Value
+
+ACCUMULATOR = "@result"
+_UNUSED = "#unused"
+_SORTED = "@__sortBy_input__"
+# Some macros write their target twice: a chain of those would double an expression with each of them.
+_MAX_COPIED = 10_000
+
+
+class _MacroError(Exception):
+    """A macro is called wrongly: the place, and what is wrong."""
+
+
+class _At:
+    """Makes nodes at one place."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+    def literal(self, value: Value) -> Node:
+        return Literal(self.offset, value)
+
+    def ident(self, name: str = ACCUMULATOR) -> Node:
+        return Ident(self.offset, name)
+
+    def call(self, function: str, *args: Node, target: Node | None = None) -> Node:
+        return Call(self.offset, function, list(args), target)
+
+    def list(self, *elements: Node) -> Node:
+        return ListNode(self.offset, list(elements))
+
+    def fold(
+        self, over: Node, variables: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
+    ) -> Node:
+        return Comprehension(
+            self.offset, over, *variables, ACCUMULATOR, initial=initial, condition=condition, step=step, result=result
+        )
+
+    def bind(self, name: str, value: Node, result: Node) -> Node:
+        """A comprehension over nothing: it evaluates ``value`` once ``name`` is used, and then ``result``."""
+        return Comprehension(
+            self.offset,
+            self.list(),
+            _UNUSED,
+            "",
+            name,
+            initial=value,
+            condition=self.literal(False),
+            step=self.ident(name),
+            result=result,
+        )
+
+
+Macro = Callable[[_At, Node, list[Node]], Node | None]
+
+
+class Expander:
+    """Makes calls, and expands those that are macros."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._copied = 0
+
+    def call(self, offset: int, function: str, args: list[Node], target: Node | None) -> Node:
+        """The call, or what it stands for."""
+        plain = Call(offset, function, args, target)
+        if function == "has" and len(args) == 1 and target is None:
+            return self._has(offset, args[0])
+        if target is None:
+            return plain
+        macro = _MACROS.get((function, len(args)))
+        if macro is None or (macro is _bind and not (isinstance(target, Ident) and target.name == "cel")):
+            return plain
+        if macro in (_opt_map, _opt_flat_map):
+            self._copied += sum(1 for _ in walk(target))
+            if self._copied > _MAX_COPIED:
+                self._problems.report(offset, f"{function} is chained too often")
+                return Literal(offset, None)
+        try:
+            return macro(_At(offset), target, args) or plain
+        except _MacroError as error:
+            place, message = error.args
+            self._problems.report(place, message)
+            return Literal(offset, None)
+
+    def _has(self, offset: int, argument: Node) -> Node:
+        if isinstance(argument, Select) and not argument.test_only:
+            return Select(offset, argument.operand, argument.field, test_only=True)
+        self._problems.report(argument.offset, "invalid argument to has() macro")
+        return Literal(offset, False)
+
+
+def _variable(node: Node, problem: str) -> str:
+    if not isinstance(node, Ident):
+        raise _MacroError(node.offset, problem)
+    if node.name in (ACCUMULATOR, "__result__"):
+        raise _MacroError(node.offset, "iteration variable overwrites accumulator variable")
+    return node.name
+
+
+def _two_variables(args: list[Node]) -> tuple[str, str]:
+    first = _variable(args[0], "argument must be a simple name")
+    second = _variable(args[1], "argument must be a simple name")
+    if first == second:
+        raise _MacroError(args[1].offset, f"duplicate variable name: {first}")
+    return first, second
+
+
+def _variables(args: list[Node], count: int, problem: str = "argument must be a simple name") -> tuple[str, str]:
+    return (_variable(args[0], problem), "") if count == 1 else _two_variables(args)
+
+
+def _all(count: int) -> Macro:
+    def macro(at: _At, target: Node, args: list[Node]) -> Node:
+        variables = _variables(args, count)
+        condition = at.call("@not_strictly_false", at.ident())
+        step = at.call("_&&_", at.ident(), args[count])
+        return at.fold(target, variables, at.literal(True), condition, step, at.ident())
+
+    return macro
+
+
+def _exists(count: int) -> Macro:
+    def macro(at: _At, target: Node, args: list[Node]) -> Node:
+        variables = _variables(args, count)
+        condition = at.call("@not_strictly_false", at.call("!_", at.ident()))
+        step = at.call("_||_", at.ident(), args[count])
+        return at.fold(target, variables, at.literal(False), condition, step, at.ident())
+
+    return macro
+
+
+def _exists_one(count: int) -> Macro:
+    def macro(at: _At, target: Node, args: list[Node]) -> Node:
+        variables = _variables(args, count)
+        more = at.call("_+_", at.ident(), at.literal(1))
+        step = at.call("_?_:_", args[count], more, at.ident())
+        result = at.call("_==_", at.ident(), at.literal(1))
+        return at.fold(target, variables, at.literal(0), at.literal(True), step, result)
+
+    return macro
+
+
+def _collect(at: _At, target: Node, variables: tuple[str, str], rest: list[Node]) -> Node:
+    """A list of the last of ``rest`` for each element, or for those alone for which the first holds."""
+    step = at.call("_+_", at.ident(), at.list(rest[-1]))
+    if len(rest) == 2:
+        step = at.call("_?_:_", rest[0], step, at.ident())
+    return at.fold(target, variables, at.list(), at.literal(True), step, at.ident())
+
+
+def _map(at: _At, target: Node, args: list[Node]) -> Node:
+    return _collect(at, target, _variables(args, 1, "argument is not an identifier"), args[1:])
+
+
+def _filter(at: _At, target: Node, args: list[Node]) -> Node:
+    return _collect(at, target, _variables(args, 1, "argument is not an identifier"), [args[1], args[0]])
+
+
+def _transform_list(at: _At, target: Node, args: list[Node]) -> Node:
+    return _collect(at, target, _two_variables(args), args[2:])
+
+
+def _transform_map(*, entry: bool) -> Macro:
+    def macro(at: _At, target: Node, args: list[Node]) -> Node:
+        variables = _two_variables(args)
+        key = () if entry else (at.ident(variables[0]),)
+        step = at.call("cel.@mapInsert", at.ident(), *key, args[-1])
+        if len(args) == 4:
+            step = at.call("_?_:_", args[2], step, at.ident())
+        return at.fold(target, variables, MapNode(at.offset, []), at.literal(True), step, at.ident())
+
+    return macro
+
+
+def _opt(at: _At, target: Node, args: list[Node], function: str) -> tuple[Node, Node]:
+    if not isinstance(args[0], Ident):
+        raise _MacroError(args[0].offset, f"{function}() variable name must be a simple identifier")
+    value = at.call("value", target=copy.deepcopy(target))
+    return at.call("hasValue", target=target), at.bind(args[0].name, value, args[1])
+
+
+def _opt_map(at: _At, target: Node, args: list[Node]) -> Node:
+    test, bound = _opt(at, target, args, "optMap")
+    return at.call("_?_:_", test, at.call("optional.of", bound), at.call("optional.none"))
+
+
+def _opt_flat_map(at: _At, target: Node, args: list[Node]) -> Node:
+    test, bound = _opt(at, target, args, "optFlatMap")
+    return at.call("_?_:_", test, bound, at.call("optional.none"))
+
+
+def _sort_by(at: _At, target: Node, args: list[Node]) -> Node:
+    if isinstance(target, Literal | MapNode):
+        raise _MacroError(
+            target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        )
+    keys = _map(at, at.ident(_SORTED), args)
+    return at.bind(_SORTED, target, at.call("@sortByAssociatedKeys", keys, target=at.ident(_SORTED)))
+
+
+def _bind(at: _At, _target: Node, args: list[Node]) -> Node:
+    if not isinstance(args[0], Ident):
+        raise _MacroError(args[0].offset, "cel.bind() variable names must be simple identifiers")
+    return at.bind(args[0].name, args[1], args[2])
+
+
+_MACROS: dict[tuple[str, int], Macro] = {
+    ("all", 2): _all(1),
+    ("all", 3): _all(2),
+    ("exists", 2): _exists(1),
+    ("exists", 3): _exists(2),
+    ("exists_one", 2): _exists_one(1),
+    ("exists_one", 3): _exists_one(2),
+    ("existsOne", 3): _exists_one(2),
+    ("map", 2): _map,
+    ("map", 3): _map,
+    ("filter", 2): _filter,
+    ("transformList", 3): _transform_list,
+    ("transformList", 4): _transform_list,
+    ("transformMap", 3): _transform_map(entry=False),
+    ("transformMap", 4): _transform_map(entry=False),
+    ("transformMapEntry", 3): _transform_map(entry=True),
+    ("transformMapEntry", 4): _transform_map(entry=True),
+    ("optMap", 2): _opt_map,
+    ("optFlatMap", 2): _opt_flat_map,
+    ("sortBy", 2): _sort_by,
+    ("bind", 3): _bind,
+}

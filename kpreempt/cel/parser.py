@@ -1,0 +1,378 @@
+"""Tokens to a syntax tree, as cel-go v0.26.0 ``parser`` makes it, with its messages for the first syntax error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from kpreempt.cel import literals, macros
+from kpreempt.cel.lexer import Token, tokens
+from kpreempt.cel.source import Problems
+from kpreempt.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from kpreempt.cel.values import Value
+
+_MAX_DEPTH = 250
+_RESERVED = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_ORDER = (
+    "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'", "'true'", "'false'", "'null'",
+    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER",
+)  # fmt: skip
+_STARTS = frozenset(
+    [
+        "[",
+        "{",
+        "(",
+        ".",
+        "-",
+        "!",
+        "true",
+        "false",
+        "null",
+        "NUM_FLOAT",
+        "NUM_INT",
+        "NUM_UINT",
+        "STRING",
+        "BYTES",
+        "IDENTIFIER",
+    ]
+)
+_CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None}
+_NUMBERS: dict[str, tuple[str, Callable[[str], Value]]] = {
+    "NUM_INT": ("int", literals.integer),
+    "NUM_UINT": ("uint", literals.unsigned),
+    "NUM_FLOAT": ("double", literals.double),
+}
+# How tightly binary operators bind, and the functions that they are.
+_BINARY = {
+    "||": (1, "_||_"), "&&": (2, "_&&_"),
+    "<": (3, "_<_"), "<=": (3, "_<=_"), ">": (3, "_>_"), ">=": (3, "_>=_"), "==": (3, "_==_"), "!=": (3, "_!=_"),
+    "in": (3, "@in"),
+    "+": (4, "_+_"), "-": (4, "_-_"), "*": (5, "_*_"), "/": (5, "_/_"), "%": (5, "_%_"),
+}  # fmt: skip
+_PREFIX = {"!": "!_", "-": "-_"}
+# Operators whose chains count as nesting: relations and calculations, each of their own kind.
+_NESTING = {3: "relation", 4: "calc", 5: "calc"}
+
+
+class _StopError(Exception):
+    """The syntax is wrong in a way that nothing more can be said after it."""
+
+
+def parse(text: str, problems: Problems) -> Node | None:
+    """The tree, with macros expanded; ``None`` where errors were reported."""
+    parser = _Parser(text, problems)
+    try:
+        node = parser.expression()
+        parser.end()
+    except _StopError:
+        return None
+    return None if problems else node
+
+
+class _Parser:
+    def __init__(self, text: str, problems: Problems) -> None:
+        self.problems = problems
+        self.tokens = tokens(text, problems)
+        self.place = 0
+        self.depths = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
+        self.expander = macros.Expander(problems)
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.place]
+
+    def take(self) -> Token:
+        token = self.tokens[self.place]
+        self.place += 1
+        return token
+
+    def accept(self, kind: str) -> Token | None:
+        return self.take() if self.token.kind == kind else None
+
+    def expect(self, kind: str) -> Token:
+        if self.token.kind == kind:
+            return self.take()
+        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
+        if following == kind and self.token.kind != "<EOF>":
+            self.fail(f"extraneous input '{self.token.text}' expecting '{kind}'")
+        if kind != ":" or self.token.kind in _STARTS:
+            self.fail(f"missing '{kind}' at '{self.token.text}'")
+        return self.fail(f"mismatched input '{self.token.text}' expecting '{kind}'")
+
+    def fail(self, message: str) -> NoReturn:
+        self.problems.report(self.token.offset, f"Syntax error: {message}")
+        raise _StopError
+
+    def fail_start(self, *also: str) -> NoReturn:
+        """No expression starts here; ``also`` is what else might stand here."""
+        allowed = _STARTS.union(also)
+        expected = ", ".join(name for name in _ORDER if name.strip("'") in allowed)
+        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
+        word = "extraneous" if self.token.kind != "<EOF>" and following in _STARTS else "mismatched"
+        self.fail(f"{word} input '{self.token.text}' expecting {{{expected}}}")
+
+    def end(self) -> None:
+        if self.token.kind == "<EOF>":
+            return
+        word = "extraneous" if self.tokens[self.place + 1].kind == "<EOF>" else "mismatched"
+        self.fail(f"{word} input '{self.token.text}' expecting <EOF>")
+
+    def enter(self, rule: str) -> None:
+        self.depths[rule] += 1
+        if self.depths[rule] > _MAX_DEPTH:
+            self.problems.report(None, f"expression recursion limit exceeded: {_MAX_DEPTH}")
+            raise _StopError
+
+    def expression(self, *also: str) -> Node:
+        """A whole expression, the ternary operator included."""
+        self.enter("expr")
+        node = self.binary(1, also)
+        if question := self.accept("?"):
+            yes = self.binary(1, ())
+            if self.token.kind != ":":
+                self.fail(f"mismatched input '{self.token.text}' expecting ':'")
+            self.take()
+            node = Call(question.offset, "_?_:_", [node, yes, self.expression()])
+        self.depths["expr"] -= 1
+        return node
+
+    def binary(self, least: int, also: tuple[str, ...]) -> Node:
+        """Operators that bind at least as tightly as ``least``; of equal ones the left one is inner."""
+        before = dict(self.depths)
+        for rule in ("relation", "calc"):
+            self.enter(rule)
+        left = self.unary(also)
+        chain: Call | None = None
+        while (found := _BINARY.get(self.token.kind)) and found[0] >= least:
+            strength, function = found
+            operator = self.take()
+            if strength in _NESTING:
+                self.enter(_NESTING[strength])
+            right = self.binary(strength + 1, ())
+            if strength < 3 and chain is not None and chain.function == function:
+                # Chains of these may be long, and are one call of all.
+                chain.args.append(right)
+                continue
+            left = chain = Call(operator.offset, function, [left, right])
+        self.depths = before
+        return left
+
+    def unary(self, also: tuple[str, ...]) -> Node:
+        first = self.token
+        if first.kind not in _PREFIX or self.is_negative_number():
+            return self.member(also)
+        count = 0
+        while self.token.kind == first.kind:
+            self.take()
+            count += 1
+        target = self.member(())
+        return Call(first.offset, _PREFIX[first.kind], [target]) if count % 2 else target
+
+    def is_negative_number(self) -> bool:
+        return self.token.kind == "-" and self.tokens[self.place + 1].kind in ("NUM_INT", "NUM_FLOAT")
+
+    def member(self, also: tuple[str, ...]) -> Node:
+        """A primary expression with all that is selected from it, called on it and looked up in it."""
+        before = self.depths["member"]
+        self.enter("member")
+        node = self.primary(also)
+        while self.token.kind in (".", "["):
+            self.enter("member")
+            node = self.select(node) if self.token.kind == "." else self.index(node)
+        self.depths["member"] = before
+        return node
+
+    def select(self, operand: Node) -> Node:
+        dot = self.take()
+        optional = self.accept("?")
+        name = self.token
+        if name.kind == "ESC_IDENTIFIER":
+            self.take()
+            self.problems.report(name.offset, "unsupported syntax: '`'")
+            return operand
+        if name.kind != "IDENTIFIER":
+            self.fail_name(optional)
+        self.take()
+        if optional:
+            return Call(dot.offset, "_?._", [operand, Literal(name.offset, name.text)])
+        if self.token.kind != "(":
+            return Select(dot.offset, operand, name.text)
+        opening = self.take()
+        return self.expander.call(opening.offset, name.text, self.arguments(), operand)
+
+    def fail_name(self, optional: Token | None) -> NoReturn:
+        if optional:
+            self.fail(f"mismatched input '{self.token.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
+        if self.token.kind in _CONSTANTS:
+            self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
+        rest = "" if self.token.kind == "<EOF>" else self.token.text
+        self.fail(f"no viable alternative at input '.{rest}'")
+
+    def index(self, operand: Node) -> Node:
+        opening = self.take()
+        optional = self.accept("?")
+        at = self.expression(*(() if optional else ("?",)))
+        self.expect("]")
+        return Call(opening.offset, "_[?_]" if optional else "_[_]", [operand, at])
+
+    def arguments(self) -> list[Node]:
+        if self.accept(")"):
+            return []
+        found = [self.expression(")")]
+        while self.accept(","):
+            found.append(self.expression())
+        self.expect(")")
+        return found
+
+    def primary(self, also: tuple[str, ...]) -> Node:
+        token = self.token
+        if token.kind == "(":
+            self.take()
+            node = self.expression()
+            if self.token.kind == ",":
+                self.fail("mismatched input ',' expecting ')'")
+            self.expect(")")
+            return node
+        if token.kind == "[":
+            return self.list_literal()
+        if token.kind == "{":
+            return self.map_literal()
+        if token.kind in ("IDENTIFIER", "."):
+            return self.name(also)
+        if token.kind in _CONSTANTS:
+            return Literal(self.take().offset, _CONSTANTS[token.kind])
+        if token.kind in _NUMBERS or self.is_negative_number():
+            return self.number()
+        if token.kind in ("STRING", "BYTES"):
+            return self.text()
+        if token.kind == "-":
+            following = self.tokens[self.place + 1]
+            text = "" if following.kind == "<EOF>" else following.text
+            self.problems.report(following.offset, f"Syntax error: no viable alternative at input '-{text}'")
+            raise _StopError
+        return self.fail_start(*also)
+
+    def number(self) -> Node:
+        start = self.token.offset
+        sign = self.take().text if self.token.kind == "-" else ""
+        token = self.take()
+        word, read = _NUMBERS[token.kind]
+        try:
+            return Literal(start, read(sign + token.text))
+        except ValueError:
+            self.problems.report(start, f"invalid {word} literal")
+            return Literal(start, None)
+
+    def text(self) -> Node:
+        token = self.take()
+        try:
+            value = literals.byte_string(token.text[1:]) if token.kind == "BYTES" else literals.string(token.text)
+        except ValueError as error:
+            self.problems.report(token.offset, str(error))
+            value = ""
+        return Literal(token.offset, value)
+
+    def name(self, also: tuple[str, ...]) -> Node:
+        """A variable, a function that is called, or a message that is made."""
+        start = self.token.offset
+        dot = "." if self.accept(".") else ""
+        if self.token.kind != "IDENTIFIER":
+            self.fail(f"no viable alternative at input '.{self.token.text}'" if dot else "missing IDENTIFIER")
+        token = self.take()
+        if token.text in _RESERVED:
+            self.problems.report(start, f"reserved identifier: {token.text}")
+        if opening := self.accept("("):
+            return self.expander.call(opening.offset, dot + token.text, self.arguments(), None)
+        if message := self.message_name(token.text):
+            return self.message(dot + message)
+        return Ident(token.offset, dot + token.text)
+
+    def message_name(self, first: str) -> str | None:
+        """The dotted name before a brace, if that is what stands here; it is taken then."""
+        ahead = self.place
+        names = [first]
+        while self.tokens[ahead].kind == "." and self.tokens[ahead + 1].kind == "IDENTIFIER":
+            names.append(self.tokens[ahead + 1].text)
+            ahead += 2
+        if self.tokens[ahead].kind != "{":
+            return None
+        self.place = ahead
+        return ".".join(names)
+
+    def message(self, name: str) -> Node:
+        opening = self.take()
+        fields: list[tuple[str, Node, int]] = []
+        while self.token.kind not in ("}", "<EOF>"):
+            self.accept("?")
+            field = self.expect_name()
+            colon = self.expect(":")
+            fields.append((field, self.expression(), colon.offset))
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return StructNode(opening.offset, name, fields)
+
+    def expect_name(self) -> str:
+        if self.token.kind != "IDENTIFIER":
+            self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
+        return self.take().text
+
+    def list_literal(self) -> Node:
+        opening = self.take()
+        elements: list[Node] = []
+        optionals = set()
+        while self.token.kind not in ("]", "<EOF>") or not elements:
+            if not elements and self.token.kind in ("]", ","):
+                self.accept(",")
+                break
+            if self.accept("?"):
+                optionals.add(len(elements))
+                elements.append(self.expression())
+            else:
+                elements.append(self.expression(*(("]", ",", "?") if not elements else ())))
+            if not self.accept(","):
+                break
+            if self.token.kind == ",":
+                self.fail("mismatched input ',' expecting ']'")
+        self.expect("]")
+        return ListNode(opening.offset, elements, frozenset(optionals))
+
+    def map_literal(self) -> Node:
+        opening = self.take()
+        entries: list[tuple[Node, Node, bool]] = []
+        while self.token.kind not in ("}", "<EOF>") or not entries:
+            if not entries and self.token.kind in ("}", ","):
+                self.accept(",")
+                break
+            optional = self.accept("?") is not None
+            key = self.expression(*(("}", ",", "?") if not entries and not optional else ()))
+            self.expect(":")
+            entries.append((key, self.expression(), optional))
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return MapNode(opening.offset, entries)

@@ -1,0 +1,303 @@
+"""A checked tree to a function that evaluates it and counts what that costs.
+
+Follows cel-go v0.26.0 ``interpreter/planner.go``, ``interpretable.go``, ``decorators.go`` and ``runtimecost.go``: what
+is constant is worked out here and costs nothing, and an operator looks at an error as it does there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kpreempt.cel import CompileError
+from kpreempt.cel.attributes import UNSET, Attribute, Chain, Conditional, Selection, bound, variable
+from kpreempt.cel.calls import LAZY_CALLS, PATTERNS, logic, ordinary, pattern_call
+from kpreempt.cel.checker import TYPE_NAMES
+from kpreempt.cel.comprehensions import fold
+from kpreempt.cel.evaluation import Evaluate, State, bad_key
+from kpreempt.cel.functions import FUNCTIONS, no_such_overload
+from kpreempt.cel.libraries.texts import shown
+from kpreempt.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
+from kpreempt.cel.values import ABSENT, LISTS, Failure, List, Map, OptionalValue, TypeValue, Uint, Value, hashed
+
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
+_PRIMITIVE = frozenset({bool, int, Uint, float, str})
+_LIST_COST, _MAP_COST = 10, 30
+
+
+class Plan:
+    """A part of an expression: a constant, an attribute from which more may be selected, or anything else."""
+
+    def __init__(
+        self, run: Evaluate | None = None, *, attribute: Attribute | None = None, constant: Value = ABSENT
+    ) -> None:
+        self.constant = constant
+        self.attribute = attribute
+        self.test_only = False
+        self._run = run
+
+    @property
+    def is_constant(self) -> bool:
+        return self.constant is not ABSENT
+
+    def evaluate(self) -> Evaluate:
+        """The function; nothing may be selected from the part any more."""
+        if self._run is not None:
+            return self._run
+        if self.attribute is None:
+            value = self.constant
+            return lambda _state: value
+        resolve, cost = self.attribute.resolve(), self.attribute.cost
+        if self.test_only:
+            return _tested(resolve, cost - 1)
+        if not cost:
+            return resolve
+
+        def run(state: State) -> Value:
+            state.cost += 1
+            return resolve(state)
+
+        return run
+
+    def selectable(self) -> Attribute:
+        """The part as something to select from."""
+        return self.attribute if self.attribute is not None else Chain(self.evaluate())
+
+
+def _tested(resolve: Evaluate, cost: int) -> Evaluate:
+    """``has``: it costs one less than what it asks about, even where that costs nothing."""
+
+    def run(state: State) -> Value:
+        state.cost += cost
+        value = resolve(state)
+        return value.value is not ABSENT if type(value) is OptionalValue else value
+
+    return run
+
+
+def plan(node: Node, variables: Mapping[str, int]) -> tuple[Evaluate, int]:
+    """The function of a checked tree and how many slots it needs; ``variables`` are in the slots that they are given.
+
+    Raises ``CompileError`` where a constant part fails.
+    """
+    planner = _Planner(variables)
+    return planner.plan(node).evaluate(), planner.count
+
+
+def _instantiated(value: Value) -> Value:
+    if type(value) is Failure:
+        raise CompileError(f"program instantiation failed: {value.message}")
+    return value
+
+
+class _Planner:
+    def __init__(self, variables: Mapping[str, int]) -> None:
+        self.scopes: list[dict[str, Evaluate]] = [{name: variable(slot) for name, slot in variables.items()}]
+        self.count = len(variables)
+
+    def slot(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def plan(self, node: Node) -> Plan:
+        if isinstance(node, Call):
+            return self.call(node)
+        if isinstance(node, Select):
+            return self.select(node)
+        if isinstance(node, Literal):
+            return Plan(constant=node.value)
+        if isinstance(node, Ident):
+            return self.ident(node)
+        if isinstance(node, ListNode):
+            return self.list_literal(node)
+        if isinstance(node, MapNode):
+            return self.map_literal(node)
+        assert isinstance(node, Comprehension)
+        return self.comprehension(node)
+
+    def ident(self, node: Ident) -> Plan:
+        if node.constant is not None:
+            return Plan(constant=TypeValue(node.constant if node.constant in TYPE_NAMES else node.name))
+        base = next(scope[node.name] for scope in reversed(self.scopes) if node.name in scope)
+        return Plan(attribute=Chain(base))
+
+    def select(self, node: Select) -> Plan:
+        if node.resolved is not None:
+            return self.ident(node.resolved)
+        found = self.selected(node.operand, Selection(node.field, None, optional=False, test=node.test_only))
+        found.test_only = node.test_only
+        return found
+
+    def selected(self, operand: Node, selection: Selection) -> Plan:
+        """The operand with one more selection; what was asked about a part stays what it is."""
+        inner = self.plan(operand)
+        attribute = Chain(inner.evaluate()) if inner.test_only else inner.selectable()
+        attribute.add(selection)
+        return Plan(attribute=attribute)
+
+    def call(self, node: Call) -> Plan:
+        name = node.function
+        if name in ("_[_]", "_[?_]", "_?._"):
+            return self.index(node)
+        args = [self.plan(arg) for arg in ([node.target] if node.target is not None else []) + node.args]
+        if name == "_?_:_":
+            condition, yes, no = args
+            return Plan(attribute=Conditional(condition.evaluate(), yes.selectable(), no.selectable()))
+        if name in ("_&&_", "_||_"):
+            return Plan(logic([arg.evaluate() for arg in args], decisive=name == "_||_"))
+        if name in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
+            return Plan(constant=self.converted(node, args[0].constant))
+        if name == "@in" and args[1].is_constant and (found := self.membership(node, *args)):
+            return found
+        runs = [arg.evaluate() for arg in args]
+        if name in LAZY_CALLS:
+            return Plan(LAZY_CALLS[name](*runs))
+        if name in PATTERNS and args[1].is_constant and type(args[1].constant) is str:
+            return Plan(pattern_call(node, runs, args[1].constant))
+        return Plan(ordinary(node, runs))
+
+    def converted(self, node: Call, value: Value) -> Value:
+        function = FUNCTIONS[node.function]
+        if function.operator is not None:
+            return function.operator(value)
+        if len(node.overloads) != 1:
+            return _instantiated(function.dispatch(value))
+        overload = node.overloads[0]
+        return _instantiated(
+            overload.run(value) if overload.accepts([value]) else no_such_overload(function.name, [value])
+        )
+
+    def membership(self, node: Call, item: Plan, items: Plan) -> Plan | None:
+        """``in`` a constant list of simple values, which is one look."""
+        constant = items.constant
+        if len(node.overloads) != 1 or type(constant) not in LISTS:
+            return None
+        if not constant:
+            return Plan(constant=False)
+        if any(type(element) not in _PRIMITIVE for element in constant):
+            return None
+        known = {hashed(other) for element in constant for other in _same_numbers(element)}
+        run = item.evaluate()
+
+        def contained(state: State) -> Value:
+            value = run(state)
+            return value if type(value) is Failure else hashed(value) in known
+
+        return Plan(contained)
+
+    def index(self, node: Call) -> Plan:
+        operand, at = node.args
+        optional = node.function != "_[_]"
+        index = self.plan(at)
+        if index.is_constant:
+            key = index.constant
+            _instantiated(bad_key(key))
+            return self.selected(operand, Selection(key, None, optional=optional))
+        dynamic = index.attribute.resolve() if index.attribute and not index.test_only else index.evaluate()
+        return self.selected(operand, Selection(None, dynamic, optional=optional))
+
+    def list_literal(self, node: ListNode) -> Plan:
+        elements = [self.plan(element) for element in node.elements]
+        if all(element.is_constant for element in elements) and not node.optionals:
+            return Plan(constant=List(element.constant for element in elements))
+        runs = [(element.evaluate(), index in node.optionals) for index, element in enumerate(elements)]
+
+        def run(state: State) -> Value:
+            state.cost += _LIST_COST
+            made = []
+            for element, optional in runs:
+                value = element(state)
+                if type(value) is Failure:
+                    return value
+                if optional:
+                    if type(value) is not OptionalValue:
+                        what = f"cannot initialize optional list element from non-optional value {shown(value)}"
+                        return Failure(what)
+                    if value.value is ABSENT:
+                        continue
+                    value = value.value
+                made.append(value)
+            return List(made)
+
+        return Plan(run)
+
+    def map_literal(self, node: MapNode) -> Plan:
+        entries = [(self.plan(key), self.plan(value), optional) for key, value, optional in node.entries]
+        if all(key.is_constant and value.is_constant and not optional for key, value, optional in entries):
+            return Plan(constant=Map((key.constant, value.constant) for key, value, _ in entries))
+        runs = [(key.evaluate(), value.evaluate(), optional) for key, value, optional in entries]
+
+        def run(state: State) -> Value:
+            state.cost += _MAP_COST
+            made = Map()
+            for key_run, value_run, optional in runs:
+                key = key_run(state)
+                if type(key) is Failure:
+                    return key
+                value = value_run(state)
+                if type(value) is Failure:
+                    return value
+                if optional:
+                    if type(value) is not OptionalValue:
+                        what = f"entry '{shown(key)}' from non-optional value {shown(value)}"
+                        return Failure(f"cannot initialize optional {what}")
+                    if value.value is ABSENT:
+                        made.drop(key)
+                        continue
+                    value = value.value
+                made.put(key, value)
+            return made
+
+        return Plan(run)
+
+    def comprehension(self, node: Comprehension) -> Plan:
+        initial = self.plan(node.initial)
+        over = self.plan(node.range)
+        slot, first, second = self.slot(), self.slot(), self.slot()
+        if over.is_constant and not over.constant and not initial.is_constant:
+            # Nothing is walked: the result has the variable.
+            self.scopes.append({node.accumulator: bound(slot, initial.evaluate())})
+            result = self.plan(node.result).evaluate()
+            self.scopes.pop()
+
+            def run(state: State) -> Value:
+                state.slots[slot] = UNSET
+                return result(state)
+
+            return Plan(run)
+        start = bound(slot, initial.evaluate())
+        self.scopes.append({node.accumulator: start})
+        self.scopes.append({node.variable: variable(first), node.second or "#": variable(second)})
+        condition, step = self.plan(node.condition).evaluate(), self.plan(node.step).evaluate()
+        self.scopes.pop()
+        result = self.plan(node.result).evaluate()
+        self.scopes.pop()
+        return Plan(
+            fold(
+                over.evaluate(),
+                (slot, first, second),
+                condition,
+                step,
+                result,
+                two=bool(node.second),
+                collects=isinstance(node.initial, ListNode),
+            )
+        )
+
+
+def _same_numbers(element: Value) -> list[Value]:
+    """An element of a constant list, and what it is in the other types of numbers."""
+    if type(element) not in (int, Uint, float):
+        return [element]
+    if type(element) is float:
+        if not element.is_integer():
+            return [element]
+        whole = int(element)
+        found: list[Value] = [element]
+    else:
+        whole = int(element)
+        found = [element, float(whole)]
+    if -(2**63) <= whole < 2**63:
+        found.append(whole)
+    if 0 <= whole < 2**64:
+        found.append(Uint(whole))
+    return found

@@ -1,0 +1,255 @@
+"""Types that expressions are checked with, and which of them may stand for which.
+
+Follows cel-go v0.26.0 ``common/types/types.go`` and ``checker/types.go``. A type is told by its text, as in messages.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+# Types that are called otherwise where the compiler tells the type of a whole expression.
+_FULL_NAMES: Final = {
+    "any": "google.protobuf.Any",
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+    "null": "null_type",
+    "!error!": "error",
+}
+_PRIMITIVE: Final = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+_SIMPLE: Final = _PRIMITIVE | {"dyn", "any", "null", "duration", "timestamp", "!error!"}
+_PARAMETER: Final = re.compile(r"[A-Z]|_var[0-9]+")
+# Deeper types are refused: comparing them takes a recursion as deep.
+MAX_DEPTH: Final = 120
+
+
+class Type:
+    """A type: ``kind`` is ``list``, ``map``, ``type``, ``opaque``, ``struct``, ``param``, or a simple type's text.
+
+    Made by ``Type.of`` and the functions below, which share equal ones, so that types are equal when identical.
+    """
+
+    __slots__ = ("depth", "kind", "name", "params", "text")
+
+    def __init__(self, kind: str, name: str, params: tuple[Type, ...], text: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.params = params
+        self.text = text
+        self.depth: int = 1 + max((param.depth for param in params), default=0)
+
+    @property
+    def full_name(self) -> str:
+        """The text of the type where a compiled expression's type is told."""
+        name = f"<{self.name}>" if self.kind == "param" else _FULL_NAMES.get(self.name, self.name)
+        return f"{name}({', '.join(param.full_name for param in self.params)})" if self.params else name
+
+    @property
+    def runtime_name(self) -> str:
+        """The name of the type without what it holds, as ``type()`` gives it."""
+        return _FULL_NAMES.get(self.name, self.name)
+
+    @property
+    def is_dyn(self) -> bool:
+        return self.kind in ("dyn", "any")
+
+    @property
+    def is_optional(self) -> bool:
+        return self.name == "optional_type"
+
+
+class TypeTooDeepError(Exception):
+    """A type nests deeper than ``MAX_DEPTH``."""
+
+
+@lru_cache(maxsize=4096)
+def _make(kind: str, name: str, params: tuple[Type, ...]) -> Type:
+    text = f"{name}({', '.join(param.text for param in params)})" if params else name
+    made = Type(kind, name, params, text)
+    if made.depth > MAX_DEPTH:
+        raise TypeTooDeepError
+    return made
+
+
+def _simple(name: str) -> Type:
+    return _make(name, name, ())
+
+
+def list_of(item: Type) -> Type:
+    """A list of that."""
+    return _make("list", "list", (item,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """A map from the one to the other."""
+    return _make("map", "map", (key, value))
+
+
+def optional_of(item: Type) -> Type:
+    """That, or nothing."""
+    return _make("opaque", "optional_type", (item,))
+
+
+def type_of(param: Type) -> Type:
+    """The type of a type."""
+    return _make("type", "type", (param,))
+
+
+def variable(number: int) -> Type:
+    """A type that is yet to be found out."""
+    return _make("param", f"_var{number}", ())
+
+
+BOOL: Final = _simple("bool")
+INT: Final = _simple("int")
+UINT: Final = _simple("uint")
+DOUBLE: Final = _simple("double")
+STRING: Final = _simple("string")
+BYTES: Final = _simple("bytes")
+NULL: Final = _simple("null")
+DYN: Final = _simple("dyn")
+ANY: Final = _simple("any")
+ERROR: Final = _simple("!error!")
+
+
+def parse_type(text: str) -> Type:
+    """The type that a declaration writes: ``map(K, list(int))``."""
+    name, _, rest = text.partition("(")
+    params = tuple(parse_type(part) for part in _split(rest[:-1])) if rest else ()
+    if params or name == "type":
+        return _make(name if name in ("list", "map", "type") else "opaque", name, params)
+    if name in _SIMPLE:
+        return _simple(name)
+    if _PARAMETER.fullmatch(name):
+        return _make("param", name, ())
+    return _make("opaque" if name.startswith("net.") else "struct", name, ())
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+class Mapping:
+    """What type variables were found to stand for. ``assign`` changes it only where it succeeds."""
+
+    def __init__(self) -> None:
+        self._found: dict[Type, Type] = {}
+
+    def add(self, param: Type, to: Type) -> None:
+        self._found[param] = to
+
+    def assign(self, wanted: Type, given: Type) -> bool:
+        """Whether a value of one type may be used as the other."""
+        return self.assign_all((wanted,), (given,))
+
+    def assign_all(self, wanted: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
+        """Whether all may, of equally many."""
+        before = dict(self._found)
+        if len(wanted) == len(given) and all(map(self._assign, wanted, given)):
+            return True
+        self._found = before
+        return False
+
+    def _assign(self, one: Type, other: Type) -> bool:
+        if other.kind == "param":
+            valid, bound = self._bind(one, other)
+            if valid or bound:
+                return valid
+        if one.kind == "param":
+            return self._bind(other, one)[0]
+        if _is_dyn_or_error(one) or _is_dyn_or_error(other):
+            return True
+        if one is NULL or other is NULL:
+            return _nullable(other if one is NULL else one)
+        if one.kind == "type":
+            return other.kind == "type"
+        if one.kind in ("opaque", "list", "map"):
+            return (
+                one.kind == other.kind
+                and one.name == other.name
+                and len(one.params) == len(other.params)
+                and all(map(self._assign, one.params, other.params))
+            )
+        return one is other
+
+    def _bind(self, type_: Type, param: Type) -> tuple[bool, bool]:
+        """Whether ``param`` may be ``type_``, and whether it stood for something before."""
+        if type_ is param:
+            return True, True
+        known = self._found.get(param)
+        if known is not None:
+            if type_ is known:
+                return True, True
+            if self._assign(type_, known):
+                general = most_general(type_, known)
+                if self._unreferenced(param, general):
+                    self._found[param] = general
+                return True, True
+            return False, True
+        if self._unreferenced(param, type_):
+            self._found[param] = type_
+            return True, False
+        return False, False
+
+    def _unreferenced(self, param: Type, within: Type) -> bool:
+        if param is within:
+            return False
+        if within.kind == "param":
+            known = self._found.get(within)
+            return known is None or self._unreferenced(param, known)
+        return all(self._unreferenced(param, inner) for inner in within.params)
+
+    def substitute(self, type_: Type, *, to_dyn: bool = False) -> Type:
+        """The type with its variables replaced by what they stand for; with ``to_dyn`` unknown ones by ``dyn``."""
+        known = self._found.get(type_)
+        if known is not None:
+            return self.substitute(known, to_dyn=to_dyn)
+        if type_.kind == "param":
+            return DYN if to_dyn else type_
+        if not type_.params:
+            return type_
+        return _make(type_.kind, type_.name, tuple(self.substitute(param, to_dyn=to_dyn) for param in type_.params))
+
+
+def _is_dyn_or_error(type_: Type) -> bool:
+    return type_.is_dyn or type_ is ERROR
+
+
+def _nullable(type_: Type) -> bool:
+    return type_.kind in ("opaque", "struct", "duration", "timestamp", "null")
+
+
+def most_general(one: Type, other: Type) -> Type:
+    """The one of two types, of which either may stand for the other, that says less."""
+    return one if _less_specific(one, other) else other
+
+
+def _less_specific(one: Type, other: Type) -> bool:
+    if one.is_dyn or one.kind == "param":
+        return True
+    if other.is_dyn or other.kind == "param" or one.kind != other.kind:
+        return False
+    if one.kind == "type":
+        return True
+    if one.kind in ("opaque", "list", "map"):
+        return (
+            one.name == other.name
+            and len(one.params) == len(other.params)
+            and all(map(_less_specific, one.params, other.params))
+        )
+    return one is other
+
+
+def equivalent(one: Type, other: Type) -> bool:
+    """Equal but for the names of type parameters."""
+    if one.kind != other.kind or len(one.params) != len(other.params):
+        return False
+    return (one.kind == "param" or one.name == other.name) and all(map(equivalent, one.params, other.params))

@@ -1,0 +1,391 @@
+"""Values of CEL: what they are in Python, how they are called, ordered and compared.
+
+    bool, string, bytes, double    bool, str, bytes, float
+    int, uint                      int, Uint
+    null_type                      None
+    list, map                      List, Map
+    timestamp, duration            Timestamp, Duration
+    type, optional_type            TypeValue, OptionalValue
+    kubernetes.*, net.*            subclasses of Opaque (``libraries``)
+    errors                         Failure: a value like any other, until an operator looks at it
+
+Follows cel-go v0.26.0 ``common/types``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+MIN_INT: Final = -(2**63)
+MAX_INT: Final = 2**63 - 1
+MAX_UINT: Final = 2**64 - 1
+SECOND: Final = 1_000_000_000
+
+# The elements that one value may have inside, all depths counted: a list may be built of itself for next to no cost.
+MAX_WEIGHT: Final = 2_000_000
+
+Value = Any
+
+
+class TooLargeError(Exception):
+    """A value, or the work on values, grows beyond what an evaluation may use; ``str`` is the message."""
+
+
+class FatalError(Exception):
+    """An evaluation ends at once, whatever operators around would make of an error."""
+
+
+class Failure:
+    """An error of an evaluation, which goes where the value would have gone."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+
+NO_SUCH_OVERLOAD: Final = Failure("no such overload")
+
+
+class Uint(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+class List(list[Value]):
+    """A list; ``weight`` is how many elements are in it at all depths."""
+
+    __slots__ = ("weight",)
+
+    def __init__(self, items: Iterable[Value] = ()) -> None:
+        super().__init__(items)
+        self.weight = 1
+        self.weigh(self)
+
+    def weigh(self, items: Iterable[Value]) -> None:
+        """Count elements that were added. Raises ``TooLargeError``."""
+        weight = self.weight
+        for item in items:
+            weight += item.weight if type(item) in _WEIGHED else 1
+        if weight > MAX_WEIGHT:
+            raise TooLargeError(f"a value has more than {MAX_WEIGHT} elements")
+        self.weight = weight
+
+
+class Accumulator(List):
+    """The list that a comprehension makes, which grows in place."""
+
+    __slots__ = ()
+
+    def grow(self, items: List) -> Accumulator:
+        self.extend(items)
+        self.weigh(items)
+        return self
+
+
+class Map:
+    """A map. Keys of different types are different, though numbers find each other (``find``).
+
+    cel-go walks a map in an order that chance decides; here it is the order in which keys were put in.
+    """
+
+    __slots__ = ("entries", "weight")
+
+    def __init__(self, items: Iterable[tuple[Value, Value]] = ()) -> None:
+        self.entries: dict[Value, Value] = {}
+        self.weight = 1
+        for key, value in items:
+            self.put(key, value)
+
+    def put(self, key: Value, value: Value) -> None:
+        """Set ``key``. Raises ``TooLargeError``."""
+        self.entries[hashed(key)] = value
+        self.weight += value.weight + 1 if type(value) in _WEIGHED else 1
+        if self.weight > MAX_WEIGHT:
+            raise TooLargeError(f"a value has more than {MAX_WEIGHT} elements")
+
+    def drop(self, key: Value) -> None:
+        self.entries.pop(hashed(key), None)
+
+    def find(self, key: Value) -> Value:
+        """The value at ``key``, or ``ABSENT``."""
+        found = self.entries.get(hashed(key), ABSENT)
+        if found is not ABSENT or type(key) not in NUMBERS:
+            return found
+        for other in _other_numbers(key):
+            found = self.entries.get(hashed(other), ABSENT)
+            if found is not ABSENT:
+                return found
+        return ABSENT
+
+    def contains(self, key: Value) -> bool:
+        return self.find(key) is not ABSENT
+
+    def keys(self) -> Iterator[Value]:
+        return (key if type(key) is str else key[1] for key in self.entries)
+
+    def items(self) -> Iterator[tuple[Value, Value]]:
+        return ((key if type(key) is str else key[1], value) for key, value in self.entries.items())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+class Document(Map):
+    """A map that comes from outside: its keys are strings, and nothing else is looked for."""
+
+    __slots__ = ()
+
+    def find(self, key: Value) -> Value:
+        return self.entries.get(key, ABSENT) if type(key) is str else ABSENT
+
+
+class DefaultMap(Document):
+    """A map in which every key is found, with an empty map where there is nothing; it contains no more for that."""
+
+    __slots__ = ()
+
+    def find(self, key: Value) -> Value:
+        found = super().find(key)
+        return EMPTY_MAP if found is ABSENT else found
+
+    def contains(self, key: Value) -> bool:
+        return super().find(key) is not ABSENT
+
+
+class _Absent:
+    __slots__ = ()
+
+
+ABSENT: Final = _Absent()
+_WEIGHED: Final = frozenset({List, Accumulator, Map, Document, DefaultMap})
+LISTS: Final = frozenset({List, Accumulator})
+MAPS: Final = frozenset({Map, Document, DefaultMap})
+NUMBERS: Final = frozenset({int, Uint, float})
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A span of time in nanoseconds."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment: nanoseconds since 1970 in UTC, and the seconds east of it that the moment was written with."""
+
+    nanoseconds: int
+    offset: int = 0
+
+
+class OptionalValue:
+    """A value that may be missing; ``ABSENT`` is one that is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+NONE: Final = OptionalValue(ABSENT)
+EMPTY_MAP: Final = Map()
+
+
+class Opaque:
+    """A value of a type of Kubernetes' own."""
+
+    __slots__ = ()
+    type_name = ""
+
+    def equals(self, other: Value) -> bool | Failure:
+        raise NotImplementedError
+
+    def size(self) -> int:
+        """What cost is counted by."""
+        return 1
+
+
+_TYPE_NAMES: Final = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    List: "list",
+    Accumulator: "list",
+    Map: "map",
+    Document: "map",
+    DefaultMap: "map",
+    TypeValue: "type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    OptionalValue: "optional_type",
+}
+
+
+def type_name(value: Value) -> str:
+    """The name of the value's type, as messages and ``type()`` have it."""
+    return _TYPE_NAMES.get(type(value)) or value.type_name
+
+
+_GO_NAMES: Final = {
+    "bool": "types.Bool",
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "null_type": "types.Null",
+    "list": "*types.baseList",
+    "map": "*types.baseMap",
+    "type": "*types.Type",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "optional_type": "*types.Optional",
+    "kubernetes.Quantity": "cel.Quantity",
+    "kubernetes.Semver": "cel.Semver",
+    "kubernetes.URL": "cel.URL",
+    "kubernetes.NamedFormat": "cel.Format",
+    "net.IP": "cel.IP",
+    "net.CIDR": "cel.CIDR",
+}
+
+
+def go_name(value: Value) -> str:
+    """The name of cel-go's own type for the value, which a few messages have."""
+    return _GO_NAMES[type_name(value)]
+
+
+def hashed(key: Value) -> Value:
+    """What stands for ``key`` in a dict: equal for equal keys of one type alone, and never for others.
+
+    Raises ``FatalError`` for what no key can be in Go, on which cel-go ends.
+    """
+    if type(key) is str:
+        return key
+    if type(key) in _HASHABLE:
+        return type(key), key
+    if type_name(key) in _UNHASHABLE:
+        raise FatalError(f"internal error: runtime error: hash of unhashable type {go_name(key)}")
+    return None, id(key)
+
+
+_HASHABLE: Final = frozenset({bool, int, Uint, float, type(None), Duration, Timestamp, TypeValue})
+_UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
+
+
+def _other_numbers(number: int | float) -> Iterator[Value]:
+    """The same number in the other types of numbers that can hold it without loss."""
+    if isinstance(number, float) and not number.is_integer():
+        return
+    whole = int(number)
+    if type(number) is not int and MIN_INT <= whole <= MAX_INT:
+        yield whole
+    if type(number) is not Uint and 0 <= whole <= MAX_UINT:
+        yield Uint(whole)
+    if type(number) is not float and int(float(whole)) == whole:
+        yield float(whole)
+
+
+def equal(left: Value, right: Value) -> bool | Failure:
+    """``left == right``: by value, numbers across their types; a failure where a type of Kubernetes' meets another."""
+    kind = type(left)
+    if kind is str:
+        return type(right) is str and left == right
+    if kind in NUMBERS:
+        return type(right) in NUMBERS and left == right
+    if left is None or right is None:
+        return left is right
+    return _equal_others(kind, left, right)
+
+
+def _equal_others(kind: type, left: Value, right: Value) -> bool | Failure:
+    if kind in LISTS:
+        if type(right) not in LISTS or len(left) != len(right):
+            return False
+        # A failure inside counts as equal, as in cel-go.
+        return all(equal(one, other) is not False for one, other in zip(left, right, strict=True))
+    if kind in MAPS:
+        return _equal_maps(left, right)
+    if isinstance(left, Opaque):
+        return left.equals(right)
+    if kind is OptionalValue:
+        if type(right) is not OptionalValue:
+            return False
+        if left.value is ABSENT or right.value is ABSENT:
+            return left.value is right.value
+        return equal(left.value, right.value)
+    if type(right) is not kind:
+        return False
+    if isinstance(left, Timestamp) and isinstance(right, Timestamp):
+        return left.nanoseconds == right.nanoseconds
+    return bool(left == right)
+
+
+def _equal_maps(left: Map, right: Value) -> bool:
+    if type(right) not in MAPS or len(left) != len(right):
+        return False
+    for key, value in left.items():
+        other = right.find(key)
+        if other is ABSENT or equal(value, other) is False:
+            return False
+    return True
+
+
+_ORDERED: Final = frozenset({str, bytes, bool})
+
+
+def compare(left: Value, right: Value) -> int | Failure | None:
+    """-1, 0 or 1, or a failure; ``None`` where the type of ``left`` has no order."""
+    kind = type(left)
+    if kind in NUMBERS:
+        if type(right) not in NUMBERS:
+            return NO_SUCH_OVERLOAD
+        if math.isnan(left) or math.isnan(right):
+            return Failure("NaN values cannot be ordered")
+        return bool(left > right) - bool(left < right)
+    if kind in _ORDERED:
+        return bool(left > right) - bool(left < right) if type(right) is kind else NO_SUCH_OVERLOAD
+    if kind is Timestamp or kind is Duration:
+        if type(right) is not kind:
+            return NO_SUCH_OVERLOAD
+        return bool(left.nanoseconds > right.nanoseconds) - bool(left.nanoseconds < right.nanoseconds)
+    return None
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a value is its type's zero: empty, 0, false or null."""
+    if type(value) in NUMBERS or type(value) in (str, bytes, bool, type(None)):
+        return not value
+    if type(value) in LISTS or type(value) in MAPS:
+        return len(value) == 0
+    if type(value) is Duration:
+        return value.nanoseconds == 0
+    if type(value) is Timestamp:
+        return value.nanoseconds == -62135596800 * SECOND
+    return False
+
+
+def from_json(document: Value) -> Value:
+    """A JSON document as values, with keys in the order in which they are written. Raises ``TooLargeError``."""
+    if isinstance(document, dict):
+        return Document((str(key), from_json(value)) for key, value in document.items())
+    if isinstance(document, list | tuple):
+        return List(from_json(item) for item in document)
+    if isinstance(document, int) and not isinstance(document, bool) and not MIN_INT <= document <= MAX_INT:
+        return float(document)
+    return document

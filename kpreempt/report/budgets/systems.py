@@ -1,0 +1,182 @@
+"""The audit of PodDisruptionBudgets for systems of CI: SARIF, JUnit XML, GitHub's annotations, GitLab's Code Quality.
+
+The formats are those of ``check``, by the same writers. An error is a budget that blocks drains for good, or that
+pending pods would violate. A kind that could not be read is an error, too: nothing is certain then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kpreempt.report.amounts import count
+from kpreempt.report.budgets.words import finding_text, fix_in_words
+from kpreempt.report.check.github import Annotation, command, commands
+from kpreempt.report.check.gitlab import digest, report_of
+from kpreempt.report.check.junit import suite, xml_text
+from kpreempt.report.check.sarif import FINGERPRINT, log_of
+from kpreempt.report.escape import printable
+from kpreempt.report.layout import plain
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import shortened
+from kpreempt.verdict import AssumptionKind
+from kpreempt.verdict.budgets import BudgetAudit, FindingId, Severity
+
+_TITLE = "kpreempt budgets"
+_LONGEST = 4000
+_UNREAD = "not-read"
+_MEANINGS: dict[str, str] = {
+    FindingId.BROKEN_BY_PREEMPTION: "Pending pods would evict more pods than the budget allows.",
+    FindingId.NEVER_ALLOWS: "The budget allows no disruption however healthy its pods are.",
+    FindingId.MIN_AVAILABLE_ABOVE_PODS: "minAvailable exceeds the expected pods, so no disruption is ever allowed.",
+    FindingId.OVERLAP: "Pods have several budgets, and the eviction API refuses to evict them.",
+    FindingId.NO_SCALE: "The disruption controller cannot compute the budget: a controller has no scale.",
+    FindingId.INVALID_AMOUNT: "The amount is neither a number nor a percentage.",
+    FindingId.INVALID_SELECTOR: "The selector is invalid and selects no pod.",
+    FindingId.ALLOWS_NONE_NOW: "The budget allows no disruption now.",
+    FindingId.UNMANAGED_PODS: "Pods without a controller do not count for the budget.",
+    FindingId.SELECTS_EVERY_POD: "The selector is empty: all pods for the eviction API, none for the scheduler.",
+    FindingId.NULL_SELECTOR: "The budget has no selector and selects no pod.",
+    FindingId.SELECTS_NOTHING: "The budget selects no pod.",
+    FindingId.STALE_STATUS: "The status is older than the spec.",
+    FindingId.NO_STATUS: "The budget has no status.",
+    FindingId.SEVERAL_WORKLOADS: "Several workloads share the budget.",
+    FindingId.PROTECTS_NOTHING: "The budget allows all its pods to be disrupted at once.",
+    FindingId.NO_BUDGET: "A workload with several replicas has no budget.",
+    _UNREAD: "A kind that the audit rests on could not be read.",
+}
+_RULES = list(_MEANINGS)
+_GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+class _Issue(NamedTuple):
+    """A finding: its rule, what it is about, what is wrong, and what helps."""
+
+    rule: str
+    severity: Severity
+    subject: str
+    text: str
+    fix: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong and what helps, on one line, made safe to show."""
+        return shortened(plain((f"{self.text}{f'. Fix: {self.fix}' if self.fix else ''}",)), _LONGEST)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.rule, self.subject)
+
+
+def _issues(audit: BudgetAudit) -> list[_Issue]:
+    """All findings, the worst first."""
+    return [*_unread(audit), *_found(audit)]
+
+
+def _unread(audit: BudgetAudit) -> Iterator[_Issue]:
+    for each in audit.assumptions:
+        if each.kind is AssumptionKind.UNREADABLE:
+            yield _Issue(_UNREAD, Severity.ERROR, each.subject, f"{each.subject}: {each.message}", "")
+
+
+def _found(audit: BudgetAudit) -> Iterator[_Issue]:
+    items = {item.budget: item for item in audit.items}
+    for finding in audit.findings:
+        kind, _, bare = finding.subject.partition(" ")
+        subject = f"{kind} {finding.namespace}/{bare}"
+        item = items.get(f"{finding.namespace}/{bare}") if finding.id is not FindingId.NO_BUDGET else None
+        text = f"{subject}: {finding_text(finding, item)}"
+        yield _Issue(str(finding.id), finding.severity, subject, text, fix_in_words(finding, item))
+
+
+def _tally(audit: BudgetAudit) -> str:
+    found = _issues(audit)
+    numbers = [count(sum(each.severity is severity for each in found), severity) for severity in Severity]
+    return f"{count(len(audit.items), 'budget')}: {', '.join(numbers)}"
+
+
+def render_sarif(audit: BudgetAudit, options: RenderOptions) -> str:
+    """A result for each finding. A cluster's object has no file: ``options.stream_name`` stands for it."""
+    rules = [
+        {
+            "id": rule,
+            "name": "".join(part.capitalize() for part in rule.split("-")),
+            "shortDescription": {"text": meaning},
+            "fullDescription": {"text": meaning},
+            "help": {"text": meaning},
+            "properties": {"tags": ["kubernetes", "PodDisruptionBudget"]},
+        }
+        for rule, meaning in _MEANINGS.items()
+    ]
+    results = [_result(issue, options.stream_name) for issue in _issues(audit)]
+    properties = {"algorithm": printable(audit.algorithm), "summary": _tally(audit)}
+    return log_of(rules, results, audit.assumptions, properties)
+
+
+def _result(issue: _Issue, stream_name: str) -> dict[str, Any]:
+    return {
+        "ruleId": issue.rule,
+        "ruleIndex": _RULES.index(issue.rule),
+        "level": str(issue.severity),
+        "message": {"text": f"{issue.message}."},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": printable(stream_name)}},
+                "logicalLocations": [{"fullyQualifiedName": _named(issue), "kind": "resource"}],
+                "message": {"text": "An object of the cluster, which has no file of its own."},
+            }
+        ],
+        "partialFingerprints": {FINGERPRINT: issue.fingerprint},
+    }
+
+
+def _named(issue: _Issue) -> str:
+    return shortened(printable(issue.subject), _LONGEST)
+
+
+def render_junit(audit: BudgetAudit, _options: RenderOptions) -> str:
+    """A test for each kind of finding, which an error fails; warnings and notes pass, and are told."""
+    found = _issues(audit)
+    cases = [_case(rule, meaning, [each for each in found if each.rule == rule]) for rule, meaning in _MEANINGS.items()]
+    return suite(_TITLE, cases, {"algorithm": audit.algorithm}, _tally(audit))
+
+
+def _case(rule: str, meaning: str, found: Sequence[_Issue]) -> str:
+    start = f'    <testcase classname="kpreempt.budgets" name="{xml_text(f"{rule}: {meaning}")}"'
+    if not found:
+        return f"{start}/>"
+    body = xml_text("\n".join(each.message for each in found))
+    failing = [each for each in found if each.severity is Severity.ERROR]
+    if failing:
+        more = f" (and {count(len(failing) - 1, 'more finding')})" if len(failing) > 1 else ""
+        inner = f'<failure type="{rule}" message="{xml_text(f"{failing[0].message}{more}")}">{body}</failure>'
+    else:
+        inner = f"<system-out>{found[0].severity}: {body}</system-out>"
+    return f"{start}>\n      {inner}\n    </testcase>"
+
+
+def render_github(audit: BudgetAudit, _options: RenderOptions) -> str:
+    """Errors, warnings and notices, as many of each as GitHub shows; a notice where there is no finding."""
+    found, facts = _issues(audit), _tally(audit)
+    lines: list[str] = []
+    for severity, kind in _GITHUB.items():
+        told = [Annotation(each.rule, {}, each.message) for each in found if each.severity is severity]
+        lines += commands(kind, told, _TITLE, facts)
+    return "\n".join(lines or [command("notice", {"title": _TITLE}, facts)]) + "\n"
+
+
+def render_gitlab(audit: BudgetAudit, options: RenderOptions) -> str:
+    """An issue for each finding. A cluster's object has no file: ``options.stream_name`` stands for it."""
+    return report_of(
+        [
+            {
+                "description": issue.message,
+                "check_name": issue.rule,
+                "fingerprint": issue.fingerprint,
+                "severity": _GITLAB[issue.severity],
+                "location": {"path": printable(options.stream_name), "lines": {"begin": 1}},
+            }
+            for issue in _issues(audit)
+        ]
+    )
