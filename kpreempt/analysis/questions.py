@@ -22,7 +22,6 @@ from kpreempt.admission import (
 )
 from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
-from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.subject import InCluster, PodTemplate, for_nodes, set_aside_namesakes
@@ -78,8 +77,11 @@ def questions_of(
         sizes.append(len(expanded))
         pods += expanded
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
-    cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
-    pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
+    if any(each.pod.spec.resource_claims for each in pods):
+        from kpreempt.analysis.device_claims import with_device_claims  # noqa: PLC0415 - few pods have devices
+
+        cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
+        pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
     cluster = msgspec.structs.replace(
         cluster,
