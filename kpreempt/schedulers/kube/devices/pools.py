@@ -86,6 +86,8 @@ class Slices:
         self._of_node: dict[str, list[Slice]] = {}
         self._shared: list[Slice] = []
         self._of_pool: dict[PoolId, list[Slice]] = {}
+        # What nodes reach, which no pod changes; kept where each has pools of its own.
+        self._reached: dict[str, list[Pool]] = {}
         for each in self.all:
             self._of_pool.setdefault(each.pool_id, []).append(each)
             if rules.partitions or not (each.spec.per_device_node_selection is not None or each.spec.shared_counters):
@@ -94,6 +96,13 @@ class Slices:
 
     def pools_of(self, node: Node) -> list[Pool]:
         """The pools that the node can reach, in the order in which they are tried."""
+        if self._shared:
+            return self._gathered(node)
+        if node.name not in self._reached:
+            self._reached[node.name] = self._gathered(node)
+        return self._reached[node.name]
+
+    def _gathered(self, node: Node) -> list[Pool]:
         by_pool: dict[PoolId, list[Slice]] = {}
         for each in (*self._of_node.get(node.name, ()), *self._shared):
             if self._is_relevant(each, node):
