@@ -71,23 +71,39 @@ def test_the_smallest_change_takes_away_as_many_pods_as_devices_are_missing(kpre
     assert proposal["outcome"] == "Lands"
 
 
-def test_each_replica_takes_devices_of_its_own(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def deployment(replicas: int) -> dict[str, Any]:
     pod = {
         "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two-gpus"}],
         "containers": [{"name": "main", "image": "i", "resources": {"claims": [{"name": "gpus"}]}}],
     }
-    deployment = {
+    return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "train", "namespace": "ml"},
         "spec": {
-            "replicas": 3,
+            "replicas": replicas,
             "selector": {"matchLabels": {"app": "train"}},
             "template": {"metadata": {"labels": {"app": "train"}}, "spec": pod},
         },
     }
+
+
+def test_each_replica_takes_devices_of_its_own(kpreempt: Kpreempt, tmp_path: Path) -> None:
     path = tmp_path / "train.json"
-    path.write_text(json.dumps(deployment), encoding="utf-8")
+    path.write_text(json.dumps(deployment(3)), encoding="utf-8")
     # Of four devices one is taken, so that there are two for one replica alone.
     run = kpreempt("explain", "-f", str(path), "--snapshot", str(ROOMY), "--replicas", "3", "--algorithm", "kube-1.36")
     assert " ".join(run.stdout.split()).startswith("ml/train: 1 of 3 replicas lands, 2 stay pending")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pending"), [pytest.param(1, 0, id="devices for all"), pytest.param(3, 2, id="devices for one")]
+)
+def test_a_rollout_gives_each_pod_devices_of_its_own(
+    kpreempt: Kpreempt, tmp_path: Path, replicas: int, pending: int
+) -> None:
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps(deployment(replicas)), encoding="utf-8")
+    run = kpreempt("check", "-f", str(path), "--snapshot", str(ROOMY), "--algorithm", "kube-1.36")
+    assert (run.returncode == 0) is (pending == 0)
+    assert (f"{pending} new pods unschedulable" in run.stdout) is (pending > 0)
