@@ -16,6 +16,7 @@ from kpreempt.schedulers.kube.devices.search import (
     is_selected,
     tolerates_taints,
 )
+from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict.details import ClaimUnavailable, DeviceHolder, InsufficientDevices
 
@@ -70,8 +71,8 @@ def _matching(
     def is_meant(wish: Wish, device: PoolDevice) -> bool:
         try:
             return is_selected(wish, device, node_info.node, selectors, claim, rules)
-        except AllocationError:
-            # The search did not come to this device.
+        except (AllocationError, HiddenSelectorError):
+            # The search did not come to this device, or nobody knows what is meant.
             return False
 
     devices = (device for pool in pools if not pool.invalid for device in pool.devices)
@@ -117,7 +118,7 @@ def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_in
     in_use = devices_in_use(kept, shares=devices.rules.shares)
     try:
         return Allocator(devices, in_use, allocator.steps).allocate(node_info.node, claims).found is not None
-    except (AllocationError, GivenUpError):
+    except (AllocationError, GivenUpError, HiddenSelectorError):
         return False
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.devices import ResourceClaim
+from kpreempt.model.devices import REDACTED_SELECTOR, ResourceClaim
 from kpreempt.model.pod import Container, PodResourceClaim, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
@@ -386,3 +386,39 @@ def test_devices_serve_an_extended_resource_that_the_node_does_not_offer(amount:
 def test_a_resource_that_no_class_serves_is_left_to_the_node() -> None:
     verdict = decide(devices_cluster(gpus("a", "g0")), resource_pod("1"))
     assert reasons(verdict) == {"a": "Insufficient example.com/gpu"}
+
+
+@pytest.mark.parametrize("held", [pytest.param((), id="free devices"), pytest.param(("a/g0",), id="none free")])
+def test_a_selector_that_is_redacted_leaves_open_what_it_selects(held: tuple[str, ...]) -> None:
+    hidden = gpu_class(selectors=[{"cel": {"expression": REDACTED_SELECTOR}}])
+    claims = (*(claim("held", held=each) for each in held), claim("c"))
+    cluster = devices_cluster(gpus("a", "g0"), claims=claims, device_classes=[hidden])
+    assert decide(cluster, claiming("new", "c")).outcome is (Outcome.NEVER_LANDS if held else Outcome.UNCERTAIN)
+
+
+def test_an_attribute_of_a_sort_that_is_not_modelled_is_told() -> None:
+    odd = {"name": "g0", "attributes": {"models": {"strings": ["a", "b"]}}}
+    selecting = gpu_class(selectors=[{"cel": {"expression": f'"a" in device.attributes["{DRIVER}"].models'}}])
+    cluster = devices_cluster(gpus("a", odd), claims=(claim("c"),), device_classes=[selecting])
+    verdict = decide(cluster, claiming("new", "c"))
+    assert verdict.outcome is Outcome.UNCERTAIN
+    assert [each.field for each in verdict.assumptions] == ["spec.devices[].attributes"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        pytest.param("device.nosuch", "CEL compile error", id="an expression that does not compile"),
+        pytest.param(
+            f'device.attributes["{DRIVER}"].model == "x"',
+            "class gpu: selector #0: CEL runtime error: no such key: model",
+            id="an attribute that the device lacks",
+        ),
+    ],
+)
+def test_a_selector_that_fails_ends_the_attempt(expression: str, message: str) -> None:
+    failing = gpu_class(selectors=[{"cel": {"expression": expression}}])
+    cluster = devices_cluster(gpus("a", "g0"), claims=(claim("c"),), device_classes=[failing])
+    verdict = with_gates(cluster)
+    assert message in verdict.error
+    assert verdict.outcome is Outcome.NEVER_LANDS
