@@ -189,6 +189,8 @@ class _Parser:
         while self.token.kind == first.kind:
             self.take()
             count += 1
+        if first.kind == "-" and self.token.kind == "!":
+            self.fail("no viable alternative at input '-!'")
         target = self.member(())
         return Call(first.offset, _PREFIX[first.kind], [target]) if count % 2 else target
 
