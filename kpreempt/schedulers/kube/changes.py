@@ -41,6 +41,12 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go: GatherPools",
         went="No device is allocated from a pool of which slices are missing.",
     ),
+    "capitalizes_owners_of_claims": Change(
+        "1.36",
+        "",
+        "k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go: IsForPod",
+        came="That a resource claim was not created for the pod is said of a “Pod”, and no longer of a “pod”.",
+    ),
     # A preemption that hears nothing of a node that PreFilter left out tries it.
     "dry_runs_absent_nodes": Change(
         "",

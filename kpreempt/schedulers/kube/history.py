@@ -92,6 +92,7 @@ class Concern(StrEnum):
 # What the facts are about that no decision hangs on, or none in usual clusters.
 _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.WORDS: {
+        "capitalizes_owners_of_claims",
         "explains_absent_nodes",
         "lists_missing_features",
         "names_untolerated_taint",

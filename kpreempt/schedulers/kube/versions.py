@@ -44,6 +44,7 @@ class Behaviour(NamedTuple):
     """
 
     version: str
+    capitalizes_owners_of_claims: bool
     csi_migration_portworx: bool
     dra_admin_access: bool
     dra_consumable_capacity: bool

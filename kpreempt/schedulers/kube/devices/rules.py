@@ -13,7 +13,8 @@ class AllocatorRules(NamedTuple):
 
     ``counts_every_share``: a device that is shared without any capacity counts as shared already.
     ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
-    ends in an error where it comes to one. ``names_devices``: an error of a selector names the device.
+    ends in an error where it comes to one. ``names_alternatives``: the error of a capacity that may not be asked for
+    names the alternative, and not its request. ``names_devices``: an error of a selector names the device.
     ``tells_limit_by_request``: too many devices are an error of the request.
     """
 
@@ -28,6 +29,7 @@ class AllocatorRules(NamedTuple):
     counts_every_share: bool
     fails_at_invalid_pools: bool
     knows_distinct: bool
+    names_alternatives: bool
     names_devices: bool
     tells_limit_by_request: bool
 
@@ -58,6 +60,7 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
         counts_every_share=is_latest,
         fails_at_invalid_pools=behaviour.allocates_from_incomplete_pools,
         knows_distinct=binding_conditions or shares,
+        names_alternatives=not behaviour.allocates_from_incomplete_pools,
         names_devices=behaviour.tells_devices_of_errors,
         tells_limit_by_request=behaviour.tells_devices_of_errors,
     )
