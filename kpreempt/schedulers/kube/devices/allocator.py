@@ -134,7 +134,7 @@ class Allocator:
             stated: Sequence[ExactDeviceRequest | DeviceSubRequest] = request.first_available
             if stated and not self.rules.alternatives:
                 raise AllocationError(f"{key}: has subrequests, but the DRAPrioritizedList feature is disabled")
-            if not self.rules.shares:
+            if self.rules.refuses_capacity:
                 _refuse_capacity(claim.key, request, names_alternatives=self.rules.names_alternatives)
             if not stated:
                 stated = [request.exactly or ExactDeviceRequest()]
