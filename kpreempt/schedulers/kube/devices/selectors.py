@@ -9,6 +9,7 @@ from kpreempt.model.devices import REDACTED_SELECTOR, DeviceSelector
 from kpreempt.schedulers.kube.devices.pools import PoolDevice
 
 if TYPE_CHECKING:
+    from kpreempt.cel.devices import DeviceSelector as CompiledSelector
     from kpreempt.cel.devices import DeviceView
     from kpreempt.cel.reads import AttributeName
 
@@ -31,6 +32,7 @@ class Selectors:
     def __init__(self, *, names_devices: bool) -> None:
         """``names_devices`` says that an error names the device that it is about (since 1.37)."""
         self._names_devices = names_devices
+        self._compiled: dict[str, CompiledSelector] = {}
         self._views: dict[PoolDevice, DeviceView] = {}
         self._known: dict[str, dict[PoolDevice, bool]] = {}
         self._contents: dict[PoolDevice, _Content | None] = {}
@@ -50,26 +52,35 @@ class Selectors:
         return True
 
     def _evaluate(self, expression: str, index: int, device: PoolDevice) -> bool:
+        selector = self._compiled.get(expression) or self._compile(expression, index)
+        alike = self._what_counts(selector.attributes_read, device)
+        if alike is None:
+            return self._matches(selector, index, device)
+        holds = self._by_content.get((expression, alike))
+        if holds is None:
+            holds = self._by_content[expression, alike] = self._matches(selector, index, device)
+        return holds
+
+    def _compile(self, expression: str, index: int) -> CompiledSelector:
         if expression == REDACTED_SELECTOR:
             raise HiddenSelectorError
-        from kpreempt.cel import CompileError, EvaluationError  # noqa: PLC0415 - few claims have selectors
+        from kpreempt.cel import CompileError  # noqa: PLC0415 - few claims have selectors
         from kpreempt.cel.devices import device_selector  # noqa: PLC0415
 
         try:
-            selector = device_selector(expression)
+            selector = self._compiled[expression] = device_selector(expression)
         except CompileError as error:
             raise SelectorError(f"selector #{index}: CEL compile error: {error}") from None
-        alike = self._what_counts(selector.attributes_read, device)
-        if alike is not None and (holds := self._by_content.get((expression, alike))) is not None:
-            return holds
+        return selector
+
+    def _matches(self, selector: CompiledSelector, index: int, device: PoolDevice) -> bool:
+        from kpreempt.cel import EvaluationError  # noqa: PLC0415 - few claims have selectors
+
         try:
-            holds = selector.matches(self._view(device))
+            return selector.matches(self._view(device))
         except EvaluationError as error:
             where = f" on device {'/'.join(device.id)}" if self._names_devices else ""
             raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}") from None
-        if alike is not None:
-            self._by_content[expression, alike] = holds
-        return holds
 
     def _what_counts(self, names: Collection[AttributeName] | None, device: PoolDevice) -> Hashable | None:
         """All of a device that can decide about it where only these attributes are read; ``None`` where any may.
