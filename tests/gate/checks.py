@@ -54,7 +54,7 @@ def broken(answer: Object) -> list[str]:
 
 
 def red_ones(cluster: Path, folder: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """The harmless changes that do not pass: set, change and the rules that they break; their files are in ``folder``."""
+    """The harmless changes that do not pass: set, change and broken rules; their files are in ``folder``."""
     for set_name in SETS:
         for name, change in HARMLESS.items():
             documents = None if name == "unchanged" else changed(set_name, change)
