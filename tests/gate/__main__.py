@@ -26,7 +26,7 @@ def main() -> None:
             ]
         total = len(SETS) * len(HARMLESS)
         lines = [
-            f"{version}: {total - len(red)} of {total} harmless changes pass, and {len(green)} of {len(HARMFUL)} harmful",
+            f"{version}: {total - len(red)} of {total} harmless changes pass, {len(green)} of {len(HARMFUL)} harmful",
             *(f"  {each}" for each in (*red, *green)),
         ]
         sys.stdout.writelines(f"{line}\n" for line in lines)
