@@ -160,9 +160,11 @@ class Answerer:
         try:
             if isinstance(line, InputError):
                 raise line
+            source = f"{self._source}:{number}"
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
-            source = f"{self._source}:{number}"
+            if scenario.is_about_evictions:
+                return self._about_evictions(scenario, line, source)
             verdict: Verdict | SessionVerdict
             if scenario.algorithm == VOLCANO:
                 verdict = self._session(scenario, source)
@@ -181,6 +183,12 @@ class Answerer:
             body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
             text = f'{{"name":{name},"verdict":{body}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
+
+    def _about_evictions(self, scenario: Scenario, line: bytes, source: str) -> Answer:
+        from kpreempt.cli.batch_evictions import answer_line
+
+        verdict = answer_line(line, source, scenario.algorithm or DEFAULT_ALGORITHM)
+        return Answer(msgspec.json.encode({"name": scenario.name, "verdict": verdict}).decode() + "\n")
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
