@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.version_rules import eviction_rules
+from kpreempt.controllers.scales import ScaleOf
 from kpreempt.errors import InputError
 from kpreempt.eviction.budgets import status_of, synced
 from kpreempt.eviction.deletion import DeleteOptions
@@ -86,12 +87,12 @@ class DrainFilterLine(msgspec.Struct, rename="camel"):
     daemon_sets: list[_Document] = msgspec.field(default_factory=list)
 
 
-def answer_line(line: bytes, source: str, algorithm: str) -> _Document:
-    """The answer to a line about evictions, by the version of ``algorithm``. Raises ``InputError``."""
+def answer_line(line: bytes, source: str, rules: EvictionRules) -> _Document:
+    """The answer to a line about evictions. Raises ``InputError``."""
     try:
         asked = msgspec.json.decode(line, type=_Kinds)
         if bytes(asked.eviction):
-            return _answer_eviction(line, source, eviction_rules(algorithm))
+            return _answer_eviction(line, source, rules)
         return _answer_drain_filter(line, source) if bytes(asked.pods) else _answer_disruption(line, source)
     except msgspec.ValidationError as error:
         raise InputError(str(error).replace("Expected", "expected"), source=source) from None
@@ -146,7 +147,7 @@ def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Documen
     # A time that no object has, so that it can be told from theirs.
     now = (created or datetime(2000, 1, 1, tzinfo=UTC)) + timedelta(microseconds=1)
     store = _RecordedStore(
-        pod, [_budget(each, source) for each in asked.pod_disruption_budgets], asked.meanwhile or _Meanwhile()
+        pod, [decode_budget(each, source) for each in asked.pod_disruption_budgets], asked.meanwhile or _Meanwhile()
     )
     request = EvictionRequest(
         url_name=asked.eviction.metadata.name if asked.url_name is None else asked.url_name,
@@ -164,7 +165,7 @@ def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Documen
         "retryAfterSeconds": answer.details.retry_after_seconds if answer.details else 0,
         "pdbStatusUpdates": store.updates,
         "pdbStatusUpdateTries": store.update_tries,
-        "pdbsAfter": {key: _with_token(_told(each), now) for key, each in store.budgets.items()},
+        "pdbsAfter": {key: _with_token(told_budget(each), now) for key, each in store.budgets.items()},
         "podDeleted": pod is not None and after is None,
         "podTerminating": after is not None and after.metadata.deletion_timestamp is not None,
         "podWritten": store.is_pod_written,
@@ -194,14 +195,14 @@ def _answer_disruption(line: bytes, source: str) -> _Document:
     pods = [_pod(each, source) for each in asked.objects if each.get("kind") == "Pod"]
     budgets = [each for each in asked.objects if each.get("kind") == "PodDisruptionBudget"]
     others = [each for each in asked.objects if each.get("kind") not in ("Pod", "PodDisruptionBudget")]
-    scales = DiscoveredScales((msgspec.convert(each, type=SizedObject) for each in others), _SERVED)
+    scale_of = decode_scales(others)
     answers = {}
     for document in budgets:
-        stored = _budget(document, source)
+        stored = decode_budget(document, source)
         namespace = stored.budget.metadata.namespace
         own = [pod for pod in pods if pod.metadata.namespace == namespace]
-        changed, is_written = synced(stored, own, scales.scale_of, asked.now)
-        answers[stored.budget.key] = {**_told(changed), "written": is_written}
+        changed, is_written = synced(stored, own, scale_of, asked.now)
+        answers[stored.budget.key] = {**told_budget(changed), "written": is_written}
         told = answers[stored.budget.key]
         told["conditions"] = _with_token(told["conditions"], asked.now)
     return answers
@@ -215,7 +216,7 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
         return {"pods": [], "warnings": [], "errors": [str(error)]}
     metadata = [each.get("metadata") or {} for each in asked.daemon_sets]
     daemon_sets = {(each.get("namespace", ""), each.get("name", "")) for each in metadata}
-    pods = [drain_pod(each, source) for each in asked.pods]
+    pods = [decode_drain_pod(each, source) for each in asked.pods]
     choice = choose_pods(pods, asked.node, asked.options, selector, daemon_sets, asked.now)
     return {
         "pods": [each.pod.key for each in choice.pods],
@@ -224,7 +225,12 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
     }
 
 
-def drain_pod(document: _Document, source: str) -> DrainPod:
+def decode_scales(documents: Iterable[_Document]) -> ScaleOf:
+    """The sizes of the workloads among the documents. Raises ``msgspec.ValidationError``."""
+    return DiscoveredScales((msgspec.convert(each, type=SizedObject) for each in documents), _SERVED).scale_of
+
+
+def decode_drain_pod(document: _Document, source: str) -> DrainPod:
     """A pod with what a drain asks about it. Raises ``InputError``."""
     volumes = (document.get("spec") or {}).get("volumes") or []
     annotations = (document.get("metadata") or {}).get("annotations") or {}
@@ -239,7 +245,7 @@ def _pod(document: _Document, source: str) -> Pod:
     return pod
 
 
-def _budget(document: _Document, source: str) -> StoredBudget:
+def decode_budget(document: _Document, source: str) -> StoredBudget:
     """A budget as it is stored, also where its selector is one that the API server would not have taken."""
     spec = dict(document.get("spec") or {})
     selector = spec.pop("selector", None)
@@ -284,7 +290,7 @@ def _conditions(status: _Document) -> tuple[BudgetCondition, ...]:
     return msgspec.convert(status.get("conditions") or (), type=tuple[BudgetCondition, ...])
 
 
-def _told(stored: StoredBudget) -> _Document:
+def told_budget(stored: StoredBudget) -> _Document:
     """A budget's status, all of it."""
     status = status_of(stored)
     conditions = [

@@ -44,14 +44,16 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     feature_gates: dict[str, bool] | None = None
     algorithm: str | None = None
     queued: bool = False
+    command: msgspec.Raw = msgspec.Raw(b"")
     eviction: msgspec.Raw = msgspec.Raw(b"")
     pods: msgspec.Raw = msgspec.Raw(b"")
     now: msgspec.Raw = msgspec.Raw(b"")
 
     @property
     def is_about_evictions(self) -> bool:
-        """Whether it asks no scheduler: it has an eviction, the pods of a node to drain, or a time and no pod."""
-        return bool(bytes(self.eviction) or bytes(self.pods) or (bytes(self.now) and not self.has_pod))
+        """Whether it has an eviction, a command, the pods of a node to drain, or a time and no pod."""
+        told = bytes(self.eviction) or bytes(self.command) or bytes(self.pods)
+        return bool(told or (bytes(self.now) and not self.has_pod))
 
     @property
     def has_pod(self) -> bool:

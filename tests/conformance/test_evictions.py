@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.version_rules import eviction_rules
 from kpreempt.cli.batch_evictions import answer_line
 from kpreempt.errors import InputError
 
@@ -23,7 +24,9 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 def _answer(line: dict[str, Any], algorithm: str = "kube-1.36") -> dict[str, Any]:
     given = {key: value for key, value in line.items() if key != "expect"}
-    answer: dict[str, Any] = json.loads(json.dumps(answer_line(json.dumps(given).encode(), "line", algorithm)))
+    answer: dict[str, Any] = json.loads(
+        json.dumps(answer_line(json.dumps(given).encode(), "line", eviction_rules(algorithm)))
+    )
     return answer
 
 
