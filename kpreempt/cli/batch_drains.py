@@ -8,7 +8,14 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.cli.batch_evictions import decode_budget, decode_drain_pod, decode_scales, told_budget
+from kpreempt.cli.batch_evictions import (
+    decode_budget,
+    decode_drain_pod,
+    decode_scales,
+    namespace_and_name,
+    part_of,
+    told_budget,
+)
 from kpreempt.errors import InputError
 from kpreempt.eviction.drain_command import CommandError, DrainCommand, parse_command
 from kpreempt.eviction.drain_run import DrainRun, Line, Run
@@ -22,15 +29,15 @@ from kpreempt.snapshot import cluster_from_json
 
 _Document = dict[str, Any]
 _AT_START = 0.1
-_KINDS = {"Node", "Pod", "PodDisruptionBudget"}
 
 
 class DrainLine(msgspec.Struct, rename="camel"):
-    """A cluster and a command; ``now`` is when it is given."""
+    """A cluster and a command; ``now`` is when it is given, ``stopped_after_seconds`` when a run without an end is."""
 
     command: list[str]
     objects: list[_Document]
     now: Time | None = None
+    stopped_after_seconds: float | None = None
 
 
 # Where a pod lands in a cluster.
@@ -49,69 +56,81 @@ def answer_drain(line: bytes, source: str, rules: EvictionRules, now: datetime, 
 
 
 def _answer(asked: DrainLine, source: str, rules: EvictionRules, now: datetime, land: Land) -> _Document:
-    nodes = [each for each in asked.objects if each.get("kind") == "Node"]
-    cordoned = {_name(each) for each in nodes if (each.get("spec") or {}).get("unschedulable")}
+    snapshot = cluster_from_json([msgspec.json.encode(each) for each in asked.objects], source)
+    objects = _Objects(asked.objects, source)
     try:
         command = parse_command(asked.command[2:])
-        names = _nodes_of(command, nodes)
+        names = _nodes_of(command, snapshot)
         selector = parse_selector(command.options.pod_selector)
     except CommandError as error:
         return _told(_refused(str(error)), asked.objects)
     except SelectorError:
         text = "error: --pod-selector=<pod_selector> must be a valid label selector"
         return _told(_refused(text), asked.objects)
-    known = {"Node": nodes, "Pod": [], "PodDisruptionBudget": []}
-    for each in asked.objects:
-        if each.get("kind") in ("Pod", "PodDisruptionBudget"):
-            known[each["kind"]].append(each)
-    others = [each for each in asked.objects if each.get("kind") not in _KINDS]
-    snapshot = cluster_from_json([msgspec.json.encode(each) for each in asked.objects], source)
     world = World(
-        [decode_drain_pod(each, source) for each in known["Pod"]],
-        [decode_budget(each, source) for each in known["PodDisruptionBudget"]],
+        [decode_drain_pod(each, source) for each in objects.of("Pod")],
+        [decode_budget(each, source) for each in objects.of("PodDisruptionBudget")],
         start=now,
-        scale_of=decode_scales(others),
+        scale_of=decode_scales(objects.others()),
         place=lambda pods, shut, pod: land(_as_it_is(snapshot, pods, shut), pod),
-        play=_play(known["Pod"]),
-        owners={(each.get("metadata") or {}).get("uid", "") for each in others},
-        cordoned=cordoned,
-        terminating_namespaces={
-            _name(each)
-            for each in others
-            if each.get("kind") == "Namespace" and (each.get("status") or {}).get("phase") == "Terminating"
-        },
+        play=_play(objects.of("Pod")),
+        owners={str(each["metadata"].get("uid")) for each in objects.others() if each.get("metadata")},
+        cordoned={each.metadata.name for each in snapshot.nodes if each.spec.unschedulable},
+        terminating_namespaces={name for _, name in objects.where("Namespace", "status", "phase", "Terminating")},
         only_failed_are_replaced={
-            f"{(each.get('metadata') or {}).get('namespace', '')}/{_name(each)}"
-            for each in others
-            if each.get("kind") == "Job" and (each.get("spec") or {}).get("podReplacementPolicy") == "Failed"
+            f"{namespace}/{name}" for namespace, name in objects.where("Job", "spec", "podReplacementPolicy", "Failed")
         },
         rules=rules,
     )
     world.seconds = _AT_START
-    daemon_sets = {
-        ((each.get("metadata") or {}).get("namespace", ""), _name(each))
-        for each in others
-        if each.get("kind") == "DaemonSet"
-    }
-    run = DrainRun(world, command, selector, daemon_sets).run(names)
-    left = [each.pod for each in world.pods.values()]
-    after: list[_Document] = []
-    for each in asked.objects:
-        kind, metadata = each.get("kind"), each.get("metadata") or {}
-        key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        if kind == "Node" and _name(each) in world.cordoned:
-            after.append({**each, "spec": {**(each.get("spec") or {}), "unschedulable": True}})
-        elif kind == "PodDisruptionBudget":
-            after.append({**each, "status": told_budget(world.budgets[key])})
-        elif kind != "Pod":
-            after.append(each)
-    after += [{"apiVersion": "v1", "kind": "Pod", **msgspec.to_builtins(pod)} for pod in left]
-    return _told(run, after)
+    daemon_sets = {namespace_and_name(each, source) for each in objects.of("DaemonSet")}
+    run = DrainRun(world, command, selector, daemon_sets, asked.stopped_after_seconds).run(names)
+    return _told(run, objects.after(world))
 
 
-def _nodes_of(command: DrainCommand, nodes: Sequence[_Document]) -> list[str]:
+class _Objects:
+    """The objects of a line. Raises ``InputError`` where metadata, spec or status of one is no object."""
+
+    def __init__(self, objects: Sequence[_Document], source: str) -> None:
+        for each in objects:
+            for key in ("metadata", "spec", "status"):
+                part_of(each, key, source)
+        self._objects, self._source = objects, source
+
+    def of(self, kind: str) -> list[_Document]:
+        """Those of a kind."""
+        return [each for each in self._objects if each.get("kind") == kind]
+
+    def others(self) -> list[_Document]:
+        """All but nodes, pods and budgets."""
+        return [each for each in self._objects if each.get("kind") not in ("Node", "Pod", "PodDisruptionBudget")]
+
+    def where(self, kind: str, part: str, field: str, value: str) -> list[tuple[str, str]]:
+        """Namespaces and names of those of a kind with a value in a field."""
+        return [
+            namespace_and_name(each, self._source)
+            for each in self.of(kind)
+            if part_of(each, part, self._source).get(field) == value
+        ]
+
+    def after(self, world: World) -> list[_Document]:
+        """The objects as they are in the world; pods come last."""
+        told: list[_Document] = []
+        for each in self._objects:
+            namespace, name = namespace_and_name(each, self._source)
+            if each.get("kind") == "Node" and name in world.cordoned:
+                told.append({**each, "spec": {**(each.get("spec") or {}), "unschedulable": True}})
+            elif each.get("kind") == "PodDisruptionBudget":
+                told.append({**each, "status": told_budget(world.budgets[f"{namespace}/{name}"])})
+            elif each.get("kind") != "Pod":
+                told.append(each)
+        pods = (msgspec.to_builtins(each.pod) for each in world.pods.values())
+        return [*told, *({"apiVersion": "v1", "kind": "Pod", **pod} for pod in pods)]
+
+
+def _nodes_of(command: DrainCommand, cluster: ClusterSnapshot) -> list[str]:
     """The nodes that are meant, in the order in which they are drained. Raises ``CommandError``."""
-    there = {_name(each): (each.get("metadata") or {}).get("labels") or {} for each in nodes}
+    there = {each.metadata.name: each.metadata.labels for each in cluster.nodes}
     if command.selector:
         try:
             parts = parse_selector(command.selector)
@@ -158,8 +177,3 @@ def _told(run: Run, after: list[_Document]) -> _Document:
         "lines": msgspec.to_builtins(run.lines),
         "after": after,
     }
-
-
-def _name(document: _Document) -> str:
-    name = (document.get("metadata") or {}).get("name")
-    return name if isinstance(name, str) else ""

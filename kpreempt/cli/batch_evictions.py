@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -11,13 +11,13 @@ import msgspec
 from kpreempt.controllers.scales import ScaleOf
 from kpreempt.errors import InputError
 from kpreempt.eviction.budgets import status_of, synced
-from kpreempt.eviction.deletion import DeleteOptions
+from kpreempt.eviction.deletion import DeleteOptions, later
 from kpreempt.eviction.discovered_scales import DiscoveredScales, SizedObject
 from kpreempt.eviction.drain_filter import DrainOptions, DrainPod, choose_pods
 from kpreempt.eviction.records import CONFLICT, Answer, BudgetCondition, Details, RefusalError, StoredBudget
 from kpreempt.eviction.rules import EvictionRules
 from kpreempt.eviction.selectors import SelectorError, parse_selector
-from kpreempt.eviction.subresource import SECONDS_BETWEEN_TRIES, EvictionRequest, Store, evict
+from kpreempt.eviction.subresource import SECONDS_BETWEEN_TRIES, EvictionRequest, Store, evict, with_next_version
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
@@ -27,6 +27,7 @@ from kpreempt.snapshot.decode import decode_object
 _Document = dict[str, Any]
 _NOW = "<now>"
 _A_WHILE = 2
+_A_MOMENT = 1e-6
 # The custom resources of the cluster that such lines are about, with whether they have a scale.
 _SERVED = {("example.com", "v1", "Shard"): True, ("example.com", "v1", "Ring"): False}
 _MIRROR = "kubernetes.io/config.mirror"
@@ -108,10 +109,7 @@ class _RecordedStore(Store):
 
     def before_budgets_are_read(self) -> None:
         if self._meanwhile.pod_status_changed and self.pod is not None:
-            metadata = self.pod.metadata
-            version = str(int(metadata.resource_version) + 1)
-            changed = msgspec.structs.replace(metadata, resource_version=version)
-            self.pod = msgspec.structs.replace(self.pod, metadata=changed)
+            self.pod = with_next_version(self.pod)
             self.is_pod_written = True
 
     def update(self, changed: StoredBudget) -> None:
@@ -145,7 +143,7 @@ def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Documen
     pod = _pod(asked.pod, source) if asked.pod is not None else None
     created = pod.metadata.creation_timestamp if pod is not None else None
     # A time that no object has, so that it can be told from theirs.
-    now = (created or datetime(2000, 1, 1, tzinfo=UTC)) + timedelta(microseconds=1)
+    now = later(created or datetime(2000, 1, 1, tzinfo=UTC), _A_MOMENT)
     store = _RecordedStore(
         pod, [decode_budget(each, source) for each in asked.pod_disruption_budgets], asked.meanwhile or _Meanwhile()
     )
@@ -214,8 +212,7 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
         selector = parse_selector(asked.options.pod_selector)
     except SelectorError as error:
         return {"pods": [], "warnings": [], "errors": [str(error)]}
-    metadata = [each.get("metadata") or {} for each in asked.daemon_sets]
-    daemon_sets = {(each.get("namespace", ""), each.get("name", "")) for each in metadata}
+    daemon_sets = {namespace_and_name(each, source) for each in asked.daemon_sets}
     pods = [decode_drain_pod(each, source) for each in asked.pods]
     choice = choose_pods(pods, asked.node, asked.options, selector, daemon_sets, asked.now)
     return {
@@ -232,10 +229,28 @@ def decode_scales(documents: Iterable[_Document]) -> ScaleOf:
 
 def decode_drain_pod(document: _Document, source: str) -> DrainPod:
     """A pod with what a drain asks about it. Raises ``InputError``."""
-    volumes = (document.get("spec") or {}).get("volumes") or []
-    annotations = (document.get("metadata") or {}).get("annotations") or {}
+    pod = _pod(document, source)
+    volumes = part_of(document, "spec", source).get("volumes") or []
+    annotations = part_of(part_of(document, "metadata", source), "annotations", source)
     has_empty_dir = any(isinstance(each, dict) and each.get("emptyDir") is not None for each in volumes)
-    return DrainPod(_pod(document, source), is_mirror=_MIRROR in annotations, has_empty_dir=has_empty_dir)
+    return DrainPod(pod, is_mirror=_MIRROR in annotations, has_empty_dir=has_empty_dir)
+
+
+def part_of(document: _Document, key: str, source: str) -> _Document:
+    """A part of a document, empty where there is none. Raises ``InputError`` where it is something else."""
+    part = document.get(key)
+    if part is not None and not isinstance(part, dict):
+        raise InputError(f"{key}: expected an object", source=source)
+    return part or {}
+
+
+def namespace_and_name(document: _Document, source: str) -> tuple[str, str]:
+    """Where an object is and what it is called. Raises ``InputError``."""
+    metadata = part_of(document, "metadata", source)
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    if not isinstance(namespace, str) or not isinstance(name, str):
+        raise InputError("metadata: expected a name and a namespace", source=source)
+    return namespace, name
 
 
 def _pod(document: _Document, source: str) -> Pod:
@@ -247,9 +262,9 @@ def _pod(document: _Document, source: str) -> Pod:
 
 def decode_budget(document: _Document, source: str) -> StoredBudget:
     """A budget as it is stored, also where its selector is one that the API server would not have taken."""
-    spec = dict(document.get("spec") or {})
+    spec = dict(part_of(document, "spec", source))
     selector = spec.pop("selector", None)
-    status = document.get("status") or {}
+    status = part_of(document, "status", source)
     budget = decode_object("PodDisruptionBudget", {**document, "spec": spec}, source=source)
     if not isinstance(budget, PodDisruptionBudget):
         raise InputError("expected a PodDisruptionBudget", source=source)

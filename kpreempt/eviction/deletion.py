@@ -7,7 +7,7 @@ Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.g
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kpreempt.eviction.rules import USUAL, EvictionRules
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
 DEFAULT_GRACE = 30
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Preconditions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -92,7 +93,7 @@ def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRu
         return None
     return _replaced(
         pod,
-        deletion_timestamp=now + timedelta(seconds=grace),
+        deletion_timestamp=later(now, grace),
         deletion_grace_period_seconds=grace,
         generation=metadata.generation + 1 if metadata.generation > 0 else 0,
     )
@@ -107,6 +108,14 @@ def grace_seconds(pod: Pod, asked: int | None) -> int:
     return period if period >= 0 else 1
 
 
+def later(time: datetime, seconds: float) -> datetime:
+    """The time so many seconds on; the last or the first that there is where that is beyond it."""
+    try:
+        return time + timedelta(seconds=seconds)
+    except OverflowError:
+        return _LAST if seconds > 0 else _FIRST
+
+
 def _shortened(pod: Pod, asked: int | None, now: datetime, rules: EvictionRules) -> Pod | None:
     """A pod that has been told to end already: only a shorter time makes a difference."""
     metadata = pod.metadata
@@ -119,7 +128,7 @@ def _shortened(pod: Pod, asked: int | None, now: datetime, rules: EvictionRules)
         return pod
     if asked == 0 and not metadata.finalizers:
         return None
-    until = until - timedelta(seconds=granted - asked)
+    until = later(until, asked - granted)
     if rules.grace_never_ends_in_the_past and until < now:
         until, asked = now, min(asked, 1)
     return _replaced(pod, deletion_timestamp=until, deletion_grace_period_seconds=asked)

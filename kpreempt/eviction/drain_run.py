@@ -30,6 +30,7 @@ _BETWEEN_REQUESTS = 0.2
 _SILENT_RETRIES = 10
 # Nothing happens any more that could let a pod go.
 _FOR_EVER = 3600.0
+_MOST_STEPS = 200_000
 _OUT, _ERR = "stdout", "stderr"
 
 
@@ -57,7 +58,11 @@ _Work = Generator[float, None, str]
 
 
 class DrainRun:
-    """A run in a world. ``nodes`` are those that there are, each with whether it is cordoned."""
+    """A run in a world, by a command whose pod selector is ``selector``.
+
+    ``daemon_sets`` are namespaces and names of those that there are. A run without an end is ``stopped_after`` so many
+    seconds, or once nothing has happened for an hour.
+    """
 
     def __init__(
         self,
@@ -65,8 +70,9 @@ class DrainRun:
         command: DrainCommand,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
+        stopped_after: float | None = None,
     ) -> None:
-        self._world, self._command = world, command
+        self._world, self._command, self._stopped_after = world, command, stopped_after
         self._selector, self._daemon_sets = selector, daemon_sets
         self._lines: list[Line] = []
 
@@ -89,7 +95,8 @@ class DrainRun:
                 text = _joined(errors)
                 self._print(_ERR, f'error: unable to drain node "{node}" due to error: {text}, continuing command...')
         except _EndlessError:
-            return Run(None, self._world.seconds, self._lines)
+            end = self._world.seconds if self._stopped_after is None else self._stopped_after
+            return Run(None, end, [line for line in self._lines if line.t <= end])
         self._tell(failed)
         return Run(1 if failed else 0, self._world.seconds, self._lines)
 
@@ -163,14 +170,18 @@ class DrainRun:
         for work in works:
             go_on(work)
         since, shown = self._world.seconds, self._state()
-        while left:
+        for _ in range(_MOST_STEPS):
+            if not left:
+                return errors
             self._world.step()
             state = self._state()
             if state != shown:
                 since, shown = self._world.seconds, state
-            elif self._world.seconds - since > max(_FOR_EVER, 2 * self._command.timeout):
-                raise _EndlessError
-        return errors
+            is_idle = self._world.seconds - since > max(_FOR_EVER, 2 * self._command.timeout)
+            is_stopped = self._stopped_after is not None and self._world.seconds > self._stopped_after
+            if is_idle or is_stopped:
+                break
+        raise _EndlessError
 
     def _state(self) -> object:
         """What another eviction could depend on."""

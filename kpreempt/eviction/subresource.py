@@ -13,6 +13,7 @@ from kpreempt.eviction.budgets import asks_no_budget, being_processed, budgets_o
 from kpreempt.eviction.deletion import DeleteOptions, check_preconditions, deleted, with_eviction_condition
 from kpreempt.eviction.records import ACCEPTED, CONFLICT, Answer, Cause, Details, RefusalError, StoredBudget
 from kpreempt.eviction.rules import USUAL, EvictionRules
+from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod
 
 # How often the server tries again after a conflict, and how long it waits between two tries.
@@ -58,9 +59,15 @@ class Store:
         if pod == self.pod:
             return
         if pod is not None:
-            version = str(int(pod.metadata.resource_version or "0") + 1)
-            pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=version))
+            pod = with_next_version(pod)
         self.pod, self.is_pod_written = pod, True
+
+
+def with_next_version(pod: Pod) -> Pod:
+    """The pod as it is stored once more: with another resourceVersion, where it has one that is a number."""
+    version = parse_int64(pod.metadata.resource_version)
+    changed = str((version or 0) + 1)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
 
 
 def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = USUAL) -> Answer:

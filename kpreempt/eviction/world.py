@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import ScaleOf
 from kpreempt.eviction.budgets import budgets_of, synced
-from kpreempt.eviction.deletion import DeleteOptions, deleted
+from kpreempt.eviction.deletion import DeleteOptions, deleted, later
 from kpreempt.eviction.drain_filter import DrainPod
 from kpreempt.eviction.records import Answer, Cause, Details, StoredBudget
 from kpreempt.eviction.rules import USUAL, EvictionRules
@@ -91,11 +91,14 @@ class World:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._made = 0
         self._charged: dict[str, float] = {}
+        for each in pods:
+            if each.pod.metadata.deletion_timestamp is not None:
+                self._ending(each.pod)
 
     @property
     def now(self) -> datetime:
         """The time of day."""
-        return self._start + timedelta(seconds=self.seconds)
+        return later(self._start, self.seconds)
 
     def after(self, seconds: float, what: Callable[[], None]) -> None:
         """Have ``what`` done so much later; what is due at the same time goes in the order in which it was asked."""
@@ -145,12 +148,15 @@ class World:
             return
         self.pods[pod.key] = msgspec.structs.replace(drained, pod=pod)
         if drained.pod.metadata.deletion_timestamp is None:
-            takes = {"stuck": None, "slow": self._pace.to_stop_slowly}.get(self.play_of(pod), self._pace.to_stop)
-            if takes is not None and pod.spec.node_name:
-                grace = pod.metadata.deletion_grace_period_seconds or 0
-                self.after(min(takes, grace), lambda: self._stopped(pod))
+            self._ending(pod)
         self._sync(pod)
         self._replace(drained, is_gone=False)
+
+    def _ending(self, pod: Pod) -> None:
+        """A kubelet stops a pod that was told to end, within its grace period."""
+        takes = {"stuck": None, "slow": self._pace.to_stop_slowly}.get(self.play_of(pod), self._pace.to_stop)
+        if takes is not None and pod.spec.node_name:
+            self.after(min(takes, pod.metadata.deletion_grace_period_seconds or 0), lambda: self._stopped(pod))
 
     def _stopped(self, pod: Pod) -> None:
         """Its kubelet confirms that a pod has ended; a Job takes its finalizer off a moment later."""

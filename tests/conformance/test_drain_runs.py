@@ -133,3 +133,73 @@ def test_a_command_that_kubectl_refuses_ends_before_anything_is_cordoned(argumen
 def test_a_timeout_is_shown_as_go_does(timeout: str, shown: str) -> None:
     answer = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a", f"--timeout={timeout}"]})
     assert answer["lines"][-1]["text"].endswith(f"global timeout reached: {shown}")
+
+
+def _texts(run: dict[str, Any]) -> list[str]:
+    return [_without_chance(line["text"]) for line in _answer(run)["lines"]]
+
+
+def test_a_run_that_somebody_stops_ends_then() -> None:
+    run = {**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a"], "stoppedAfterSeconds": 12}
+    given = {key: run[key] for key in ("name", "command", "objects", "stoppedAfterSeconds")}
+    line = Answerer(None, NOW, "runs", NO_PHASES).answer((1, json.dumps(given).encode())).line
+    texts = [each["text"] for each in json.loads(line)["verdict"]["lines"]]
+    assert sum(text.startswith("evicting pod") for text in texts) == 3
+
+
+def _with(run: dict[str, Any], *objects: dict[str, Any]) -> dict[str, Any]:
+    return {**run, "objects": [*run["objects"], *objects]}
+
+
+def test_a_pod_of_two_budgets_is_not_asked_for_again() -> None:
+    run = RUNS["blocked"]
+    budget = next(each for each in run["objects"] if each["kind"] == "PodDisruptionBudget")
+    second = {**budget, "metadata": {**budget["metadata"], "name": "second"}}
+    texts = _texts(_with(run, second))
+    assert sum(text.startswith("evicting pod") for text in texts) == 1
+    assert texts[-1].endswith(
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )
+
+
+def test_in_a_namespace_that_is_being_terminated_nothing_is_evicted() -> None:
+    run = RUNS["blocked"]
+    objects = [
+        {**each, "status": {"phase": "Terminating"}} if each["kind"] == "Namespace" else each for each in run["objects"]
+    ]
+    texts = _texts({**run, "objects": objects})
+    assert texts[2].endswith("unable to create new content in namespace blocked because it is being terminated")
+    assert texts[2].startswith('error when evicting pod "web-55cf947b48-…" from terminating namespace "blocked" (will')
+
+
+def test_a_stateful_set_makes_its_pod_again_once_it_is_gone() -> None:
+    run = RUNS["pod-selector"]
+    pods = [each for each in run["objects"] if each["kind"] == "Pod" and each["metadata"]["name"].startswith("web-")]
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u-db", "controller": True}
+    metadata = {**pods[0]["metadata"], "name": "db-0", "uid": "u-db-0", "ownerReferences": [owner]}
+    pod = {**pods[0], "metadata": metadata}
+    stateful_set = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db", "namespace": metadata["namespace"], "uid": "u-db"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": metadata["labels"]}},
+    }
+    answer = _answer(_with(run, pod, stateful_set))
+    again = next(each for each in answer["after"] if each["metadata"]["name"] == "db-0")
+    assert again["metadata"]["uid"] != "u-db-0"
+    assert "pod/db-0 evicted" in {line["text"] for line in answer["lines"]}
+    assert answer["exit"] == 0
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", [1], {"a": 1}, "9999-12-31T23:59:59Z", 10**18])
+def test_whatever_stands_in_a_line_the_answer_is_an_answer_or_one_message(wrong: Any) -> None:
+    run = RUNS["budget-two"]
+    given = {key: run[key] for key in ("name", "command", "objects")}
+    answerer = Answerer(None, NOW, "runs", NO_PHASES)
+    for place, each in enumerate(given["objects"]):
+        for part, value in each.items():
+            fields = value if isinstance(value, dict) else {}
+            for changed in [wrong, *({**fields, field: wrong} for field in fields)]:
+                objects = [*given["objects"][:place], {**each, part: changed}, *given["objects"][place + 1 :]]
+                line = json.dumps({**given, "objects": objects, "command": ["kubectl", "drain", "x"]})
+                assert not answerer.answer((1, line.encode())).is_bug
