@@ -197,8 +197,7 @@ class DrainRun:
 
     def _eviction(self, each: DrainPod, place: int, deadline: float) -> _Work:
         """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
-        if place >= _BURST:
-            yield (place - _BURST + 1) * _BETWEEN_REQUESTS
+        held_back = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
         pod, world, is_dry_run = each.pod, self._world, self._command.dry_run == "server"
         name, namespace = pod.metadata.name, pod.metadata.namespace
         about = f'pods/"{name}" -n "{namespace}"'
@@ -206,6 +205,9 @@ class DrainRun:
             self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
             if world.seconds >= deadline:
                 return f"error when evicting {about}: global timeout reached: {shown_duration(self._command.timeout)}"
+            if held_back:
+                yield held_back
+                held_back = 0.0
             answer = yield from self._asked(pod.key, is_dry_run=is_dry_run)
             if answer.status < 300:
                 break
