@@ -454,3 +454,21 @@ def test_the_scheduler_crashes_where_a_balance_counts_devices_of_a_class_with_se
     verdict = scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
     assert ("crashes at the selectors of device class gpu" in verdict.error) is crashes
     assert (verdict.outcome is Outcome.LANDS) is not crashes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outcome"),
+    [
+        pytest.param(101, Outcome.NEVER_LANDS, id="all nodes that fit are needed"),
+        pytest.param(102, Outcome.UNCERTAIN, id="one more fits than the search needs"),
+    ],
+)
+def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, outcome: Outcome) -> None:
+    stated = attributes(model="h100")
+    slices = [gpus(f"n{number}", {"name": "g0", "attributes": stated}) for number in range(nodes - 1)]
+    wanted = claim("c", exactly(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].model == "h100"'}}]))
+    verdict = decide(devices_cluster(*slices, gpus("bad", "g0"), claims=(wanted,)), claiming("new", "c"))
+    assert verdict.outcome is outcome
+    assert "no such key: model" in verdict.error
+    is_told = any("left to chance" in each.message for each in verdict.assumptions)
+    assert is_told is (outcome is Outcome.UNCERTAIN)
