@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.model.urls import without_secrets
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
@@ -57,9 +58,9 @@ def read_manifest(
     Raises ``InputError``.
     """
     if path.lower().startswith(("http://", "https://")):
-        from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
+        from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), shown_url(path), intake)
+        return manifest_in(download(path, os.environ), without_secrets(path), intake)
     left_out: list[str] = []
     sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=left_out)
     try:
