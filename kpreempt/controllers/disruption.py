@@ -14,7 +14,7 @@ from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scale, ScaleOf, owner_scales
-from kpreempt.model.label_index import LabelIndex
+from kpreempt.model.labels import LabelIndex
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus

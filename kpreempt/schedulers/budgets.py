@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kpreempt.model.label_index import SelectorIndex
+from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.verdict import BudgetUse

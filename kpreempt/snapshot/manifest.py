@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.model.urls import without_secrets
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
@@ -58,6 +57,7 @@ def read_manifest(
     Raises ``InputError``.
     """
     if path.lower().startswith(("http://", "https://")):
+        from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
         return manifest_in(download(path, os.environ), without_secrets(path), intake)

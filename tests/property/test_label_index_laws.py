@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.model.label_index import LabelIndex, SelectorIndex
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.labels import LabelIndex, LabelSelector, LabelSelectorRequirement, SelectorIndex
 
 KEYS, VALUES = st.sampled_from("abc"), st.sampled_from(["x", "y", "z", ""])
 LABELS = st.dictionaries(KEYS, VALUES, max_size=3)

@@ -15,7 +15,7 @@ from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Selected, disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.label_index import SelectorIndex
+from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.model.urls import without_secrets
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 _NANOSECONDS = 10**9
@@ -79,6 +78,8 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def address(self) -> str:
         """Where the extender is, without what could be secret: a user's name and password, and a query."""
+        from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few schedulers have extenders
+
         return without_secrets(self.url_prefix)
 
     def url(self, verb: str) -> str:

@@ -16,8 +16,7 @@ import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceClaim
-from kpreempt.model.label_index import LabelIndex
-from kpreempt.model.labels import LabelSelector
+from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
