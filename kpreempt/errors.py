@@ -6,7 +6,8 @@ that make no sense. ``kpreempt.cli`` reports them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class KpreemptError(Exception):
@@ -57,6 +58,18 @@ class PluginFailedError(KpreemptError):
 
 class ConfigurationError(KpreemptError):
     """A scheduler configuration that the real scheduler rejects; the message carries its reason."""
+
+
+@contextmanager
+def within_calendar(source: str = "", line: int = 0) -> Iterator[None]:
+    """Have a time that cannot be reckoned with, at either end of Python's calendar, raise ``InputError``."""
+    try:
+        yield
+    except OverflowError as error:
+        if "date value out of range" not in str(error):
+            raise
+        problem = "a time of the input, or one to reckon with, is before the year 1 or after the year 9999 in UTC"
+        raise InputError(problem, source=source, line=line) from None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -14,7 +14,6 @@ from typing import TypeVar
 import msgspec
 
 from kpreempt.admission.api_defaults import admit_api_defaults, admit_pod_level_resources
-from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
 from kpreempt.admission.rules import USUAL, ApiServerRules
@@ -44,7 +43,7 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
     assumptions: list[Assumption] = _missing_namespace(pod, cluster)
     steps = (
         lambda pod: admit_api_defaults(pod, rules),
-        lambda pod: admit_limit_ranges(pod, cluster),
+        lambda pod: _with_limit_ranges(pod, cluster),
         lambda pod: admit_priority(pod, cluster),
         admit_default_tolerations,
         lambda pod: admit_runtime_class(pod, cluster),
@@ -63,6 +62,14 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
     return Admission(pod, changes, assumptions)
 
 
+def _with_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+    if not cluster.limit_ranges and "LimitRange" not in cluster.unread:
+        return Admission(pod)
+    from kpreempt.admission.limit_ranges import admit_limit_ranges  # noqa: PLC0415 - few clusters have any
+
+    return admit_limit_ranges(pod, cluster)
+
+
 def _kept_fields(pod: Pod, rules: ApiServerRules) -> Admission:
     if rules.has_all_fields:
         return Admission(pod)
@@ -73,7 +80,10 @@ def _kept_fields(pod: Pod, rules: ApiServerRules) -> Admission:
 
 def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The same pod; validation comes after every plugin that may change it."""
-    check_limit_ranges(pod, cluster)
+    if cluster.limit_ranges:
+        from kpreempt.admission.limit_ranges import check_limit_ranges  # noqa: PLC0415 - few clusters have any
+
+        check_limit_ranges(pod, cluster)
     check_overhead(pod, cluster)
     return Admission(pod)
 

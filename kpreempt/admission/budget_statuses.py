@@ -6,15 +6,12 @@ its size is assumed to be the number of its pods, and that is said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, Selected, failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -22,29 +19,25 @@ from kpreempt.verdict import Assumption, AssumptionKind
 def with_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, list[Assumption]]:
     """The cluster with a status for every budget that has none, and a sentence for each."""
     scales = Scales(cluster)
-    waiting = {each.metadata.namespace for each in cluster.pod_disruption_budgets if each.status is None}
-    pods: dict[str, list[Pod]] = {namespace: [] for namespace in waiting}
-    for pod in cluster.pods:
-        if pod.metadata.namespace in pods:
-            pods[pod.metadata.namespace].append(pod)
+    candidates = Candidates(cluster.pods)
     assumptions: list[Assumption] = []
     budgets = []
     for budget in cluster.pod_disruption_budgets:
         if budget.status is not None:
             budgets.append(budget)
             continue
-        status, message, kind = _compute(budget, pods[budget.metadata.namespace], scales)
+        status, message, kind = _compute(budget, candidates.of(budget), scales)
         budgets.append(msgspec.structs.replace(budget, status=status))
         assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
 
 
 def _compute(
-    budget: PodDisruptionBudget, candidates: Sequence[Pod], scales: Scales
+    budget: PodDisruptionBudget, selected: Selected, scales: Scales
 ) -> tuple[PodDisruptionBudgetStatus, str, AssumptionKind]:
-    """The status of a budget, what is said of it, and whether it is sure; ``candidates`` are its namespace's pods."""
+    """The status of a budget, what is said of it, and whether it is sure; and the pods that it ``selected``."""
     try:
-        sync = sync_budget(budget, candidates, scales.scale_of, None)
+        sync = sync_budget(budget, selected, scales.scale_of, None)
     except SyncError as error:
         message = (
             f"has no status, and the disruption controller could compute none ({error.message}), so 0 may be disrupted"

@@ -6,7 +6,7 @@ manifest, ``SetDefaults_LimitRangeItem`` of ``pkg/apis/core/v1/defaults.go``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import msgspec
@@ -34,17 +34,29 @@ def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if not ranges:
         return Admission(pod, assumptions=unread)
     changes: list[Admitted] = []
+    given = ResourceRequirements(requests={}, limits={})
     for limit_range in ranges:
-        pod = _with_defaults(pod, limit_range, changes)
+        pod = _with_defaults(pod, limit_range, given, changes)
     return Admission(pod, changes, [*unread, *_contradictions(pod, ranges, changes)])
 
 
 def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
     """Raise ``InputError`` where the bounds of a LimitRange refuse the pod, which has its defaults already."""
-    for limit_range in _ranges_of(pod, cluster):
-        problem = next(_violations(pod, limit_range), None)
+    ranges = _ranges_of(pod, cluster)
+    if not ranges:
+        return
+    # Many have the same resources, and are refused for the same.
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    resources = list({_amounts(each.resources): each.resources for each in containers}.values())
+    for limit_range in ranges:
+        problem = next(_violations(pod, resources, limit_range), None)
         if problem is not None:
             raise rejected(pod, f"LimitRange {_name(limit_range)}: {problem}")
+
+
+def _amounts(resources: ResourceRequirements) -> tuple[tuple[tuple[str, str], ...], ...]:
+    both = (resources.requests, resources.limits)
+    return tuple(tuple((name, str(amount)) for name, amount in each.items()) for each in both)
 
 
 def _ranges_of(pod: Pod, cluster: ClusterSnapshot) -> list[LimitRange]:
@@ -67,8 +79,17 @@ def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
     return ResourceRequirements(requests=round_up_to_milli(requests), limits=round_up_to_milli(limits))
 
 
-def _with_defaults(pod: Pod, limit_range: LimitRange, changes: list[Admitted]) -> Pod:
-    defaults = _container_defaults(limit_range)
+def _with_defaults(pod: Pod, limit_range: LimitRange, given: ResourceRequirements, changes: list[Admitted]) -> Pod:
+    """The pod with what those before have not ``given`` to every container, to which this one's defaults are added."""
+    whole = _container_defaults(limit_range)
+    defaults = ResourceRequirements(
+        requests={name: amount for name, amount in whole.requests.items() if name not in given.requests},
+        limits={name: amount for name, amount in whole.limits.items() if name not in given.limits},
+    )
+    if not defaults.requests and not defaults.limits:
+        return pod
+    given.requests.update(defaults.requests)
+    given.limits.update(defaults.limits)
     reason = f"LimitRange {_name(limit_range)}"
 
     def filled(container: Container, path: str) -> Container:
@@ -117,11 +138,12 @@ def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted])
     return assumptions
 
 
-def _violations(pod: Pod, limit_range: LimitRange) -> Iterator[str]:
+def _violations(pod: Pod, resources: Sequence[ResourceRequirements], limit_range: LimitRange) -> Iterator[str]:
+    """What is wrong with the pod, whose containers have these ``resources``."""
     for item in limit_range.spec.limits:
         if item.type == "Container":
-            for container in (*pod.spec.containers, *pod.spec.init_containers):
-                yield from _out_of_bounds(item, container.resources.requests, container.resources.limits)
+            for each in resources:
+                yield from _out_of_bounds(item, each.requests, each.limits)
         elif item.type == "Pod":
             yield from _out_of_bounds(item, *_pod_amounts(pod))
 

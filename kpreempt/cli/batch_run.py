@@ -32,7 +32,7 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
-from kpreempt.errors import InputError, KpreemptError
+from kpreempt.errors import InputError, KpreemptError, within_calendar
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report.answers import render_answer
@@ -165,13 +165,10 @@ class Answerer:
             source = f"{self._source}:{number}"
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
-            if scenario.is_about_evictions:
-                return self._about_evictions(scenario, line, source)
-            verdict: Verdict | SessionVerdict
-            if scenario.algorithm == VOLCANO:
-                verdict = self._session(scenario, source)
-            else:
-                verdict = with_kind(self._verdict(scenario, source))
+            with within_calendar(self._source, number):
+                if scenario.is_about_evictions:
+                    return self._about_evictions(scenario, line, source)
+                verdict = self._decided(scenario, source)
         except KpreemptError as error:
             return self._failed(line, error.message)
         except RecursionError:
@@ -214,6 +211,11 @@ class Answerer:
         for node in verdict.nominated_nodes[:1]:
             return Placement(node, tuple(each.pod for each in verdict.victims.get(node, [])))
         return None
+
+    def _decided(self, scenario: Scenario, source: str) -> Verdict | SessionVerdict:
+        if scenario.algorithm == VOLCANO:
+            return self._session(scenario, source)
+        return with_kind(self._verdict(scenario, source))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)

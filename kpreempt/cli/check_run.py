@@ -29,16 +29,17 @@ from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
 from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, usual_namespace
-from kpreempt.cli.gate_config import job_seconds_in, read_file
+from kpreempt.cli.gate_config import job_seconds_in
 from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
+from kpreempt.files import name_of, read_file
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.report.check.summary import summary
-from kpreempt.snapshot import decode_object, name_of, object_decoder
+from kpreempt.snapshot import decode_object, object_decoder
 
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.cluster_documents import WantedObject

@@ -39,7 +39,7 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
-from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.report.answers import PAGE_FORMATS
@@ -157,7 +157,8 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
             if isinstance(line, InputError):
                 raise line
             scenario = decode_scenario(line, source, number)
-            one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
+            with within_calendar(source, number):
+                one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
         except KpreemptError as error:
             name = name_of(line) if isinstance(line, bytes) else ""
             items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))

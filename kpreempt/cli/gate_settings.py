@@ -30,14 +30,13 @@ from kpreempt.cli.gate_config import (
     date_in,
     find_config,
     parse_config,
-    read_file,
     seconds_in,
 )
 from kpreempt.cli.gate_options import GateFlags
 from kpreempt.cli.output import whole_file
 from kpreempt.errors import InputError, UsageError
+from kpreempt.files import name_of, read_file
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
-from kpreempt.snapshot import name_of
 from kpreempt.verdict.check import GateFinding
 
 

@@ -23,7 +23,7 @@ from kpreempt.cli.terminal import (
     complain,
     write_to_stderr,
 )
-from kpreempt.errors import KpreemptError
+from kpreempt.errors import KpreemptError, within_calendar
 
 # How the system says it where Python has no MemoryError for it: of libraries, threads and maps.
 _OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
@@ -38,7 +38,7 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted, 129 and 143 told to end.
     """
     try:
-        with _ended_in_order():
+        with _ended_in_order(), within_calendar():
             return _run_command(arguments, program)
     except _ToldToEndError as error:
         return 128 + error.number
@@ -52,12 +52,6 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         return EXIT_INTERRUPTED
     except MemoryError:
         return _out_of_memory()
-    except OverflowError as error:
-        if "date value out of range" not in str(error):
-            write_to_stderr(bug_report(error))
-            return EXIT_BUG
-        complain("a time of the input, or one to reckon with, is before the year 1 or after the year 9999 in UTC")
-        return EXIT_INPUT
     except Exception as error:
         if any(words in str(error) for words in _OUT_OF_MEMORY):
             return _out_of_memory()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import msgspec
@@ -14,6 +13,7 @@ from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priori
 from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.cli.clusters import LoadedCluster, standard_input
 from kpreempt.errors import InputError
+from kpreempt.files import open_file
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.volcano import VolcanoConfiguration
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
+# A line that is so many times as long is a device, or a file of something else.
+_MOST_PARTS = 8
 _MAX_DIGITS = 400
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -71,11 +73,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
     if path == "-":
         yield standard_input()
         return
-    with ExitStack() as stack:
-        try:
-            stream = stack.enter_context(Path(path).open("rb"))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
+    with open_file(path) as stream:
         yield stream
 
 
@@ -94,10 +92,10 @@ def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | Inp
         while line := stream.readline(MAX_LINE_BYTES + 1):
             number += 1
             if len(line) > MAX_LINE_BYTES:
-                while line and not line.endswith(b"\n"):
-                    line = stream.readline(MAX_LINE_BYTES)
                 limit = MAX_LINE_BYTES // 2**20
                 yield number, InputError(f"the line is longer than {limit} MiB", source=source, line=number)
+                if not _has_end(line, stream):
+                    raise InputError("the line does not end", source=source, line=number)
                 continue
             if number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
@@ -105,6 +103,15 @@ def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | Inp
                 yield number, line
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=source) from error
+
+
+def _has_end(line: bytes, stream: BinaryIO) -> bool:
+    """Whether the line that begins so comes to an end, up to which the stream is read then."""
+    for _ in range(_MOST_PARTS):
+        if not line or line.endswith(b"\n"):
+            return True
+        line = stream.readline(MAX_LINE_BYTES)
+    return False
 
 
 def decode_scenario(line: bytes, source: str, number: int) -> Scenario:

@@ -14,6 +14,7 @@ from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scale, ScaleOf, owner_scales
+from kpreempt.model.labels import LabelIndex
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -23,6 +24,42 @@ DELETION_TIMEOUT = timedelta(minutes=2)
 _OVER = timedelta.max
 
 
+class Selected(msgspec.Struct, frozen=True):
+    """The pods that a budget selects, and how many of them are ready and not told to end."""
+
+    pods: Sequence[Pod]
+    num_healthy: int
+
+    @classmethod
+    def among(cls, pods: Sequence[Pod]) -> Selected:
+        """These very pods."""
+        return cls(pods, sum(map(_is_healthy, pods)))
+
+
+class Candidates:
+    """Pods, found by the budgets of their namespace that select them."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._pods: dict[str, list[Pod]] = {}
+        for pod in pods:
+            self._pods.setdefault(pod.metadata.namespace, []).append(pod)
+        # Whoever many budgets select is looked at once.
+        self._indexes: dict[str, tuple[LabelIndex, list[bool]]] = {}
+
+    def of(self, budget: PodDisruptionBudget) -> Selected:
+        """The pods that the budget selects, in their order; an empty selector selects all, a missing one none."""
+        selector, namespace = budget.spec.selector, budget.metadata.namespace
+        pods = self._pods.get(namespace, [])
+        if selector is None:
+            return Selected((), 0)
+        if namespace not in self._indexes:
+            index = LabelIndex(pod.metadata.labels for pod in pods)
+            self._indexes[namespace] = index, [_is_healthy(pod) for pod in pods]
+        index, are_healthy = self._indexes[namespace]
+        matching = index.matching(selector)
+        return Selected([pods[each] for each in matching], sum(map(are_healthy.__getitem__, matching)))
+
+
 class BudgetSync(msgspec.Struct, frozen=True):
     """A budget's new status, and the workloads whose sizes it was reckoned from, where it was reckoned from any."""
 
@@ -30,10 +67,8 @@ class BudgetSync(msgspec.Struct, frozen=True):
     scales: list[Scale]
 
 
-def sync_budget(
-    budget: PodDisruptionBudget, candidates: Iterable[Pod], scale_of: ScaleOf, now: datetime | None
-) -> BudgetSync:
-    """The budget's status with ``candidates``, the pods of its namespace.
+def sync_budget(budget: PodDisruptionBudget, selected: Selected, scale_of: ScaleOf, now: datetime | None) -> BudgetSync:
+    """The budget's status with the pods that it selects, as ``Candidates`` has them.
 
     ``now`` ends the time of pods whose eviction was granted; without it there are none such. Raises ``SyncError``
     where the controller would fail: the status is then that of ``failed_status``.
@@ -41,10 +76,12 @@ def sync_budget(
     selector = budget.spec.selector
     if selector is not None and not selector.is_valid():
         raise SyncError("its selector is invalid")
-    pods = [pod for pod in candidates if selector is not None and selector.matches(pod.metadata.labels)]
-    expected, desired, scales = _expected_and_desired(budget, pods, scale_of)
-    granted = _granted_evictions(budget, pods, now)
-    healthy = sum(_is_healthy(pod) and granted.get(pod.metadata.name, _OVER) >= DELETION_TIMEOUT for pod in pods)
+    expected, desired, scales = _expected_and_desired(budget, selected.pods, scale_of)
+    granted = _granted_evictions(budget, selected.pods, now)
+    healthy = selected.num_healthy
+    if granted:
+        going = (pod for pod in selected.pods if granted.get(pod.metadata.name, _OVER) < DELETION_TIMEOUT)
+        healthy -= sum(map(_is_healthy, going))
     disrupted = {name: budget.status.disrupted_pods[name] for name in granted} if budget.status is not None else {}
     status = PodDisruptionBudgetStatus(
         disruptions_allowed=disruptions_allowed(healthy, desired, expected),

@@ -13,7 +13,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
 from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import ScaleOf
 from kpreempt.eviction.records import (
@@ -118,7 +118,7 @@ def synced(stored: StoredBudget, pods: Iterable[Pod], scale_of: ScaleOf, now: da
     try:
         if problem := problem_of(stored.budget.spec.selector):
             raise SyncError(problem)
-        status = sync_budget(stored.budget, pods, scale_of, now).status
+        status = sync_budget(stored.budget, Candidates(pods).of(stored.budget), scale_of, now).status
     except SyncError as error:
         failed = msgspec.structs.replace(stored.budget, status=failed_status(stored.budget))
         condition = BudgetCondition(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.client
 import ssl
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -20,6 +19,8 @@ from urllib3 import exceptions as urllib3_errors
 from kpreempt import __version__
 from kpreempt.errors import ConfigurationError, InputError
 from kpreempt.extenders.failures import NO_BODY, NO_HEADERS, words_for
+from kpreempt.files import read_file
+from kpreempt.model.urls import without_secrets
 from kpreempt.network.deadlines import DeadlineError, Request, cuttable
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import ClientCertificate, Trust, causes, tls_context
@@ -30,7 +31,6 @@ from kpreempt.schedulers.extender_protocol import (
     ExtenderStatusError,
     TlsSettings,
     is_whole,
-    without_secrets,
 )
 
 MAX_BYTES = 64 * 2**20
@@ -219,7 +219,6 @@ def _content(data: bytes, path: str, field: str) -> bytes:
     if data or not path:
         return data
     try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        words = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read: {words}", source=path, hint=field) from error
+        return read_file(path)
+    except InputError as error:
+        raise InputError(error.problem, source=error.source, hint=field) from None

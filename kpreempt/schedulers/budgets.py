@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.verdict import BudgetUse
@@ -17,27 +18,22 @@ class SelectingBudgets:
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        # Pods of one workload have the same labels, so most look-ups are repeated ones.
-        self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
         for budget in budgets:
             selector = budget.spec.selector
             if selector is not None and not selector.is_empty() and selector.is_valid():
                 self._by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+        self._selectors = {
+            namespace: SelectorIndex(budget.spec.selector for budget in group if budget.spec.selector is not None)
+            for namespace, group in self._by_namespace.items()
+        }
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets whose selector matches the pod, in the order of the input."""
         metadata = pod.metadata
-        if not metadata.labels:
+        if not metadata.labels or metadata.namespace not in self._selectors:
             return []
-        key = metadata.namespace, frozenset(metadata.labels.items())
-        selecting = self._selecting.get(key)
-        if selecting is None:
-            selecting = self._selecting[key] = [
-                budget
-                for budget in self._by_namespace.get(metadata.namespace, ())
-                if budget.spec.selector is not None and budget.spec.selector.matches(metadata.labels)
-            ]
-        return selecting
+        budgets = self._by_namespace[metadata.namespace]
+        return [budgets[index] for index in self._selectors[metadata.namespace].matching(metadata.labels)]
 
 
 def taken_in_turn(

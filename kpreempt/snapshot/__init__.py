@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.archives import name_of
     from kpreempt.snapshot.collect import Keeps
     from kpreempt.snapshot.decode import decode_object, object_decoder
     from kpreempt.snapshot.documents import parse_document, parse_yaml_value, read_document
@@ -31,7 +30,6 @@ __all__ = [
     "load_snapshot",
     "manifest_in",
     "merge_clusters",
-    "name_of",
     "object_decoder",
     "parse_document",
     "parse_yaml_value",
@@ -49,7 +47,6 @@ _MODULES = {
     "load_snapshot": "load",
     "manifest_in": "manifest",
     "merge_clusters": "load",
-    "name_of": "archives",
     "object_decoder": "decode",
     "parse_document": "documents",
     "parse_yaml_value": "documents",

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.files import unreadable
 from kpreempt.model.quantity import quantity
 
 MAX_UNPACKED = 2**30
@@ -148,17 +149,6 @@ class InputStream(io.RawIOBase):
 
     def _damaged(self, problem: str, hint: str = "") -> InputError:
         return InputError(f"the {self._packing or 'packed'} data {problem}", source=self.name, hint=hint)
-
-
-def name_of(path: str) -> str:
-    r"""How sources are called: the path, with a byte that is no UTF-8 as ``\xNN``. Answers are text, and name them."""
-    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-
-
-def unreadable(name: str, error: OSError) -> InputError:
-    """The error for a file that the operating system does not give."""
-    reason = error.strerror or str(error)
-    return InputError(f"cannot be read: {reason[:1].lower()}{reason[1:]}", source=name)
 
 
 class Member(msgspec.Struct, frozen=True):

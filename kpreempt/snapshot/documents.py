@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.files import name_of, read_text
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:
@@ -26,13 +26,7 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
 
 def read_document(path: str) -> dict[str, Any]:
     """The one object of a file. Raises ``InputError``."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", source=path) from None
-    return parse_document(text, path)
+    return parse_document(read_text(path), name_of(path))
 
 
 def parse_yaml_value(text: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import name_of, unreadable
+from kpreempt.files import name_of, unreadable
 
 
 def files_below(

@@ -57,9 +57,10 @@ def read_manifest(
     Raises ``InputError``.
     """
     if path.lower().startswith(("http://", "https://")):
-        from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
+        from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
+        from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), shown_url(path), intake)
+        return manifest_in(download(path, os.environ), without_secrets(path), intake)
     left_out: list[str] = []
     sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=left_out)
     try:

@@ -14,7 +14,8 @@ from typing import IO, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import InputStream, Intake, name_of, unpacked, unreadable
+from kpreempt.files import name_of, open_file, unreadable
+from kpreempt.snapshot.archives import InputStream, Intake, unpacked
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -88,15 +89,11 @@ def _is_folder(path: str) -> bool:
     try:
         return Path(path).is_dir()
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(name_of(path), error) from error
 
 
 def _read_file(path: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115 - what fails within the block below is another's failure
-    except OSError as error:
-        raise unreadable(path, error) from error
-    with file:
+    with open_file(path) as file:
         yield from _read_stream(file, name_of(path), intake, is_named=is_named)
 
 

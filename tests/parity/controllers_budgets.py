@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import sync_budget
+from kpreempt.controllers.disruption import Candidates, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -57,7 +57,7 @@ def _compare(answer: Answer, budget: PodDisruptionBudget, cluster: ClusterSnapsh
         counts = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed")
         genuine = (*(status.get(count, 0) for count in counts), status.get("disruptedPods") or {})
     try:
-        ours = sync_budget(budget, cluster.pods, Scales(cluster).scale_of, now).status
+        ours = sync_budget(budget, Candidates(cluster.pods).of(budget), Scales(cluster).scale_of, now).status
     except SyncError:
         return Compared(genuine, None, "fails")
     word = "minAvailable" if budget.spec.min_available is not None else "none"

@@ -17,7 +17,7 @@ from kpreempt.controllers.actions import CreatePods, CreateReplicaSet, DeletePod
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
 from kpreempt.controllers.deployment import is_complete, reconcile_deployment
 from kpreempt.controllers.deployment_records import DeploymentState, ReplicaSetState, allowances
-from kpreempt.controllers.disruption import sync_budget
+from kpreempt.controllers.disruption import Candidates, sync_budget
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.job import reconcile_job
 from kpreempt.controllers.job_records import JobState
@@ -376,7 +376,9 @@ def test_what_a_budget_allows_leaves_enough(
     ]
     rule = {"max_unavailable" if is_unavailable else "min_available": amount}
     budget = PodDisruptionBudget(ObjectMeta(), PodDisruptionBudgetSpec(selector=LabelSelector(), **rule))
-    status = sync_budget(budget, pods, lambda namespace, owner: Scale("", "", "", scale), NOW).status
+    status = sync_budget(
+        budget, Candidates(pods).of(budget), lambda namespace, owner: Scale("", "", "", scale), NOW
+    ).status
     assert status.current_healthy == sum(ready)
     assert 0 <= status.disruptions_allowed <= sum(ready)
     assert status.disruptions_allowed == 0 or sum(ready) - status.disruptions_allowed == max(status.desired_healthy, 0)

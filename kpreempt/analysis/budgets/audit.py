@@ -265,14 +265,9 @@ class _Auditor:
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
 
     def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
-        shared: list[Pod] = []
-        others: set[str] = set()
-        for pod in pods:
-            budgets = self._protection.budgets_of(pod.key)
-            if len(budgets) > 1:
-                shared.append(pod)
-                others.update(each.metadata.name for each in budgets if each is not budget)
+        shared = [pod for pod in pods if len(self._protection.budgets_of(pod.key)) > 1]
         if shared:
+            others = {each.metadata.name for each in self._protection.beside(budget, shared)}
             yield _finding(
                 FindingId.OVERLAP,
                 budget,

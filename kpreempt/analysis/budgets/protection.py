@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 
 import msgspec
 
+from kpreempt.controllers.disruption import Candidates
 from kpreempt.controllers.pods import deployment_told_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
@@ -35,13 +36,6 @@ class Protection:
         self.in_namespace: dict[str, list[Pod]] = {namespace: [] for namespace in namespaces}
         self.leaving: set[str] = set()
         self._allowed = {budget.key: budget.allowed for budget in budgets}
-        by_label: dict[tuple[str, str, str], list[Pod]] = {}
-        wanted = {
-            (budget.metadata.namespace, *label)
-            for budget in budgets
-            if budget.spec.selector is not None
-            for label in budget.spec.selector.match_labels.items()
-        }
         for pod in cluster.pods:
             namespace = pod.metadata.namespace
             if namespace not in namespaces or pod.is_terminal:
@@ -49,14 +43,16 @@ class Protection:
             self.in_namespace[namespace].append(pod)
             if pod.metadata.deletion_timestamp is not None:
                 self.leaving.add(pod.key)
-            for label in pod.metadata.labels.items():
-                if (namespace, *label) in wanted:
-                    by_label.setdefault((namespace, *label), []).append(pod)
-        self._pods = {budget.key: self._selected(budget, by_label) for budget in budgets}
+        candidates = Candidates(pod for pods in self.in_namespace.values() for pod in pods)
+        self._pods = {budget.key: _selected(budget, candidates) for budget in budgets}
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
-        for budget in budgets:
+        self._all = budgets
+        # With a bit for each of these.
+        self._bits: dict[str, int] = {}
+        for index, budget in enumerate(budgets):
             for pod in self._pods[budget.key]:
                 self._budgets.setdefault(pod.key, []).append(budget)
+                self._bits[pod.key] = self._bits.get(pod.key, 0) | 1 << index
 
     def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
         """The budget's pods that have not finished, in the order of the input."""
@@ -66,19 +62,21 @@ class Protection:
         """How many disruptions the budget of that name allows now."""
         return self._allowed[budget]
 
+    def beside(self, budget: PodDisruptionBudget, pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
+        """The other budgets that select one of the pods."""
+        bits = 0
+        for pod in pods:
+            bits |= self._bits.get(pod.key, 0)
+        return [each for index, each in enumerate(self._all) if bits >> index & 1 and each is not budget]
+
     def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
         """The budgets that select the pod of that name."""
         return self._budgets.get(key, ())
 
-    def _selected(
-        self, budget: PodDisruptionBudget, by_label: Mapping[tuple[str, str, str], list[Pod]]
-    ) -> Sequence[Pod]:
-        selector, namespace = budget.spec.selector, budget.metadata.namespace
-        if selector is None or not selector.is_valid():
-            return ()
-        candidates = [by_label.get((namespace, *label), []) for label in selector.match_labels.items()]
-        fewest = min(candidates, key=len, default=self.in_namespace[namespace])
-        return [pod for pod in fewest if selector.matches(pod.metadata.labels)]
+
+def _selected(budget: PodDisruptionBudget, candidates: Candidates) -> Sequence[Pod]:
+    selector = budget.spec.selector
+    return candidates.of(budget).pods if selector is not None and selector.is_valid() else ()
 
 
 class Workload(msgspec.Struct, frozen=True):

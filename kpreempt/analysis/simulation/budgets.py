@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import disruptions_allowed, failed_status, sync_budget
+from kpreempt.controllers.disruption import Selected, disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
@@ -37,7 +38,12 @@ class Budgets:
         self._violations = [0] * len(budgets)
         self._by_namespace: dict[str, list[int]] = {}
         for index, budget in enumerate(budgets):
-            self._by_namespace.setdefault(budget.metadata.namespace, []).append(index)
+            if budget.spec.selector is not None:
+                self._by_namespace.setdefault(budget.metadata.namespace, []).append(index)
+        self._selectors = {
+            namespace: SelectorIndex(selector for index in indexes if (selector := budgets[index].spec.selector))
+            for namespace, indexes in self._by_namespace.items()
+        }
         self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
         self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
         if budgets and workloads_change:
@@ -106,12 +112,11 @@ class Budgets:
 
     def _of(self, pod: Pod) -> list[int]:
         """The budgets that select the pod."""
-        found = []
-        for index in self._by_namespace.get(pod.metadata.namespace, ()):
-            selector = self.now[index].spec.selector
-            if selector is not None and selector.matches(pod.metadata.labels):
-                found.append(index)
-        return found
+        namespace = pod.metadata.namespace
+        if namespace not in self._selectors:
+            return []
+        indexes = self._by_namespace[namespace]
+        return [indexes[each] for each in self._selectors[namespace].matching(pod.metadata.labels)]
 
     def _add(self, index: int, pod: Pod) -> bool:
         """Whether no other pod of its owner was there."""
@@ -127,7 +132,7 @@ class Budgets:
         if budget.status is None:
             return
         try:
-            sync = sync_budget(budget, self._pods[index].values(), self._scales.scale_of, None)
+            sync = sync_budget(budget, Selected.among(list(self._pods[index].values())), self._scales.scale_of, None)
         except SyncError:
             self._set(index, failed_status(budget))
             return

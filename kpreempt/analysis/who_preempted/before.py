@@ -11,12 +11,11 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.subject import pending_again
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.analysis.who_preempted.events import preemptor_pod
+from kpreempt.analysis.who_preempted.events import Preemptors
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import (
     Assumption,
-    Preemption,
     PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
@@ -40,11 +39,18 @@ def reconstruct(
     A preemptor that is not there yet is laid over it as it is in ``cluster`` now, as if it had just been created.
     ``version`` is assumed of that snapshot's version.
     """
+    then, today = Preemptors(before), Preemptors(cluster)
     preemptions = [
         msgspec.structs.replace(
             each,
             reconstruction=_reconstruction(
-                each, answer.victim.pod, cluster, before, scheduler, now=now, assumptions=assumptions
+                answer.victim.pod,
+                then.pod(each.preemptor),
+                today.pod(each.preemptor),
+                before,
+                scheduler,
+                now=now,
+                assumptions=assumptions,
             ),
         )
         if each.preemptor is not None
@@ -57,22 +63,21 @@ def reconstruct(
 
 
 def _reconstruction(
-    preemption: Preemption,
     victim_key: str,
-    cluster: ClusterSnapshot,
+    there: Pod | None,
+    today: Pod | None,
     before: ClusterSnapshot,
     scheduler: Scheduler,
     *,
     now: datetime,
     assumptions: Iterable[Assumption],
 ) -> Reconstruction:
+    """``there`` is the preemptor in ``before``, and ``today`` as it is now."""
     taken_at = before.taken_at
     victim = next((pod for pod in before.pods if pod.key == victim_key and pod.spec.node_name), None)
     if victim is None:
         return Reconstruction(result=ReconstructionResult.NO_VICTIM, taken_at=taken_at)
-    assert preemption.preemptor is not None
-    there = preemptor_pod(before, preemption.preemptor)
-    pod = there or preemptor_pod(cluster, preemption.preemptor)
+    pod = there or today
     if pod is None:
         return Reconstruction(result=ReconstructionResult.NO_PREEMPTOR, taken_at=taken_at)
     remaining = msgspec.structs.replace(before, pods=[each for each in before.pods if each is not there])

@@ -61,15 +61,21 @@ def preempted_events(cluster: ClusterSnapshot) -> list[Event]:
     return [*timed, *(each for each in events if each.last_time is None)]
 
 
-def preemptor_pod(cluster: ClusterSnapshot, preemptor: Whereabouts) -> Pod | None:
-    """The preemptor in a cluster: by its UID, or by its name where that is all that is known."""
-    for pod in cluster.pods:
-        if preemptor.uid and pod.metadata.uid:
-            if pod.metadata.uid == preemptor.uid:
-                return pod
-        elif preemptor.pod == pod.key:
+class Preemptors:
+    """Finds preemptors among the pods of a cluster, which is looked through once."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        # The first of each.
+        self._by_uid = {pod.metadata.uid: pod for pod in reversed(cluster.pods) if pod.metadata.uid}
+        self._by_name = {pod.key: pod for pod in reversed(cluster.pods)}
+
+    def pod(self, preemptor: Whereabouts) -> Pod | None:
+        """The preemptor: by its UID, or by its name where that is all that is known."""
+        if preemptor.uid and (pod := self._by_uid.get(preemptor.uid)):
             return pod
-    return None
+        pod = self._by_name.get(preemptor.pod)
+        # One of its name that says another UID is another pod.
+        return pod if pod is not None and not (preemptor.uid and pod.metadata.uid) else None
 
 
 def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption:
@@ -120,9 +126,7 @@ class _Told:
             for each in (event.subject, event.related):
                 if each is not None and each.uid and each.name and each.kind in ("", "Pod", "PodGroup"):
                     self._names.setdefault((each.kind == "PodGroup", each.uid), each)
-        # The first of each, as they are looked for.
-        self._pods = {pod.metadata.uid: pod for pod in reversed(cluster.pods) if pod.metadata.uid}
-        self._pods_by_name = {pod.key: pod for pod in reversed(cluster.pods)}
+        self._preemptors = Preemptors(cluster)
 
     def evicted(self, by: PreemptedBy) -> Iterable[str]:
         """All pods that went for the preemptor on the same node."""
@@ -135,15 +139,8 @@ class _Told:
             named = self._names.get((by.is_pod_group, by.uid))
         key = named.key if named is not None else ""
         known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
-        pod = None if by.is_pod_group else self._pod_of(known)
+        pod = None if by.is_pod_group else self._preemptors.pod(known)
         return known if pod is None else _where(pod)
-
-    def _pod_of(self, preemptor: Whereabouts) -> Pod | None:
-        if preemptor.uid and (pod := self._pods.get(preemptor.uid)):
-            return pod
-        pod = self._pods_by_name.get(preemptor.pod)
-        # One of its name that says another UID is another pod.
-        return pod if pod is not None and not (preemptor.uid and pod.metadata.uid) else None
 
 
 def _cause(by: PreemptedBy) -> tuple[str, ...]:

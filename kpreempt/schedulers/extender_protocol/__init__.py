@@ -18,7 +18,6 @@ from kpreempt.schedulers.extender_protocol.settings import (
     TlsSettings,
     read_settings,
     with_ignorable_last,
-    without_secrets,
 )
 
 __all__ = [
@@ -42,5 +41,4 @@ __all__ = [
     "read_settings",
     "uid_of",
     "with_ignorable_last",
-    "without_secrets",
 ]

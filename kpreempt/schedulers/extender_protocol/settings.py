@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,10 +18,6 @@ from kpreempt.errors import ConfigurationError
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 _NANOSECONDS = 10**9
-_END_OF_AUTHORITY = re.compile("[/?#]")
-_SCHEMES = ("http", "https")
-_END_OF_PATH = re.compile("[?#]")
-_HOST_AND_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(:[0-9]*)?")
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +78,8 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def address(self) -> str:
         """Where the extender is, without what could be secret: a user's name and password, and a query."""
+        from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few schedulers have extenders
+
         return without_secrets(self.url_prefix)
 
     def url(self, verb: str) -> str:
@@ -99,24 +96,6 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def _joined(prefix: str, verb: str) -> str:
     return f"{prefix.rstrip('/')}/{verb}"
-
-
-def without_secrets(url: str) -> str:
-    """A URL without a user's name and password, query and fragment.
-
-    It need not be a proper one: mistyped, without a scheme, or with a password that is not escaped, it says as little.
-    """
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        scheme, rest = "", url
-    scheme = scheme.rpartition("@")[2]
-    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
-    if "@" in authority:
-        rest = rest[authority.rindex("@") + 1 :]
-    elif not (scheme.lower() in _SCHEMES and authority and _HOST_AND_PORT.fullmatch(authority)):
-        # Only behind a whole address an at sign is one of the path.
-        rest = rest.rpartition("@")[2]
-    return f"{scheme}{separator}{_END_OF_PATH.split(rest, maxsplit=1)[0]}"
 
 
 def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettings]:

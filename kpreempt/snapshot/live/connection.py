@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.files import read_file
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.network.proxies import proxy_for
@@ -167,11 +167,11 @@ def _content(data: str, path: str, field: str) -> bytes:
     if not path:
         return b""
     try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        # A path with a NUL is no OSError.
-        words = f"cannot be read: {(error.strerror if isinstance(error, OSError) else '') or error}"
-        raise InputError(words, source=path, hint=f"{field} of the kubeconfig or of the flag names it") from error
+        return read_file(path)
+    except InputError as error:
+        raise InputError(
+            error.problem, source=error.source, hint=f"{field} of the kubeconfig or of the flag names it"
+        ) from None
 
 
 def _credentials(

@@ -12,6 +12,7 @@ from urllib3 import exceptions as http
 
 from kpreempt import __version__
 from kpreempt.errors import InputError
+from kpreempt.model.urls import without_secrets
 from kpreempt.network.deadlines import DeadlineError, cuttable, within
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import Trust, tls_context
@@ -25,12 +26,6 @@ _CHUNK = 2**16
 _SCHEMES = ("https", "http")
 
 
-def shown_url(url: str) -> str:
-    """A URL as messages have it: without a password or a token that may be in it."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
 def download(
     url: str, environment: Mapping[str, str], *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES
 ) -> bytes:
@@ -41,13 +36,13 @@ def download(
     try:
         return within(seconds, partial(_download, url, environment, seconds, max_bytes))
     except DeadlineError:
-        raise InputError(f"takes longer than {seconds:g}s to answer", source=shown_url(url)) from None
+        raise InputError(f"takes longer than {seconds:g}s to answer", source=without_secrets(url)) from None
 
 
 def _download(url: str, environment: Mapping[str, str], seconds: float, max_bytes: int) -> bytes:
     for _ in range(_MOST_REDIRECTS + 1):
         parts = _split(url)
-        source = shown_url(url)
+        source = without_secrets(url)
         response = _request(parts, environment, seconds, source)
         try:
             if response.status in _REDIRECTS and (place := response.headers.get("location")):
@@ -62,7 +57,7 @@ def _download(url: str, environment: Mapping[str, str], seconds: float, max_byte
             raise failure(error, source, seconds) from None
         finally:
             response.close()
-    raise InputError(f"redirects more than {_MOST_REDIRECTS} times", source=shown_url(url))
+    raise InputError(f"redirects more than {_MOST_REDIRECTS} times", source=without_secrets(url))
 
 
 def _split(url: str) -> SplitResult:
@@ -72,7 +67,7 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise InputError("is no URL with a host", source=url.partition("?")[0].rpartition("@")[2])
+        raise InputError("is no URL with a host", source=without_secrets(url))
     return parts
 
 

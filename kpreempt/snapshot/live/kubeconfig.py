@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.files import read_text
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -171,12 +172,7 @@ def _merged(paths: list[Path]) -> Kubeconfig:
 
 
 def _read(path: Path) -> _File:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", source=str(path)) from None
+    text = read_text(str(path))
     document = parse_document(text, str(path)) if text.strip() else {}
     try:
         return msgspec.convert(_without_nulls(document), _File)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError
+from kpreempt.model.urls import without_secrets
 from kpreempt.snapshot.live import download as web
-from kpreempt.snapshot.live.download import download, shown_url
+from kpreempt.snapshot.live.download import download
 from tests.fake_extender import Dripping, FakeExtender, head
 
 ROOT = Path(__file__).parents[3]
@@ -102,7 +103,7 @@ def test_secrets_of_a_url_are_neither_sent_nor_shown(server: ThreadingHTTPServer
     ((path, headers),) = server.seen  # type: ignore[attr-defined]
     assert path == "/nothing?token=secret"
     assert "Authorization" not in headers
-    assert shown_url("https://me:x@h/p?q=1#f") == "https://h/p"
+    assert without_secrets("https://me:x@h/p?q=1#f") == "https://h/p"
 
 
 def test_an_answer_is_bounded_in_size(address: str) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.scales import Scale, Scales
 from kpreempt.model.cluster import ClusterSnapshot
@@ -65,7 +65,7 @@ def granted(seconds: int) -> dict[str, Any]:
 )
 def test_evictions_that_were_granted(seconds: int, pods: list[Pod], healthy: int, on_the_list: bool) -> None:
     before = budget(granted(seconds), minAvailable=1)
-    status = sync_budget(before, pods, sizes(), NOW).status
+    status = sync_budget(before, Candidates(pods).of(before), sizes(), NOW).status
     assert (status.current_healthy, status.disruptions_allowed) == (healthy, healthy - 1)
     assert before.status is not None
     assert status.disrupted_pods == (before.status.disrupted_pods if on_the_list else {})
@@ -87,7 +87,8 @@ def test_evictions_that_were_granted(seconds: int, pods: list[Pod], healthy: int
 def test_status(spec: dict[str, Any], expected: tuple[int, int, int, int]) -> None:
     """Two workloads of 3 and 2 pods, of which there are three, and two of them ready."""
     pods = [pod("a"), pod("b", ready=False), pod("c", owner="db")]
-    status = sync_budget(budget(**spec), pods, sizes(web=3, db=2), NOW).status
+    before = budget(**spec)
+    status = sync_budget(before, Candidates(pods).of(before), sizes(web=3, db=2), NOW).status
     found = (status.disruptions_allowed, status.current_healthy, status.desired_healthy, status.expected_pods)
     assert found == expected
 
@@ -95,7 +96,8 @@ def test_status(spec: dict[str, Any], expected: tuple[int, int, int, int]) -> No
 def test_the_workloads_that_were_counted_are_told() -> None:
     pods = [pod("a"), pod("b"), pod("c", owner="db")]
     scales = Scales(ClusterSnapshot(pods=pods))
-    sync = sync_budget(budget(maxUnavailable=1), pods, scales.scale_of, None)
+    before = budget(maxUnavailable=1)
+    sync = sync_budget(before, Candidates(pods).of(before), scales.scale_of, None)
     assert sync.scales == [
         Scale("shop", "StatefulSet", "web", 2, is_guessed=True),
         Scale("shop", "StatefulSet", "db", 1, is_guessed=True),
@@ -132,7 +134,7 @@ def test_the_workloads_that_were_counted_are_told() -> None:
 )
 def test_failures(before: PodDisruptionBudget, pods: list[Pod], message: str) -> None:
     with pytest.raises(SyncError, match=message):
-        sync_budget(before, pods, sizes(web=3), NOW)
+        sync_budget(before, Candidates(pods).of(before), sizes(web=3), NOW)
 
 
 def test_after_a_failure_nothing_may_be_disrupted_and_the_rest_stays() -> None:

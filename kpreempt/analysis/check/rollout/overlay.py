@@ -18,10 +18,9 @@ from kpreempt.analysis.check.rollout.shape import position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, Selected, failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
@@ -112,25 +111,21 @@ class Overlay:
 
     def _with_statuses(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
         scales = Scales(cluster)
-        candidates: dict[str, list[Pod]] = {namespace: [] for namespace, _ in self._changed_budgets}
-        for pod in cluster.pods:
-            if pod.metadata.namespace in candidates:
-                candidates[pod.metadata.namespace].append(pod)
+        candidates = Candidates(cluster.pods)
         budgets = []
         for budget in cluster.pod_disruption_budgets:
-            namespace = budget.metadata.namespace
-            is_changed = (namespace, budget.metadata.name) in self._changed_budgets
+            is_changed = (budget.metadata.namespace, budget.metadata.name) in self._changed_budgets
             budgets.append(
-                self._with_status(budget, candidates[namespace], scales, cluster.taken_at) if is_changed else budget
+                self._with_status(budget, candidates.of(budget), scales, cluster.taken_at) if is_changed else budget
             )
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
     def _with_status(
-        self, budget: PodDisruptionBudget, candidates: list[Pod], scales: Scales, now: datetime | None
+        self, budget: PodDisruptionBudget, selected: Selected, scales: Scales, now: datetime | None
     ) -> PodDisruptionBudget:
         subject = f"PodDisruptionBudget {budget.key}"
         try:
-            sync = sync_budget(budget, candidates, scales.scale_of, now)
+            sync = sync_budget(budget, selected, scales.scale_of, now)
         except SyncError as error:
             message = f"the disruption controller can compute none ({error.message}), so that 0 may be disrupted"
             self.assumptions.append(Assumption(subject, "status", message))

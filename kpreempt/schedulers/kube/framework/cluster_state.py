@@ -12,8 +12,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceClaim
+from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -152,6 +155,24 @@ class ClusterState:
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace; none where it is not known."""
         return self._namespace_labels.get(namespace, {})
+
+    def selected_namespaces(self, selector: LabelSelector) -> frozenset[str]:
+        """The names of the namespaces that the selector picks."""
+        text = msgspec.json.encode(selector)
+        found = self._selected_namespaces.get(text)
+        if found is None:
+            index, namespaces = self._namespace_index, self.cluster.namespaces
+            found = frozenset(namespaces[each].metadata.name for each in index.matching(selector))
+            self._selected_namespaces[text] = found
+        return found
+
+    @cached_property
+    def _selected_namespaces(self) -> dict[bytes, frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _namespace_index(self) -> LabelIndex:
+        return LabelIndex(namespace.metadata.labels for namespace in self.cluster.namespaces)
 
     @cached_property
     def _namespace_labels(self) -> dict[str, dict[str, str]]:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.schedulers.extender_protocol import ExtenderSettings, read_settings, without_secrets
+from kpreempt.model.urls import without_secrets
+from kpreempt.schedulers.extender_protocol import ExtenderSettings, read_settings
 from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
 from kpreempt.verdict import Assumption, AssumptionKind
 

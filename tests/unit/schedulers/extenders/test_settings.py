@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.model.urls import without_secrets
 from kpreempt.schedulers.extender_protocol import (
     CURRENT,
     ExtenderSettings,
@@ -16,7 +17,6 @@ from kpreempt.schedulers.extender_protocol import (
     TlsSettings,
     read_settings,
     with_ignorable_last,
-    without_secrets,
 )
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 

@@ -126,7 +126,7 @@ def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
         ),
         pytest.param({"tokenFile": "/a\0b"}, "cannot be read: embedded null byte", id="a path that is none"),
         pytest.param(
-            {"tokenFile": "/nothing"}, "/nothing: cannot be read: No such file", id="a token that is not there"
+            {"tokenFile": "/nothing"}, "/nothing: cannot be read: no such file", id="a token that is not there"
         ),
         pytest.param(
             {"auth-provider": {"name": "gcp"}},

@@ -146,7 +146,7 @@ def test_a_kubeconfig_of_another_shape_is_named_with_its_field(
 
 
 def test_a_kubeconfig_that_is_asked_for_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing: cannot be read: No such file"):
+    with pytest.raises(InputError, match="nothing: cannot be read: no such file"):
         reached({"kubeconfig": str(tmp_path / "nothing")}, {})
 
 

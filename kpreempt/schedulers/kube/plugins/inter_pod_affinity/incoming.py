@@ -7,17 +7,19 @@ without labels (``team notin (a)``, ``!team``) lets a term match pods of every n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TypeVar
 
+from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
-from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 
+# The names of the namespaces that a selector picks.
+SelectedNamespaces = Callable[[LabelSelector], frozenset[str]]
 _Term = TypeVar("_Term", bound=AffinityTerm)
 
 
@@ -29,7 +31,7 @@ class IncomingPod:
     def __init__(
         self,
         pod_info: PodInfo,
-        namespaces: Sequence[Namespace],
+        namespaces: SelectedNamespaces,
         namespace_labels: Mapping[str, str],
         *,
         keeps_selectors: bool,
@@ -45,7 +47,7 @@ class IncomingPod:
 
 
 def with_selected_namespaces(
-    terms: Sequence[_Term], namespaces: Sequence[Namespace], *, keeps_selectors: bool
+    terms: Sequence[_Term], namespaces: SelectedNamespaces, *, keeps_selectors: bool
 ) -> list[_Term]:
     """The terms, each with the namespaces that its selector picks added to those that it names.
 
@@ -54,14 +56,12 @@ def with_selected_namespaces(
     return [_with_selected_namespaces(term, namespaces, keeps_selectors) for term in terms]
 
 
-def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace], keeps_selector: bool) -> _Term:
+def _with_selected_namespaces(term: _Term, namespaces: SelectedNamespaces, keeps_selector: bool) -> _Term:
     selector = term.namespace_selector
     if selector is None or selector.is_empty():
         return term
     merged = copy(term)
-    merged.namespaces = term.namespaces | {
-        namespace.metadata.name for namespace in namespaces if selector.matches(namespace.metadata.labels)
-    }
+    merged.namespaces = term.namespaces | namespaces(selector)
     if not keeps_selector:
         merged.namespace_selector = None
     return merged

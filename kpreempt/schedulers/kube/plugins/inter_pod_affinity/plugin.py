@@ -69,7 +69,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
         incoming = IncomingPod(
             PodInfo(pod, self._behaviour),
-            self._cluster.cluster.namespaces,
+            self._cluster.selected_namespaces,
             namespace_labels,
             keeps_selectors=self._behaviour.keeps_namespace_selectors,
         )
@@ -119,7 +119,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
             return Status(Code.ERROR, [f"failed to parse pod: {error}"])
         preferences = Preferences(
             PodInfo(pod, self._behaviour),
-            self._cluster.cluster.namespaces,
+            self._cluster.selected_namespaces,
             self._cluster.namespace_labels(pod.metadata.namespace),
             self._hard_affinity_weight,
             keeps_selectors=self._behaviour.keeps_namespace_selectors,

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kpreempt.model.pod import Pod
-from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube.framework.affinity_terms import WeightedAffinityTerm
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import with_selected_namespaces
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import SelectedNamespaces, with_selected_namespaces
 
 # Weight by topology key and value. A pair is there as soon as a term matched, even where weights cancel out.
 TopologyWeights = dict[str, dict[str, int]]
@@ -31,7 +30,7 @@ class Preferences:
     def __init__(
         self,
         pod_info: PodInfo,
-        namespaces: Sequence[Namespace],
+        namespaces: SelectedNamespaces,
         namespace_labels: Mapping[str, str],
         hard_affinity_weight: int,
         *,

@@ -1,0 +1,28 @@
+"""URLs as messages and answers show them."""
+
+from __future__ import annotations
+
+import re
+
+_END_OF_AUTHORITY = re.compile("[/?#]")
+_SCHEMES = ("http", "https")
+_END_OF_PATH = re.compile("[?#]")
+_HOST_AND_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(:[0-9]*)?")
+
+
+def without_secrets(url: str) -> str:
+    """A URL without a user's name and password, query and fragment.
+
+    It need not be a proper one: mistyped, without a scheme, or with a password that is not escaped, it says as little.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    scheme = scheme.rpartition("@")[2]
+    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
+    if "@" in authority:
+        rest = rest[authority.rindex("@") + 1 :]
+    elif not (scheme.lower() in _SCHEMES and authority and _HOST_AND_PORT.fullmatch(authority)):
+        # Only behind a whole address an at sign is one of the path.
+        rest = rest.rpartition("@")[2]
+    return f"{scheme}{separator}{_END_OF_PATH.split(rest, maxsplit=1)[0]}"
