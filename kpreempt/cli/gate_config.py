@@ -36,7 +36,7 @@ JOB_DURATION = "job-duration"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
 # Nobody writes that much by hand, and a baseline of it would accept a hundred thousand findings.
-_LARGEST_FILE = 32 << 20
+LARGEST_FILE = 32 << 20
 _SHOWN = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # In the order in which a mistake lists them.
@@ -91,12 +91,12 @@ def read_file(path: str, name: str = "") -> bytes:
     """The content of a file, which messages call by its ``name``, if there is one. Raises ``InputError``."""
     try:
         with Path(path).open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+            content = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot be read: {problem[:1].lower()}{problem[1:]}", source=name or path) from None
-    if len(content) > _LARGEST_FILE:
-        raise InputError(f"is larger than {_LARGEST_FILE >> 20} MiB", source=name or path)
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"is larger than {LARGEST_FILE >> 20} MiB", source=name or path)
     return content
 
 
