@@ -29,7 +29,7 @@ PAIRS = list(pairwise(RELEASES))
 # Why no cluster shows a change.
 _WITHOUT: dict[Concern, str] = {
     Concern.WORDS: "Only words: no decision is another.",
-    Concern.SCORES_TOLD: "Only scores that are told; sums change for resource claims alone, which are not modelled.",
+    Concern.SCORES_TOLD: "Only scores that are told; sums change for resource claims alone.",
     Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
     Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
     Concern.API_SERVER: "Only what the API server writes into pods, beside what decides about them.",
@@ -64,8 +64,6 @@ def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tup
 
 
 def _decision(verdict: Verdict) -> str:
-    if verdict.outcome == Outcome.UNCERTAIN:
-        return "not known, as devices are not modelled"
     if verdict.outcome == Outcome.NEVER_LANDS and verdict.eligibility is None and verdict.pre_filter is None:
         return f"an error of the scheduler: “{verdict.message}”"
     return words(verdict)

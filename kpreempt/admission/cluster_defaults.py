@@ -9,6 +9,7 @@ before keeps no priority, which counts as 0, since the global default may be you
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ import msgspec
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
 from kpreempt.admission.priority import global_default, known_classes, with_class
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import ResourceClaim, ResourceClaimTemplate
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
@@ -57,14 +59,36 @@ def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
     """The cluster with the defaults that decide about scheduling; the very same one where nothing is missing.
 
     Pods get what ``apply_api_defaults`` gives, nodes their capacity as allocatable, namespaces the label with their
-    name.
+    name, claims for devices the mode and number of each request.
     """
     pods = _completed_pods(cluster.pods)
     nodes = _completed(cluster.nodes, _lacks_allocatable, _with_allocatable)
     namespaces = _completed(cluster.namespaces, _lacks_name_label, _with_name_label)
-    if pods is cluster.pods and nodes is cluster.nodes and namespaces is cluster.namespaces:
+    claims, templates = _completed_claims(cluster)
+    changes = {
+        "pods": pods,
+        "nodes": nodes,
+        "namespaces": namespaces,
+        "resource_claims": claims,
+        "resource_claim_templates": templates,
+    }
+    if all(getattr(cluster, field) is objects for field, objects in changes.items()):
         return cluster
-    return msgspec.structs.replace(cluster, pods=pods, nodes=nodes, namespaces=namespaces)
+    return msgspec.structs.replace(cluster, **changes)
+
+
+def _completed_claims(cluster: ClusterSnapshot) -> tuple[list[ResourceClaim], list[ResourceClaimTemplate]]:
+    claims, templates = cluster.resource_claims, cluster.resource_claim_templates
+    if not claims and not templates:
+        return claims, templates
+    from kpreempt.admission.device_defaults import with_claim_defaults, with_template_defaults  # noqa: PLC0415
+
+    completed = list(map(with_claim_defaults, claims))
+    completed_templates = list(map(with_template_defaults, templates))
+    return (
+        claims if all(map(operator.is_, completed, claims)) else completed,
+        templates if all(map(operator.is_, completed_templates, templates)) else completed_templates,
+    )
 
 
 def apply_object_defaults(record: _Record) -> _Record:
@@ -76,6 +100,10 @@ def apply_object_defaults(record: _Record) -> _Record:
         completed = _with_allocatable(record)
     elif isinstance(record, Namespace) and _lacks_name_label(record):
         completed = _with_name_label(record)
+    elif isinstance(record, ResourceClaim | ResourceClaimTemplate):
+        from kpreempt.admission.device_defaults import with_claim_defaults, with_template_defaults  # noqa: PLC0415
+
+        completed = with_claim_defaults(record) if isinstance(record, ResourceClaim) else with_template_defaults(record)
     return completed  # type: ignore[return-value]
 
 

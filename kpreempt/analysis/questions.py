@@ -77,6 +77,11 @@ def questions_of(
         sizes.append(len(expanded))
         pods += expanded
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
+    if any(each.pod.spec.resource_claims for each in pods):
+        from kpreempt.analysis.device_claims import with_device_claims  # noqa: PLC0415 - few pods have devices
+
+        cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
+        pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
     cluster = msgspec.structs.replace(
         cluster,

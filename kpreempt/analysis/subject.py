@@ -19,6 +19,7 @@ from kpreempt.analysis.workload_pods import (
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.verdict import Admitted, Assumption
@@ -27,6 +28,7 @@ __all__ = [
     "InCluster",
     "PodTemplate",
     "Subjects",
+    "as_new",
     "for_nodes",
     "in_namespace",
     "kinds_not_needed",
@@ -188,6 +190,10 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     remaining = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
     if not pod.spec.node_name and not pod.is_terminal:
         return InCluster(pod, remaining, pod)
+    if pod.spec.resource_claims:
+        from kpreempt.controllers.resource_claims import vacated  # noqa: PLC0415 - few pods have devices
+
+        remaining = msgspec.structs.replace(remaining, resource_claims=vacated(cluster.resource_claims, pod))
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
     reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
@@ -210,6 +216,12 @@ def pending_again(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
 
 
+def as_new(pod: Pod) -> Pod:
+    """The pod as a new one like it, for which no claims have been made."""
+    pod = pending_again(pod)
+    return msgspec.structs.replace(pod, status=PodStatus(phase="Pending"))
+
+
 def set_aside_namesakes(cluster: ClusterSnapshot, keys: Iterable[str]) -> tuple[ClusterSnapshot, list[Assumption]]:
     """The cluster without the pods of these keys (``namespace/name``), which new pods of the same name replace."""
     wanted = set(keys)
@@ -221,7 +233,16 @@ def set_aside_namesakes(cluster: ClusterSnapshot, keys: Iterable[str]) -> tuple[
         for pod in namesakes
     ]
     pods = [pod for pod in cluster.pods if pod.key not in wanted]
-    return msgspec.structs.replace(cluster, pods=pods), assumptions
+    return msgspec.structs.replace(cluster, pods=pods, resource_claims=_released(cluster, namesakes)), assumptions
+
+
+def _released(cluster: ClusterSnapshot, gone: Sequence[Pod]) -> list[ResourceClaim]:
+    """The claims for devices without those of pods that are gone."""
+    if not any(pod.spec.resource_claims for pod in gone):
+        return cluster.resource_claims
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few pods have devices
+
+    return released(cluster.resource_claims, gone)
 
 
 def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoundError:

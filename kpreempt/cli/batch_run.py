@@ -180,7 +180,10 @@ class Answerer:
         name = printable_json(msgspec.json.encode(scenario.name).decode())
         with self._phases.phase("report"):
             body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
-            text = f'{{"name":{name},"verdict":{body}}}\n'
+            # That the scheduler's attempt ends in an error is an answer, and stands beside it.
+            failure = verdict.error if isinstance(verdict, Verdict) else ""
+            told = f',"error":{{"message":{msgspec.json.encode(failure).decode()}}}' if failure else ""
+            text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:

@@ -7,7 +7,13 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.devices import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.event import Event
 from kpreempt.model.node import Node
@@ -80,8 +86,10 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     daemon_sets: list[DaemonSet] = NO_ITEMS
     jobs: list[Job] = NO_ITEMS
     resource_claims: list[ResourceClaim] = NO_ITEMS
+    resource_claim_templates: list[ResourceClaimTemplate] = NO_ITEMS
     resource_slices: list[ResourceSlice] = NO_ITEMS
     device_classes: list[DeviceClass] = NO_ITEMS
+    device_taint_rules: list[DeviceTaintRule] = NO_ITEMS
     pod_groups: list[PodGroup] = NO_ITEMS
     queues: list[Queue] = NO_ITEMS
     events: list[Event] = NO_ITEMS

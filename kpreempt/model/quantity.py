@@ -72,6 +72,17 @@ def quantity(text: str) -> Quantity:
     return Quantity(text)
 
 
+def quantity_text(nano: int) -> str:
+    """An exact amount as Kubernetes may write it: in the largest binary unit that it is a multiple of, or decimal."""
+    whole, rest = divmod(nano, NANO_PER_UNIT)
+    if rest:
+        return f"{nano // NANO_PER_MILLI}m" if nano % NANO_PER_MILLI == 0 else f"{nano}n"
+    for suffix, exponent in reversed(_BINARY_SUFFIXES.items()):
+        if whole and not whole % 2**exponent:
+            return f"{whole >> exponent}{suffix}"
+    return str(whole)
+
+
 def ceil_units(nano: int) -> int:
     """Whole units of an exact amount, rounded up, wrapped to int64 as upstream's big numbers are."""
     return wrap_int64(-(-nano // NANO_PER_UNIT))

@@ -12,7 +12,15 @@ _EASY_DIGITS = 3
 # Longer ones are shown rounded, with the mark, where no unit says them within these.
 _MAX_BINARY_DIGITS = 5
 _MAX_DECIMAL_DIGITS = 4
-_IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "goes": "go", "does": "do", "its": "their"}
+_IRREGULAR_VERBS = {
+    "is": "are",
+    "has": "have",
+    "was": "were",
+    "goes": "go",
+    "matches": "match",
+    "does": "do",
+    "its": "their",
+}
 
 
 def is_bytes(resource: str) -> bool:

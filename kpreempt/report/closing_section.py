@@ -138,6 +138,8 @@ _SHORT = {
     "keepNomination": ("leaves the nomination of ", ": "),
     "rejectWaiting": ("rejects the waiting ", ": "),
     "bind": ("binds ", " to "),
+    "deallocate": ("takes the devices back from ", ""),
+    "deleteClaim": ("deletes ", ""),
 }
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.verdict import Code, Detail, Status
 from kpreempt.verdict.details import (
+    EXTENDED_RESOURCES,
     AffinityConflict,
+    ClaimUnavailable,
+    InsufficientDevices,
     InsufficientResources,
     MissingFeatures,
     NodeAffinityMismatch,
@@ -20,7 +23,6 @@ from kpreempt.verdict.details import (
     PortConflict,
     Shortfall,
     SpreadConflict,
-    UnmodelledClaims,
     UntoleratedTaint,
     VolumeConflict,
     VolumeLimitExceeded,
@@ -159,8 +161,37 @@ def _features(detail: MissingFeatures) -> str:
     return f"the node does not declare {join_names(detail.features)}"
 
 
-def _claims(detail: UnmodelledClaims) -> str:
-    return f"resource {'claim' if len(detail.claims) == 1 else 'claims'} {join_names(detail.claims)}"
+def describe_devices(detail: InsufficientDevices) -> str:
+    """``8 devices match; 8 are allocated, 6 of them to pods of lower priority``."""
+    number = f"{detail.matching:,}" if detail.matching else "no"
+    parts = [f"{number} {'device' if detail.matching < 2 else 'devices'} {agree(max(detail.matching, 1), 'matches')}"]
+    if detail.allocated:
+        lower = detail.allocated_to_lower
+        of_them = "" if lower == detail.allocated else f"{lower:,} of them "
+        to_lower = f", {of_them}to pods of lower priority" if lower else ""
+        parts.append(f"{detail.allocated:,} {agree(detail.allocated, 'is')} allocated{to_lower}")
+    if detail.tainted:
+        parts.append(f"{detail.tainted:,} {agree(detail.tainted, 'has')} a taint that it does not tolerate")
+    parts += [f"pool {join_names(detail.updating)} is being updated"] if detail.updating else []
+    parts += [f"pool {join_names(detail.invalid)}"] if detail.invalid else []
+    return "; ".join(parts)
+
+
+def _devices(detail: InsufficientDevices) -> str:
+    wanted = f"{detail.wanted:,}" if detail.wanted else "all"
+    what = (
+        f"one of {detail.alternatives:,} alternatives" if detail.alternatives else f"{wanted} of {detail.device_class}"
+    )
+    claim = "" if detail.claim.endswith(f"/{EXTENDED_RESOURCES}") else f"claim {detail.claim}, "
+    holders = list(dict.fromkeys(pod for each in detail.holders for pod in each.pods))
+    held = f"; they are used by {join_names(holders)}" if holders else ""
+    return f"{claim}request {detail.request} wants {what}: {describe_devices(detail)}{held}"
+
+
+def _claim(detail: ClaimUnavailable) -> str:
+    if detail.reachable_from:
+        return f"the devices of claim {detail.claim} can be reached from {' or '.join(detail.reachable_from)} only"
+    return f"the devices of claim {detail.claim} were not made ready"
 
 
 def _finding(detail: PluginFinding) -> str:
@@ -203,10 +234,11 @@ _WORDS = {
     "VolumeZone": _Words("is in the wrong zone for its volumes", VolumeConflict, _volume),
     "PodTopologySpread": _Words("breaks its topology spread", SpreadConflict, _spread),
     "InterPodAffinity": _Words("breaks a pod affinity rule", AffinityConflict, _affinity),
+    "DynamicResources": _Words("lacks devices for its claims", InsufficientDevices, _devices),
     "NodeDeclaredFeatures": _Words("lacks a feature that it needs", MissingFeatures, _features),
 }
 _PHRASES: dict[type, Callable[[Any], str]] = {
     **{words.detail: words.phrase for words in _WORDS.values()},
-    UnmodelledClaims: _claims,
+    ClaimUnavailable: _claim,
     PluginFinding: _finding,
 }

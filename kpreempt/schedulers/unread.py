@@ -20,7 +20,10 @@ from kpreempt.verdict.unread import unread_of
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 # Where one of these is missing, filters refuse what they might let in; whoever lands nevertheless does land.
 _MISSED_BY_FILTERS = frozenset(
-    ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace")
+    (
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"),
+        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"),
+    )
 )
 
 
@@ -86,6 +89,11 @@ class Seen:
         return bool(self.pod.spec.resource_claims)
 
     @property
+    def has_devices_from_templates(self) -> bool:
+        """Whether claims are made for the pod."""
+        return any(each.resource_claim_template_name for each in self.pod.spec.resource_claims)
+
+    @property
     def has_extended_resources(self) -> bool:
         """Whether the pod requests what is no resource of Kubernetes' own."""
         containers = (*self.pod.spec.containers, *self.pod.spec.init_containers)
@@ -112,6 +120,8 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "VolumeAttachment": lambda seen: seen.attaches,
     "ResourceClaim": lambda seen: seen.has_devices,
     "ResourceSlice": lambda seen: seen.has_devices,
+    "ResourceClaimTemplate": lambda seen: seen.has_devices_from_templates,
+    "DeviceTaintRule": lambda seen: seen.has_devices,
     "DeviceClass": lambda seen: seen.has_devices or seen.has_extended_resources,
     "Service": lambda seen: seen.is_spread_by(),
     "ReplicationController": lambda seen: seen.is_spread_by("ReplicationController"),

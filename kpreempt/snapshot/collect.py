@@ -260,8 +260,7 @@ class Collector:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             record = decode_carefully(shelf.kind, json)
-        if what.api_version == "policy/v1beta1":
-            record = as_served(record)
+        record = as_served(record, what.api_version)
         meta = record.metadata
         if not meta.name or not meta.namespace:
             record = self._named(shelf.kind, record)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.pod import with_annotations
@@ -93,7 +94,7 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
     Raises ``InputError`` that names ``source`` and ``line`` and the field that is wrong.
     """
     try:
-        return _convert(kind, KINDS[kind].record, document)
+        return as_served(_convert(kind, KINDS[kind].record, document))
     except BadObjectError as error:
         raise error.at(source, line) from None
 
@@ -157,7 +158,18 @@ def describe(kind: str, document: Any) -> str:
     return f"{kind} {name}".rstrip()
 
 
-def as_served(record: Record) -> Record:
+def as_served(record: Record, api_version: str = "") -> Record:
+    """The record as the newest version that is kept has it; the very same one where nothing differs."""
+    if api_version == "policy/v1beta1":
+        return _as_served_budget(record)
+    if isinstance(record, ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceClass):
+        from kpreempt.snapshot.device_versions import as_v1  # noqa: PLC0415 - few clusters have devices
+
+        return as_v1(record)
+    return record
+
+
+def _as_served_budget(record: Record) -> Record:
     """A record of ``policy/v1beta1`` as the API server has it in ``policy/v1``.
 
     In ``policy/v1beta1`` an empty selector selects no pod, in ``policy/v1`` every pod (upstream

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.devices import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from kpreempt.model.event import KEPT_REASONS, Event
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
@@ -85,9 +91,11 @@ KINDS: dict[str, Kind] = {
         Kind("DaemonSet", "daemon_sets", DaemonSet, _WORKLOADS),
         Kind("Job", "jobs", Job, ("batch",)),
         Kind("ResourceClaim", "resource_claims", ResourceClaim, _DEVICES),
+        Kind("ResourceClaimTemplate", "resource_claim_templates", ResourceClaimTemplate, _DEVICES),
         Kind("ResourceSlice", "resource_slices", ResourceSlice, _DEVICES, is_namespaced=False),
         Kind("Event", "events", Event, ("", "events.k8s.io"), reasons=KEPT_REASONS),
         Kind("DeviceClass", "device_classes", DeviceClass, _DEVICES, is_namespaced=False),
+        Kind("DeviceTaintRule", "device_taint_rules", DeviceTaintRule, _DEVICES, is_namespaced=False),
         Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),
         Kind("Queue", "queues", Queue, _VOLCANO, is_namespaced=False, version="v1beta1"),
     )

@@ -1,7 +1,7 @@
 """What of a record goes into a dump: only what a scheduler, admission or a question about the cluster looks at.
 
 The records themselves hold little more than that. What is taken out here may carry anything, secrets included: free
-text of conditions, annotations of other programs, the parameters of allocated devices.
+text of conditions, annotations of other programs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.model.devices import ResourceClaim
+from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from kpreempt.model.event import PREEMPTED_TEXT, Event
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node
@@ -62,6 +62,7 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
     PersistentVolume: frozenset((BETA_STORAGE_CLASS,)),
     StorageClass: frozenset(_DEFAULT_CLASS),
     CSINode: frozenset((MIGRATED_PLUGINS,)),
+    ResourceClaim: frozenset((EXTENDED_RESOURCE_CLAIM,)),
 }
 # Only that it is there counts.
 _PRESENCE = "yes"
@@ -100,13 +101,6 @@ def _trim_annotations(record: Record) -> Record:
     return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=kept))
 
 
-def _trim_allocation(claim: ResourceClaim) -> ResourceClaim:
-    """Only that a claim is allocated counts, not to what."""
-    if not claim.status.allocation:
-        return claim
-    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation={}))
-
-
 def _trim_event(event: Event) -> Event:
     """Only what the scheduler tells victims is read, and only in its own words: any other text may be anybody's."""
     note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
@@ -117,7 +111,6 @@ def _trim_event(event: Event) -> Event:
 
 _TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     Pod: _trim_pod,
-    ResourceClaim: _trim_allocation,
     Event: _trim_event,
     **dict.fromkeys(ANNOTATIONS, _trim_annotations),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -26,6 +26,8 @@ _UNITS = {
     **dict.fromkeys(("g", "gb", "gib"), ("G", "Gi")),
     **dict.fromkeys(("t", "tb", "tib"), ("T", "Ti")),
 }
+# Where a record notes the fields of its strict parts that it does not know.
+_UNREAD = "unreadFields"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
 _SHOWN = 40
 
@@ -52,8 +54,37 @@ def to_quantity(expected: type, value: object) -> object:
 
 
 def with_zero_values(value: object, record: type[msgspec.Struct]) -> object:
-    """``value`` with every ``null`` replaced as Go reads it, ready for the decoder. Raises ``FieldError``."""
-    return _walk(value, _type_of(record), "")
+    """``value`` with every ``null`` replaced as Go reads it, ready for the decoder. Raises ``FieldError``.
+
+    Fields that a strict part does not know are left out; a record with ``unread_fields`` has their paths there.
+    """
+    expected = _type_of(record)
+    walked = _walk(value, expected, "")
+    if "unread_fields" in record.__struct_fields__ and isinstance(walked, dict):
+        unread = list(dict.fromkeys([*walked.get(_UNREAD, []), *_unread_fields(value, expected, "")]))
+        if unread:
+            walked[_UNREAD] = unread
+    return walked
+
+
+def _unread_fields(value: object, expected: inspect.Type, path: str) -> Iterator[str]:
+    """The paths of fields that a strict part does not know, without the indices of lists."""
+    if isinstance(expected, inspect.UnionType):
+        structs = [each for each in expected.types if isinstance(each, inspect.StructType)]
+        expected = structs[0] if structs else expected
+    if isinstance(expected, inspect.StructType) and isinstance(value, dict):
+        known = {field.encode_name: field.type for field in expected.fields}
+        for key, each in value.items():
+            if key in known:
+                yield from _unread_fields(each, known[key], _below(path, key))
+            elif expected.forbid_unknown_fields and each is not None:
+                yield _below(path, key)
+    elif isinstance(expected, inspect.ListType) and isinstance(value, list):
+        for each in value:
+            yield from _unread_fields(each, expected.item_type, f"{path}[]")
+    elif isinstance(expected, inspect.DictType) and isinstance(value, dict):
+        for each in value.values():
+            yield from _unread_fields(each, expected.value_type, f"{path}[]")
 
 
 @lru_cache(maxsize=256)

@@ -12,6 +12,7 @@ from kpreempt.verdict.details import Detail, ExtenderCall
 from kpreempt.verdict.records import (
     API_VERSION,
     Admitted,
+    AllocatedDevice,
     Alternatives,
     Assumption,
     AssumptionKind,
@@ -69,6 +70,7 @@ __all__ = [
     "SUCCESS",
     "Admitted",
     "Agreement",
+    "AllocatedDevice",
     "Alternatives",
     "Assumption",
     "AssumptionKind",

@@ -159,10 +159,67 @@ class MissingFeatures(_Detail, frozen=True, tag="MissingFeatures"):
     features: list[str]
 
 
-class UnmodelledClaims(_Detail, frozen=True, tag="UnmodelledClaims"):
-    """Resource claims whose allocation kpreempt does not compute."""
+# The name of the claim that the scheduler would make for a pod's extended resources.
+EXTENDED_RESOURCES = "<extended-resources>"
 
-    claims: list[str]
+
+class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """A device (``driver/pool/device``), the claim that has it, and the pods that use the claim.
+
+    ``is_lower`` says that all of these are pods of lower priority on the node.
+    """
+
+    device: str
+    claim: str
+    pods: list[str] = []
+    is_lower: bool = False
+
+
+class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
+    """The first request of a claim for which the node has no devices, beside those for the requests before it.
+
+    It wants ``wanted`` devices of a class (0: all that there are), or one of several ``alternatives``. Of the devices
+    that match its class and selectors some are ``allocated`` to claims, of these ``allocated_to_lower`` to claims that
+    only pods of lower priority on the node use, and others have a taint that the request does not tolerate.
+    ``holders`` are 20 at most. Pools that are being updated, or invalid, do not count. ``fits_without_lower`` says that
+    there were devices for all claims if those of pods of lower priority were free; evicting pods frees none.
+    """
+
+    claim: str
+    request: str
+    device_class: str
+    wanted: int
+    matching: int
+    alternatives: int = 0
+    allocated: int = 0
+    allocated_to_lower: int = 0
+    tainted: int = 0
+    holders: list[DeviceHolder] = []
+    updating: list[str] = []
+    invalid: list[str] = []
+    fits_without_lower: bool = False
+
+    @property
+    def is_lasting(self) -> bool:
+        """Where there are fewer such devices than are wanted, whoever has them."""
+        return not (self.updating or self.invalid or self.alternatives) and self.matching < self.wanted
+
+
+class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
+    """An allocated claim that the node cannot use.
+
+    Its devices can be reached from other nodes only (``reachable_from``, terms of a node selector), or were not made
+    ready in time.
+    """
+
+    claim: str
+    devices: list[str] = []
+    reachable_from: list[str] = []
+
+    @property
+    def is_lasting(self) -> bool:
+        """Never: a claim that nobody uses is deallocated."""
+        return False
 
 
 class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
@@ -183,7 +240,8 @@ Detail = (
     | VolumeConflict
     | VolumeLimitExceeded
     | MissingFeatures
-    | UnmodelledClaims
+    | InsufficientDevices
+    | ClaimUnavailable
     | PluginFinding
 )
 

@@ -230,11 +230,27 @@ class Victim(UntrackedRecord, frozen=True):
     budgets: list[BudgetUse] = []
 
 
+class AllocatedDevice(UntrackedRecord, frozen=True, omit_defaults=True):
+    """A device that a pod gets for a request (``request/alternative``) of one of its claims.
+
+    Of one that ``is_share``, others may have shares, too; ``consumed`` is what it takes of the capacity, by its name.
+    """
+
+    claim: str
+    request: str
+    driver: str
+    pool: str
+    device: str
+    is_share: bool = False
+    consumed: dict[str, str] = {}
+
+
 class Effect(UntrackedRecord, frozen=True):
     """One thing that the scheduler then does, in order.
 
     ``action`` is ``nominate``, ``clearNomination``, ``keepNomination``, ``rejectWaiting``, ``setCondition``,
-    ``delete``, ``event`` or ``bind``; ``target`` the object; ``text`` what is written, in the scheduler's words.
+    ``delete``, ``event``, ``deallocate``, ``deleteClaim`` or ``bind``; ``target`` the object; ``text`` what is written,
+    in the scheduler's words.
     """
 
     action: str
@@ -253,9 +269,12 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     likely order then. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its
     search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
     that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
-    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
-    those of extenders, which need a permission of their own. ``volume_choices`` are there where the order of equal
-    volumes decides, which nobody knows beforehand.
+    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``error`` is the error in
+    which filters, or dry runs of a preemption, ended. ``devices`` are those that the pod gets for its claims, on the
+    nodes that fit, or the candidates. ``deallocated_claims`` and ``deleted_claims`` are claims that the scheduler
+    takes the devices from, or deletes, so that the pod may have others. ``extender_calls`` are those of extenders,
+    which need a permission of their own. ``volume_choices`` are there where the order of equal volumes decides, which
+    nobody knows beforehand.
 
     ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
     or not one that it selects. Otherwise nothing but this moment is known.
@@ -299,6 +318,10 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    error: str = ""
+    devices: dict[str, list[AllocatedDevice]] = {}
+    deallocated_claims: list[str] = []
+    deleted_claims: list[str] = []
     volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []

@@ -42,6 +42,8 @@ _WITHOUT = {
     "MutatingAdmissionPolicy": "whether one changes pods as they are made is unknown",
     "ResourceClaim": "whether pods with resource claims have their devices is unknown",
     "ResourceSlice": "which devices nodes have is unknown",
+    "ResourceClaimTemplate": "which claims for devices are made for a pod is unknown",
+    "DeviceTaintRule": "devices that a rule taints count as free of these taints",
     "DeviceClass": "which devices a claim or an extended resource can be met with is unknown",
     "PodGroup": "which pods Volcano places together, and in which queue they wait, is unknown",
     "Queue": "which share of the cluster Volcano gives to each queue is unknown",

@@ -11,8 +11,6 @@ from tests.conformance.cases import read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
 
 VERSIONS = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "versions"
-# Where devices decide: allocating them is not modelled, and the verdict says that it is uncertain.
-UNCERTAIN = {"version-resource-claim"}
 
 
 @pytest.mark.parametrize("minor", RELEASES)
@@ -30,11 +28,4 @@ def test_all_verdicts_on_single_differences_agree(tmp_path: Path) -> None:
         for each, answer in zip(scenarios, answers, strict=True)
         if (lines := disagreeing([each], [answer]).get(each["name"]))
     }
-    unexpected = {name: lines for name, lines in wrong.items() if name.split()[0] not in UNCERTAIN}
-    assert unexpected == {}
-    told = {
-        each["algorithm"]: answer["verdict"]["outcome"]
-        for each, answer in zip(scenarios, answers, strict=True)
-        if each["name"] in UNCERTAIN
-    }
-    assert set(told.values()) == {"Uncertain"}
+    assert wrong == {}

@@ -17,6 +17,8 @@ _CASES = (
     "budgets-violated",
     "chosen-at-random",
     "chosen-by-priority-sum",
+    "devices-for-claims",
+    "devices-of-lower-priority",
     "equal-pods",
     "fits-by-score",
     "fits-on-its-nominated-node",

@@ -25,7 +25,9 @@ _KINDS = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no"), "node"),
     **dict.fromkeys(("pdb", "pdbs", "poddisruptionbudget", "poddisruptionbudgets"), "pdb"),
+    **dict.fromkeys(("resourceclaim", "resourceclaims"), "resourceclaim"),
 }
+_SHAPES = "pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME, resourceclaim/NS/NAME"
 _MAX_INT32 = 2**31 - 1
 
 
@@ -56,8 +58,9 @@ def changed(
 def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE) -> ClusterSnapshot:
     """The cluster without one object.
 
-    ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME`` or ``pdb/NS/NAME``; ``namespace``
-    is for a name without one. Pods of a node that is taken out stay, on a node that does not exist. Raises
+    ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME``, ``pdb/NS/NAME`` or
+    ``resourceclaim/NS/NAME``; ``namespace`` is for a name without one. Pods of a node that is taken out stay, on a node
+    that does not exist. A pod's claims for devices are given back with it, where nobody else uses them. Raises
     ``UsageError`` for a text of another shape and ``NotFoundError`` for an object that is not there.
     """
     kind, object_namespace, name = _parse_target(target, namespace)
@@ -73,9 +76,19 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
         if len(budgets) == len(cluster.pod_disruption_budgets):
             raise _no_budget(key, cluster)
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
+    if kind == "resourceclaim":
+        claims = [claim for claim in cluster.resource_claims if claim.key != key]
+        if len(claims) == len(cluster.resource_claims):
+            raise _not_found("ResourceClaim", key, (claim.key for claim in cluster.resource_claims))
+        return msgspec.structs.replace(cluster, resource_claims=claims)
     pods = [pod for pod in cluster.pods if pod.key != key]
     if len(pods) == len(cluster.pods):
         raise _not_found("pod", key, (pod.key for pod in cluster.pods))
+    if cluster.resource_claims:
+        from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few clusters have devices
+
+        claims = released(cluster.resource_claims, [pod for pod in cluster.pods if pod.key == key])
+        cluster = msgspec.structs.replace(cluster, resource_claims=claims)
     return msgspec.structs.replace(cluster, pods=pods)
 
 
@@ -127,7 +140,7 @@ def _parse_target(target: str, namespace: str) -> tuple[str, str, str]:
         kind, rest = "pod", parts
     most = 1 if kind == "node" else 2
     if not 1 <= len(rest) <= most or not all(rest):
-        raise UsageError(f'"{target}" does not name an object', hint="pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME")
+        raise UsageError(f'"{target}" does not name an object', hint=_SHAPES)
     return kind, rest[0] if len(rest) == 2 else namespace, rest[-1]
 
 

@@ -28,6 +28,7 @@ from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.verdict import Change, ChangeKind, Status
 from kpreempt.verdict.details import (
     AffinityConflict,
+    InsufficientDevices,
     InsufficientResources,
     NodeAffinityMismatch,
     PortConflict,
@@ -39,6 +40,7 @@ from kpreempt.verdict.details import (
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})
+_MOST_REMOVED = 4
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
@@ -63,6 +65,14 @@ def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[EditOptio
     if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(scene.pod, amounts)):
         options.insert(0, [edit])
     return options
+
+
+def _for_devices(scene: Scene, detail: InsufficientDevices) -> list[EditOptions]:
+    """Take away as many of the pods that have the devices as devices are missing, at most a few."""
+    missing = detail.wanted - (detail.matching - detail.allocated - detail.tainted)
+    if detail.wanted > detail.matching - detail.tainted or missing > _MOST_REMOVED:
+        return []
+    return [remove_pods(scene, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
 
 
 def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
@@ -223,6 +233,7 @@ def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[EditOptions]
 
 _REMEDIES: dict[type, Callable[[Scene, Any], list[EditOptions]]] = {
     InsufficientResources: _for_shortage,
+    InsufficientDevices: _for_devices,
     UntoleratedTaint: _for_taint,
     NodeAffinityMismatch: _for_node_affinity,
     PortConflict: _for_port,

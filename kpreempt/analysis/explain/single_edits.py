@@ -83,16 +83,20 @@ def allow_preemption(pod: Pod) -> EditOptions:
     ]
 
 
-def remove_pods(scene: Scene, keys: Sequence[str]) -> EditOptions:
-    """Take one of the pods away, the least important first, but never the one in question."""
+def remove_pods(scene: Scene, keys: Sequence[str], number: int = 1) -> EditOptions:
+    """Take one of the pods away, or this number, the least important first, but never the one in question."""
     priorities = {each.key: each.priority for each in scene.cluster.pods}
     of_system = {each.key for each in scene.cluster.pods if is_of_system(each)}
     there = [key for key in dict.fromkeys(keys) if key in priorities and key != scene.pod.key]
+    ranked = sorted(there, key=priorities.__getitem__)
+    sets = [ranked[start : start + number] for start in range(len(ranked) - number + 1)]
     return [
         Edit(
-            changes=[Change(ChangeKind.WITHOUT_POD, subject=key)], removed_pods=[key], is_about_system=key in of_system
+            changes=[Change(ChangeKind.WITHOUT_POD, subject=key) for key in each],
+            removed_pods=each,
+            is_about_system=not of_system.isdisjoint(each),
         )
-        for key in sorted(there, key=priorities.__getitem__)[:_MAX_STEPS]
+        for each in (sets if number == 1 else sets[:1])[:_MAX_STEPS]
     ]
 
 

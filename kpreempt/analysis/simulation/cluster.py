@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -16,10 +16,13 @@ from kpreempt.analysis.simulation.quotas import Quotas
 from kpreempt.analysis.version_rules import controller_rules
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS
+from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from kpreempt.verdict import AllocatedDevice
 
 # A century: no simulation is that long, and the calendar ends some time.
 _LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
@@ -111,6 +114,7 @@ class SimulatedCluster:
             metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.time(at))
             pod = msgspec.structs.replace(pod, metadata=metadata)
         self._claim_volumes(pod)
+        pod = self._claim_devices(pod)
         self._put(pod)
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
@@ -118,9 +122,12 @@ class SimulatedCluster:
         self.quotas.join(pod)
         return pod
 
-    def bind(self, key: str, node: str, at: float) -> Pod:
-        """A pod is bound, and runs at once; returns it as it is then."""
+    def bind(self, key: str, node: str, at: float, devices: Sequence[AllocatedDevice] = ()) -> Pod:
+        """A pod is bound, with these devices for its claims, and runs at once; returns it as it is then."""
         pod = self.pods[key]
+        if pod.spec.resource_claims or devices:
+            claims, slices = self.cluster.resource_claims, self.cluster.resource_slices
+            self._change_claims(allocated(claims, pod, devices, node, slices))
         labels = self._labels_of_nodes.get(node) if self.rules.pod_topology_labels_admission else None
         if labels:
             metadata = msgspec.structs.replace(pod.metadata, labels={**pod.metadata.labels, **labels})
@@ -223,6 +230,7 @@ class SimulatedCluster:
         self._controlled.pop(key, None)
         self.budgets.part(pod)
         self.quotas.part(pod)
+        self._change_claims(released(self.cluster.resource_claims, [pod]))
         self._changed()
         return pod
 
@@ -255,6 +263,21 @@ class SimulatedCluster:
             self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
             # What was prepared may be built upon only where pods and budgets alone have changed.
             self._prepared = None
+            self._changed()
+
+    def _claim_devices(self, pod: Pod) -> Pod:
+        """The claims for its devices are made with a pod; returns it with their names."""
+        if not pod.spec.resource_claims:
+            return pod
+        there = {claim.key for claim in self.cluster.resource_claims}
+        pod, made = with_generated_claims(pod, self.cluster.resource_claim_templates, there)
+        if made:
+            self._change_claims([*self.cluster.resource_claims, *made])
+        return pod
+
+    def _change_claims(self, claims: list[ResourceClaim]) -> None:
+        if claims is not self.cluster.resource_claims:
+            self.cluster = msgspec.structs.replace(self.cluster, resource_claims=claims)
             self._changed()
 
     def _put(self, pod: Pod) -> None:

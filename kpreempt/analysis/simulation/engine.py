@@ -487,7 +487,7 @@ class _Run:
         self._messages.pop(pod.key, None)
         self._assume_end(pod.key)
         self._waiting_still.discard(pod.key)
-        bound = self._world.bind(pod.key, node, self._at)
+        bound = self._world.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=tied)

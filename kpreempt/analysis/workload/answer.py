@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.explain.pods import GoesOn
 from kpreempt.analysis.questions import Asked
 from kpreempt.analysis.workload.placing import CHOICES, FINDS_A_NODE, Placed, Placing
@@ -140,8 +141,9 @@ def capacity_answer(
             limit=MOST_ON_NODE,
             is_bounded=any(pods >= MOST_ON_NODE for pods in room.values()),
         )
-    placing = Placing(cluster, scheduler, prepared, now)
     pods = [pod, *islice(copies_of(pod, {each.key for each in cluster.pods}), MOST_ONE_BY_ONE - 1)]
+    cluster, pods = with_device_claims(cluster, pods)
+    placing = Placing(cluster, scheduler, prepared, now)
     found: Counter[str] = Counter()
     is_open = False
     for placed in placing.place(pods, first=first):

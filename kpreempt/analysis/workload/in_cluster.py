@@ -14,10 +14,11 @@ import msgspec
 from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.controller_documents import tie_to_node
+from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.questions import Asked, Decode, question_in_cluster
-from kpreempt.analysis.subject import InCluster, pending_again
+from kpreempt.analysis.subject import InCluster, as_new
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload.pods import WorkloadQuestion, checked_number, copies_of, workload_questions
 from kpreempt.analysis.workload_pods import joined, pods_of
@@ -104,9 +105,10 @@ def questions_in_cluster(
         hint = f"pod/{model.metadata.name} explains that one as if it were new"
         raise UsageError(f"{workload} has a pod on each of its nodes already", hint=hint)
     pods = asked_for or list(made.more(1))
-    cluster = made.with_claims(pods)
+    cluster, pods = with_device_claims(made.with_claims(pods), pods)
     told = []
-    if any(pod not in waiting for pod in pods):
+    waiting_keys = {pod.key for pod in waiting}
+    if any(pod.key not in waiting_keys for pod in pods):
         message = f"new pods are made like {model.metadata.name}, the newest there is"
         told.append(Assumption(str(workload), "spec.template", message, AssumptionKind.TOLD))
     if overrides:
@@ -202,7 +204,7 @@ class _Maker:
         if self._workload.kind != "StatefulSet":
             base = self._workload.name if self._workload.kind != "Deployment" else _without_end(self._model)
             metadata = msgspec.structs.replace(self._model.metadata, name=joined(base, "new"))
-            first = msgspec.structs.replace(pending_again(self._model), metadata=metadata)
+            first = msgspec.structs.replace(as_new(self._model), metadata=metadata)
             metadata = msgspec.structs.replace(metadata, uid="", creation_timestamp=None)
             first = msgspec.structs.replace(first, metadata=metadata)
             yield first
@@ -218,7 +220,7 @@ class _Maker:
     def _numbered(self, stem: str, number: int) -> Pod:
         """The pod of a StatefulSet that has this number."""
         old, name = self._model.metadata.name, f"{stem}-{number}"
-        document = pod_document(pending_again(self._model))
+        document = pod_document(as_new(self._model))
         labels = dict(document["metadata"].get("labels") or {})
         labels |= {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(number)}
         metadata = {
@@ -234,13 +236,13 @@ class _Maker:
 
     def _untied(self) -> Pod:
         """The model without the node that it is tied to."""
-        document = pod_document(pending_again(self._model))
+        document = pod_document(as_new(self._model))
         affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
         affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
         return self._decoded(document)
 
     def _on_node(self, node_name: str) -> Pod:
-        document = pod_document(pending_again(self._model))
+        document = pod_document(as_new(self._model))
         document["metadata"].pop("uid", None)
         document["metadata"]["name"] = joined(self._workload.name, node_name)
         tie_to_node(document["spec"], node_name)

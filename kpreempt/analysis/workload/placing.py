@@ -19,7 +19,9 @@ from kpreempt.analysis.simulation.budgets import Budgets
 from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of, first_branch
 from kpreempt.analysis.simulation.quotas import Quotas
+from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome, Verdict
 
@@ -110,7 +112,7 @@ class Placing:
         branch = branches[0] if len(branches) == 1 else self._choose(branches)
         is_open = len(branches) > 1 or branch.has_others or verdict.volume_choices is not None
         victims, violating = self._evict(branch, verdict)
-        self._bind(pod, branch.node)
+        self._bind(pod, branch.node, verdict)
         ties = list(dict.fromkeys(each.node for each in branches)) if is_open else []
         return Placed(pod, verdict, branch, victims, violating, ties, is_open)
 
@@ -140,12 +142,13 @@ class Placing:
                 self._budgets.change(pod, -1)
             del self._pods[pod.key]
             self._quotas.part(pod)
+        self._change_claims(released(self._cluster.resource_claims, gone))
         for pod in victims:
             for budget in violated.get(pod.key, ()):
                 self.violations[budget] = self.violations.get(budget, 0) + 1
         return [pod.key for pod in victims], [pod.key for pod in victims if violated.get(pod.key)]
 
-    def _bind(self, pod: Pod, node: str) -> None:
+    def _bind(self, pod: Pod, node: str, verdict: Verdict) -> None:
         status = msgspec.structs.replace(
             pod.status, phase="Running", start_time=self._now, nominated_node_name="", conditions=[]
         )
@@ -153,8 +156,16 @@ class Placing:
         # One that changes goes behind the others of its node, as in the scheduler's own order.
         self._pods.pop(pod.key, None)
         self._pods[pod.key] = msgspec.structs.replace(pod, spec=spec, status=status)
+        if pod.spec.resource_claims or node in verdict.devices:
+            cluster, devices = self._cluster, verdict.devices.get(node, [])
+            self._change_claims(allocated(cluster.resource_claims, pod, devices, node, cluster.resource_slices))
         self._failed.clear()
         self._is_stale = True
+
+    def _change_claims(self, claims: list[ResourceClaim]) -> None:
+        """Claims for devices are others; what was prepared may be built upon where pods and budgets alone changed."""
+        if claims is not self._cluster.resource_claims:
+            self._cluster = msgspec.structs.replace(self._cluster, resource_claims=claims)
 
     def _kind_of(self, key: str) -> Hashable:
         """Of equal pods that go no two are the same to those that come after."""

@@ -8,9 +8,10 @@ from itertools import count, islice
 import msgspec
 
 from kpreempt.admission import ApiServerRules
+from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Asked, Decode, questions_of
-from kpreempt.analysis.subject import InCluster, pending_again
+from kpreempt.analysis.subject import InCluster, as_new
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import UsageError
@@ -78,6 +79,8 @@ def workload_questions(
         pods = [each.pod for each in own]
         if len(group) == 1 and template.kind != "DaemonSet":
             pods = [own[0].pod, *islice(copies_of(own[0].pod, names), number - 1)]
+            cluster, pods = with_device_claims(asked.cluster, pods)
+            asked = msgspec.structs.replace(asked, cluster=cluster)
         found.append(
             WorkloadQuestion(
                 workload=template.origin or f"Pod {own[0].pod.key}",
@@ -102,12 +105,15 @@ def more_of(
     pod = question.pod
     if found.changes:
         asked = Asked(cluster, [question])
-        pod = next(copies_of(pod, {each.key for each in cluster.pods}))
+        cluster, (pod,) = with_device_claims(cluster, [next(copies_of(pod, {each.key for each in cluster.pods}))])
+        asked = msgspec.structs.replace(asked, cluster=cluster)
         question = msgspec.structs.replace(question, pod=pod, found=None, admission=question.admission[1:])
     if replicas is None:
         return Asked(asked.cluster, [question]), []
     taken = {each.key for each in asked.cluster.pods} | {pod.key}
     pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
+    cluster, pods = with_device_claims(asked.cluster, pods)
+    asked = msgspec.structs.replace(asked, cluster=cluster)
     which = Which.MORE if found.changes else Which.NEW
     workload = WorkloadQuestion(workload=f"Pod {found.found.key}", which=which, pods=pods)
     return Asked(asked.cluster, [question]), [workload]
@@ -115,7 +121,7 @@ def more_of(
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
     """More pods like one, under names that are not ``taken``, without end."""
-    base = pending_again(pod)
+    base = as_new(pod)
     for number in count(2):
         name = f"{pod.metadata.name}-{number}"
         if f"{pod.metadata.namespace}/{name}" not in taken:

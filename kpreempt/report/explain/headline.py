@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, name_all
 from kpreempt.report.durations import format_reading
-from kpreempt.report.evidence import join_names, refusal_of
+from kpreempt.report.evidence import describe_devices, join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
 from kpreempt.report.explain.changes import describe_changes
 from kpreempt.report.explain.equal_pods import may_violate_in_another_order, order_in_a_sentence
 from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
+from kpreempt.verdict.details import InsufficientDevices
 from kpreempt.verdict.unread import are_budgets_unread
 
 _MAX_TIED = 3
@@ -218,8 +219,17 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
         Span(" is unschedulable now", "bad"),
         ": ",
         *_refusals(verdict, kinds),
-        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else ''}.",
+        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else _kept_devices(verdict)}.",
     )
+
+
+def _kept_devices(verdict: Verdict) -> str:
+    """That a pod would fit beside pods of lower priority if these left their devices, which an eviction does not do."""
+    for node, status in verdict.filter.items():
+        detail = status.detail
+        if isinstance(detail, InsufficientDevices) and detail.fits_without_lower:
+            return f", as evicting pods frees no device: on {node}, {describe_devices(detail)}"
+    return ""
 
 
 def _ineligible(verdict: Verdict) -> str:

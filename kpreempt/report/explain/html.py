@@ -12,6 +12,7 @@ from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts
 from kpreempt.report.explain.html_choice import choice, scores
 from kpreempt.report.explain.html_closing import (
     changes,
+    devices,
     effects,
     event,
     extender_calls,
@@ -140,6 +141,7 @@ def story(verdict: Verdict, options: RenderOptions, *, level: int) -> list[Part]
             Part("dry-run", "Dry run", "The dry run of preemption", dry_run(verdict, options, below)),
             Part("filter", "Filters", "What the filters say", filters(verdict)),
             Part("volumes", "Volumes", "Equal volumes", volumes(verdict)),
+            Part("devices", "Devices", "Devices for its claims", devices(verdict)),
             Part("extenders", "Extenders", "Extenders", extender_calls(verdict)),
             Part("node", "The node", "The node that was asked about", node_story(verdict)),
         ]

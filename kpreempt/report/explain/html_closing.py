@@ -10,6 +10,7 @@ from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import every_write
 from kpreempt.report.evidence import describe
 from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
+from kpreempt.report.explain.devices import devices_by_request, told_nodes
 from kpreempt.report.explain.extenders import describe_call
 from kpreempt.report.explain.headline import destinations, tie_in_event
 from kpreempt.report.explain.node import describe_standing
@@ -147,6 +148,24 @@ def volumes(verdict: Verdict) -> Html:
     caption = "Equal volumes are taken in a random order; this page is about that of the input"
     columns = ("What competes, and for what", "On the nodes")
     return table(caption, columns, _competition, list(groups.items()), limit=TABLE_LIMIT, what="of these")
+
+
+def devices(verdict: Verdict) -> Html:
+    """What each request gets on the nodes on which the pod may end."""
+    rows = [
+        (node, key, devices)
+        for node in told_nodes(verdict)
+        for key, devices in devices_by_request(verdict.devices[node]).items()
+    ]
+    if not rows:
+        return Html("")
+    columns = ("On node", "For request", "Of claim", "Devices", "From pool")
+    return table("The devices that the pod gets", columns, _devices, rows, limit=TABLE_LIMIT, what="requests")
+
+
+def _devices(row: tuple[str, tuple[str, str, str], list[str]]) -> list[str]:
+    node, (claim, request, pool), devices = row
+    return [name(node), name(request), name(claim), names(devices, limit=_PODS_SHOWN), name(pool)]
 
 
 def _competition(item: tuple[str, list[str]]) -> list[str]:

@@ -202,6 +202,23 @@ def why_here(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]
     return clipped(beside("WHY HERE", page), room.elsewhere + 1, options.width)
 
 
+def devices(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
+    """The devices that the pod gets for its claims, on the first of nodes that tie."""
+    if not verdict.devices:
+        return []
+    from kpreempt.report.explain.devices import describe_devices, told_nodes  # noqa: PLC0415 - few pods have devices
+
+    nodes = told_nodes(verdict)
+    if not nodes:
+        return []
+    page = _page(options)
+    if len(nodes) > 1:
+        page.paragraph("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:")
+    for line in describe_devices(verdict.devices[nodes[0]]):
+        page.paragraph(*line, hanging=2)
+    return clipped(beside("DEVICES", page), room.elsewhere, options.width)
+
+
 def _rule(verdict: Verdict) -> Phrase:
     """The candidate, and the rule that leaves it alone: ``lowest sum of priorities (rule 3 of 5)``."""
     from kpreempt.report.explain.choice import describe_choice, name_of_rule  # noqa: PLC0415 - not of pods that land
@@ -448,6 +465,7 @@ SENTENCE: Section = ("sentence", sentence)
 SECTIONS: tuple[Section, ...] = (
     ("victims", victims),
     ("steps", aftermath),
+    ("elsewhere", devices),
     ("elsewhere", why_here),
     ("groups", refused),
     ("elsewhere", dry_run),

@@ -54,6 +54,10 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     if verdict.outcome != Outcome.NOT_SCHEDULED:
         add_filter_section(page, verdict, options)
         add_volumes_section(page, verdict, options)
+        if verdict.devices:
+            from kpreempt.report.explain.devices import add_devices_section  # noqa: PLC0415 - few pods have devices
+
+            add_devices_section(page, verdict, options)
         add_score_section(page, verdict, options)
         add_eligibility_section(page, verdict)
         add_dry_run_section(page, verdict, options)

@@ -34,6 +34,13 @@ CHANGES: Mapping[str, Change] = {
         f"{_SCHEDULER}/framework/types.go: calculateResource",
         came="In the score of NodeResourcesFit, sidecars of running pods count on top of their containers.",
     ),
+    # Whether slices of a pool are missing counts only where all of its devices are asked for.
+    "allocates_from_incomplete_pools": Change(
+        "",
+        "1.35",
+        "k8s.io/dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go: GatherPools",
+        went="No device is allocated from a pool of which slices are missing.",
+    ),
     # A preemption that hears nothing of a node that PreFilter left out tries it.
     "dry_runs_absent_nodes": Change(
         "",
@@ -52,6 +59,12 @@ CHANGES: Mapping[str, Change] = {
         "",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateNodeResourcesFitArgs",
         came="requestedToCapacityRatio is refused beside another scoring strategy, and needed for its own.",
+    ),
+    "compares_attributes_of_all_devices": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/constraint.go: distinctAttributeConstraint",
+        came="distinctAttribute compares all devices of a claim, and not only the last one of each request.",
     ),
     "compares_resizes_by_pod": Change(
         "1.37",
@@ -138,6 +151,14 @@ CHANGES: Mapping[str, Change] = {
         "pkg/api/v1/resource/helpers.go: PodRequests",
         went="With InPlacePodVerticalScaling, what a container's status says under resources counts, not what is"
         " allocated.",
+    ),
+    # Up to 1.36 slices with shared counters count on every node, and pools of two drivers with one name are one.
+    "finds_shared_counters_everywhere": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: GatherPools",
+        came="Shared counters of a pool count on a node that reaches only devices of the pool, and the capacity of"
+        " shared devices that nobody asked for is not counted twice.",
     ),
     "follows_actuated_resources_alone": Change(
         "1.32",
@@ -338,6 +359,13 @@ CHANGES: Mapping[str, Change] = {
         "nodeaffinity/node_affinity.go and volumebinding/volume_binding.go: PreScore",
         came="NodeAffinity and VolumeBinding have no score of 0 where they have nothing to rate.",
     ),
+    # Before, pools come in the order of a Go map.
+    "sorts_pools_of_devices": Change(
+        "1.36",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: sortPoolsByID",
+        came="Devices are taken from pools and slices in the order of their names.",
+    ),
     "sorts_conflicting_plugins": Change(
         "1.31",
         "",
@@ -381,6 +409,12 @@ CHANGES: Mapping[str, Change] = {
         "1.37",
         "dynamicresources/dynamicresources.go: PostFilter",
         went="DynamicResources no longer says “no new claims to deallocate”.",
+    ),
+    "tells_devices_of_errors": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go: selectorsMatch",
+        came="An error of a device selector names the device.",
     ),
     "tells_nodes_left_out": Change(
         "1.30",

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.assumptions import (
     unpatched,
     unprotected,
 )
-from kpreempt.schedulers.kube.claims import claim_assumptions
+from kpreempt.schedulers.kube.claims import claim_assumptions, devices_on
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
@@ -39,6 +39,8 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.lasting import is_refused_for_good
+from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
+from kpreempt.schedulers.kube.preemption.evaluator import first_error
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
@@ -48,6 +50,7 @@ from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
+    AssumptionKind,
     Candidate,
     Code,
     Eligibility,
@@ -115,6 +118,7 @@ class Cycle:
                 through_others(self._framework.plugins, self._extending, reason),
                 reason=reason,
                 message=str(error),
+                error=str(error),
                 filter=self._evaluated,
                 feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
             )
@@ -132,7 +136,10 @@ class Cycle:
         if node_names is not None:
             evaluated = {node_info.name: filtered.absent for node_info in nodes}
             nodes = [each for each in nodes if each.name in node_names or each.name == preferred]
-        statuses = self._framework.run_filters_on_cluster(self._state, self._pod, nodes)
+        try:
+            statuses = self._framework.run_filters_on_cluster(self._state, self._pod, nodes)
+        except FrameworkError as error:
+            raise self._error_by_name(error, nodes) from error
         for node_info, status in zip(nodes, statuses, strict=True):
             name = node_info.name
             evaluated[name] = status
@@ -146,6 +153,20 @@ class Cycle:
         if self._extending is not None:
             feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
+
+    def _error_by_name(self, error: FrameworkError, nodes: Sequence[NodeInfo]) -> FrameworkError:
+        """That of the first node by name: nodes are looked at in parallel, and any error may be the one that is told.
+
+        What an out-of-tree plugin says a second time need not be what it said.
+        """
+        if self._framework.has_foreign_plugins:
+            return error
+        for node_info in sorted(nodes, key=lambda each: each.name):
+            try:
+                self._framework.run_filters_with_nominated_pods(self._state, self._pod, node_info)
+            except FrameworkError as found:
+                return found
+        return error
 
     def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
         filtered = NodeToStatus()
@@ -177,6 +198,7 @@ class Cycle:
             chosen_nodes=chosen,
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
             lands_on=[nominated] if is_taken else chosen,
+            devices=devices_on(scores, self._state),
             sampling=None if is_taken else sampling,
         )
 
@@ -232,10 +254,20 @@ class Cycle:
             odds=evidence.odds if evidence else None,
             alternatives=evidence.alternatives if evidence else None,
             nominated_nodes=nominated,
+            devices=devices_on(candidates, self._state),
             victims=victims,
             message=message,
+            error=_error_of_dry_runs(evidence.dry_run) if evidence else "",
             post_filter=result,
+            **self._changed_claims(),
         )
+
+    def _changed_claims(self) -> dict[str, list[str]]:
+        """The claims for devices that PostFilter has given back."""
+        claims = pod_devices(self._state)
+        if claims is None:
+            return {}
+        return {"deallocated_claims": claims.deallocated, "deleted_claims": claims.deleted}
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
@@ -256,12 +288,12 @@ class Cycle:
         post_filter: PostFilterResult | None = None,
         **parts: object,
     ) -> Verdict:
-        candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
-        claims = claim_assumptions(self._pod, candidates, self._cluster, self._behaviour)
+        claims = claim_assumptions(self._pod, self._state, self._cluster)
+        is_open = any(each.kind is not AssumptionKind.TOLD for each in claims)
         judged_outcome, unread = self._judged(outcome, parts.get("feasible_nodes"))
         verdict = msgspec.structs.replace(
             self._frame,
-            outcome=Outcome.UNCERTAIN if claims else judged_outcome,
+            outcome=Outcome.UNCERTAIN if is_open else judged_outcome,
             restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
@@ -334,6 +366,12 @@ class Cycle:
     def _is_extender(self, name: str) -> bool:
         extending = self._extending
         return extending is not None and any(call.extender == name for call in extending.calls)
+
+
+def _error_of_dry_runs(dry_run: Mapping[str, Status]) -> str:
+    """The errors in which dry runs ended, as one of these is told where there is no candidate."""
+    error = first_error(dry_run)
+    return "" if error is None else error.message
 
 
 def _in_turn(pre_filter: Status | None, error: str) -> str:

@@ -28,6 +28,11 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
         effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.lands_on[0]}")]
         return msgspec.structs.replace(verdict, effects=effects)
     effects = []
+    effects += [
+        Effect(action, f"resourceclaim {key}")
+        for action, keys in (("deallocate", verdict.deallocated_claims), ("deleteClaim", verdict.deleted_claims))
+        for key in keys
+    ]
     if verdict.nominated_nodes:
         node = _node_of(verdict, result)
         effects += _preemption_effects(verdict.victims[node], node, pod, cluster)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kpreempt.errors import UsageError
-from kpreempt.schedulers.kube.versions import NEWEST, Behaviour, Gate, behaviour, known_gates, needed_gates, told_gates
+from kpreempt.schedulers.kube.versions import (
+    GATE_FIELDS,
+    NEWEST,
+    Behaviour,
+    Gate,
+    behaviour,
+    known_gates,
+    needed_gates,
+    told_gates,
+)
 
+# Modelled is what it does where it is on by default; before, devices were allocated otherwise.
+_DEVICES = "DynamicResourceAllocation"
+_OF_DEVICES = frozenset(name for name in GATE_FIELDS if name.startswith("DRA"))
 _OPTION = "--feature-gates"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
@@ -41,10 +53,13 @@ def behaviour_with(settings: Mapping[str, bool], version: str = NEWEST) -> tuple
     """
     if not settings:
         return behaviour(version), []
-    values = _applied(settings, known_gates(version), needed_gates(version))
-    return behaviour(version, values), sorted(
-        name for name, gate in told_gates(version).items() if values[name] != gate.default
-    )
+    known = known_gates(version)
+    values = _applied(settings, known, needed_gates(version))
+    told = {name for name, gate in told_gates(version).items() if values[name] != gate.default}
+    told |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
+    if values.get(_DEVICES) and not known[_DEVICES].default:
+        told.add(_DEVICES)
+    return behaviour(version, values), sorted(told)
 
 
 def _applied(

@@ -30,32 +30,33 @@ MODELLED = """
     1.30 alpha, 1.31 beta on, 1.33 locked on, 1.37 gone: JobSuccessPolicy
     1.30 alpha, 1.32 beta on, 1.35 locked on: JobManagedBy
     1.32 alpha, 1.33 beta on: SchedulerAsyncPreemption
+    1.32 alpha, 1.33 beta on, 1.37 locked on: DRAResourceClaimDeviceStatus
     1.32 alpha, 1.34 beta on: PodLevelResources
+    1.32 alpha, 1.34 beta on, 1.36 locked on: DRAAdminAccess
+    1.33 alpha, 1.34 beta on, 1.36 GA on, 1.37 locked on: DRAPrioritizedList
+    1.33 alpha, 1.36 beta on: DRAPartitionableDevices
+    1.33 alpha, 1.36 beta on, 1.37 GA on: DRADeviceTaints
     1.33 alpha, 1.37 beta on: StorageCapacityScoring
     1.33 alpha, 1.35 beta on: PodTopologyLabelsAdmission
     1.33 beta on: SchedulerPopFromBackoffQ
+    1.34 alpha, 1.36 beta on: DRAConsumableCapacity DRADeviceBindingConditions
     1.34 alpha, 1.36 beta on, 1.37 locked on: DRAExtendedResource
     1.34 beta on: MatchLabelKeysInPodTopologySpreadSelectorMerge
     1.35 alpha: TaintTolerationComparisonOperators
+    1.35 alpha, 1.36 beta off, 1.37 GA on: DRADeviceTaintRules
     1.35 alpha, 1.36 beta on: InPlacePodLevelResourcesVerticalScaling
     1.35 alpha, 1.36 beta on, 1.37 locked on: NodeDeclaredFeatures
     1.35 alpha, 1.37 beta on: VolumeLimitScaling
-    1.37 beta on: PodLevelResourcesFixDefaulting
+    1.37 beta on: DRAFractionalCapacityRange PodLevelResourcesFixDefaulting
 """
 
 # Decisions or what comes of them may depend on these, and they are not modelled.
 NOT_MODELLED = """
     1.22 beta on: PodDeletionCost
-    1.32 alpha, 1.33 beta on, 1.37 locked on: DRAResourceClaimDeviceStatus
-    1.33 alpha, 1.34 beta on, 1.36 GA on, 1.37 locked on: DRAPrioritizedList
-    1.33 alpha, 1.36 beta on: DRAPartitionableDevices
-    1.33 alpha, 1.36 beta on, 1.37 GA on: DRADeviceTaints
     1.34 alpha, 1.35 beta on: ContainerRestartRules NominatedNodeNameForExpectation
-    1.34 alpha, 1.36 beta on: DRAConsumableCapacity DRADeviceBindingConditions
     1.34 beta on: DRASchedulerFilterTimeout StatefulSetSemanticRevisionComparison
     1.34 beta on, 1.34.2 beta off, 1.35 beta on, 1.35.1 beta off: SchedulerAsyncAPICalls
     1.35 alpha: UserNamespacesHostNetworkSupport
-    1.35 alpha, 1.36 beta off, 1.37 GA on: DRADeviceTaintRules
     1.35 alpha, 1.36 beta on: MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
       RestartAllContainersOnContainerExits
     1.35 alpha, 1.37 beta off: GenericWorkload
@@ -66,7 +67,7 @@ NOT_MODELLED = """
     1.37 alpha: CompositePodGroup DRADerivedAttributes DRADeviceCompatibilityGroups EvictionRequestAPI
       InPlacePodVerticalScalingSchedulerPreemption NodeLifecycleConditions PodGroupPreemptionPolicy
       SchedulerPreQueueingHints StatefulSetRecreateStrategy
-    1.37 beta on: DRAFractionalCapacityRange NodeControllerLeaseCircuitBreaker
+    1.37 beta on: NodeControllerLeaseCircuitBreaker
 """
 
 # They change no answer here however they are set, by the reason why. A gate may stand here only where nothing that is
@@ -300,7 +301,7 @@ LOCKED = """
     1.32 alpha, 1.33 beta on, 1.34 locked on, 1.37 gone: PodLifecycleSleepActionAllowZero RelaxedDNSSearchValidation
     1.32 alpha, 1.33 beta on, 1.36 locked on: KubeletFineGrainedAuthz SELinuxChangePolicy
     1.32 alpha, 1.33 deprecated off, 1.36 gone: InPlacePodVerticalScalingAllocatedStatus
-    1.32 alpha, 1.34 beta on, 1.36 locked on: DRAAdminAccess ExternalServiceAccountTokenSigner
+    1.32 alpha, 1.34 beta on, 1.36 locked on: ExternalServiceAccountTokenSigner
     1.32 beta on, 1.33 locked on, 1.37 gone: BtreeWatchCache
     1.32 beta on, 1.35 locked on: SystemdWatchdog
     1.32 deprecated off, 1.35 locked off: AllowOverwriteTerminationGracePeriodSeconds

@@ -31,7 +31,16 @@ _VERSION = "version"
 # What the gates that are modelled do where they are on.
 EFFECTS: Mapping[str, str] = {
     "CSIMigrationPortworx": "in-tree volumes of Portworx count as CSI volumes",
+    "DRAAdminAccess": "claims may ask for access to devices that are in use",
+    "DRAConsumableCapacity": "claims may share a device, each with a part of its capacity",
+    "DRADeviceBindingConditions": "claims whose devices cannot be made ready are unavailable",
+    "DRADeviceTaintRules": "rules taint devices",
+    "DRADeviceTaints": "devices with taints go to requests that tolerate them",
     "DRAExtendedResource": "devices may serve extended resources on nodes that do not offer them",
+    "DRAFractionalCapacityRange": "a share of a device's capacity may be a fraction",
+    "DRAPartitionableDevices": "devices may share counters",
+    "DRAPrioritizedList": "a request may have alternatives",
+    "DRAResourceClaimDeviceStatus": "the binding conditions of devices are known",
     "DynamicResourceAllocation": "resource claims decide where a pod fits",
     "InPlacePodLevelResourcesVerticalScaling": "a resize of a pod's own resources counts while it is under way",
     "InPlacePodVerticalScaling": "a resize of a running pod counts while it is under way",
@@ -88,6 +97,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "names_untolerated_taint",
         "sorts_conflicting_plugins",
         "tells_claims_to_deallocate",
+        "tells_devices_of_errors",
         "tells_nodes_left_out",
         "tells_preemption",
         "tells_read_write_once_pod_by_name",
@@ -132,7 +142,19 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     },
     # They decide, but by default nothing comes to them.
     Concern.UNUSUAL: {
+        "allocates_from_incomplete_pools",
+        "compares_attributes_of_all_devices",
+        "dra_admin_access",
+        "dra_consumable_capacity",
+        "dra_device_binding_conditions",
+        "dra_device_taint_rules",
+        "dra_device_taints",
+        "dra_fractional_capacity_range",
+        "dra_partitionable_devices",
+        "dra_prioritized_list",
+        "dra_resource_claim_device_status",
         "continues_after_a_rejection",
+        "finds_shared_counters_everywhere",
         "follows_actuated_resources_alone",
         "follows_allocated_resources_alone",
         "infers_user_namespaces_on_host_network",
@@ -145,6 +167,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "refuses_sidecars_before_filters",
         "rules_out_conflicting_plugins",
         "searches_one_node_without_scores",
+        "sorts_pools_of_devices",
     },
 }
 _CONCERN_OF = {field: concern for concern, fields in _CONCERNS.items() for field in fields}

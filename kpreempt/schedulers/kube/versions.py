@@ -45,7 +45,16 @@ class Behaviour(NamedTuple):
 
     version: str
     csi_migration_portworx: bool
+    dra_admin_access: bool
+    dra_consumable_capacity: bool
+    dra_device_binding_conditions: bool
+    dra_device_taint_rules: bool
+    dra_device_taints: bool
     dra_extended_resource: bool
+    dra_fractional_capacity_range: bool
+    dra_partitionable_devices: bool
+    dra_prioritized_list: bool
+    dra_resource_claim_device_status: bool
     dynamic_resource_allocation: bool
     in_place_pod_level_resources_vertical_scaling: bool
     in_place_pod_vertical_scaling: bool
@@ -73,8 +82,10 @@ class Behaviour(NamedTuple):
     volume_limit_scaling: bool
 
     adds_sidecars_to_scored_requests: bool
+    allocates_from_incomplete_pools: bool
     backs_off_by_attempts: bool
     checks_strategies_strictly: bool
+    compares_attributes_of_all_devices: bool
     compares_resizes_by_pod: bool
     continues_after_a_rejection: bool
     counts_image_volumes: bool
@@ -89,6 +100,7 @@ class Behaviour(NamedTuple):
     deletes_terminating_victims: bool
     dry_runs_absent_nodes: bool
     explains_absent_nodes: bool
+    finds_shared_counters_everywhere: bool
     finds_zones_under_stable_labels: bool
     follows_actuated_resources_alone: bool
     follows_allocated_resources_alone: bool
@@ -125,12 +137,14 @@ class Behaviour(NamedTuple):
     skips_balance_without_requests: bool
     skips_idle_scores: bool
     sorts_conflicting_plugins: bool
+    sorts_pools_of_devices: bool
     sorts_victims_again: bool
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
     tells_all_changes_of_nodes: bool
     tells_claims_to_deallocate: bool
+    tells_devices_of_errors: bool
     tells_nodes_left_out: bool
     tells_preemption: bool
     tells_queue_sort_has_to_match: bool
@@ -151,11 +165,11 @@ class Gate(NamedTuple):
     default: bool
 
 
-# Gates whose name does not follow from the field's by joining capitalised words.
-_NAMES = {"csi_migration_portworx": "CSIMigrationPortworx", "dra_extended_resource": "DRAExtendedResource"}
+# Words of a field that are written in capitals in the name of its gate.
+_ACRONYMS = {"csi": "CSI", "dra": "DRA"}
 # The fact that each modelled gate sets, by the gate's name.
 GATE_FIELDS: Mapping[str, str] = {
-    _NAMES.get(field, "".join(word.capitalize() for word in field.split("_"))): field
+    "".join(_ACRONYMS.get(word, word.capitalize()) for word in field.split("_")): field
     for field in Behaviour._fields[1:]
     if field not in CHANGES
 }

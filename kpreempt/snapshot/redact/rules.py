@@ -27,7 +27,7 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
-from kpreempt.snapshot.redact import spaces, well_known
+from kpreempt.snapshot.redact import device_rules, spaces, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
 from kpreempt.snapshot.redact.tokens import Space
 
@@ -88,6 +88,7 @@ _uid = name_of(Space("uid"))
 _disk = name_of(Space("disk"))
 _resource_claim_space = Space("resourceclaim")
 _resource_claim = name_of(_resource_claim_space)
+_claim_template_space = Space("claimtemplate")
 _pod_claim = name_of(Space("podclaim"))
 _container = name_of(Space("container"))
 _runtime_class_space = Space("runtimeclass")
@@ -111,6 +112,7 @@ _NAMES: dict[str, Space] = {
     "RuntimeClass": _runtime_class_space,
     "DeviceClass": spaces.DEVICE_CLASS,
     "ResourceClaim": _resource_claim_space,
+    "ResourceClaimTemplate": _claim_template_space,
     "PodDisruptionBudget": Space("budget"),
     "PodGroup": _pod_group_space,
     "Queue": spaces.QUEUE,
@@ -158,6 +160,12 @@ def _taint(renamer: Renamer, taint: Any) -> Any:
     key, value = taint.key, taint.value
     key = renamer.rename(spaces.LABEL_KEY, key) if key else key
     return msgspec.structs.replace(taint, key=key, value=renamer.taint_value(taint.key, value) if value else value)
+
+
+def _device_taint(renamer: Renamer, taint: Any) -> Any:
+    """A taint or a toleration, whose effect and operator may be any text."""
+    words = {name: renamer.word(text) for name in ("effect", "operator") if (text := getattr(taint, name, ""))}
+    return msgspec.structs.replace(_taint(renamer, taint), **words)
 
 
 def _claim_reference(renamer: Renamer, reference: storage.ObjectReference) -> storage.ObjectReference:
@@ -267,6 +275,9 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     event.ObjectReference: _event_reference,
     taints.Taint: _taint,
     taints.Toleration: _taint,
+    devices.DeviceTaint: _device_taint,
+    devices.DeviceToleration: _device_taint,
+    **device_rules.RECORDS,
 }
 
 AMOUNTS: Rule = _amounts
@@ -328,7 +339,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.PodResourceClaim: {
         "name": _pod_claim,
         "resource_claim_name": _resource_claim,
-        "resource_claim_template_name": name_of(Space("claimtemplate")),
+        "resource_claim_template_name": name_of(_claim_template_space),
     },
     pod.PodSchedulingGroup: {"pod_group_name": _pod_group},
     pod.PodWorkloadReference: {"name": name_of(Space("workload")), "pod_group": _pod_group},
@@ -394,7 +405,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.QueueSpec: {"type": _word},
     volcano.QueueReservation: {"nodes": _node},
     volcano.QueueStatus: {"state": _word},
-    devices.ResourceClaimAllocationStatus: {"allocation": lambda _, value: None if value is None else {}},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
+    **device_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},
 }

@@ -100,7 +100,7 @@ WORDS = _words(
     dedicated managed Container Pod PersistentVolumeClaim Preempted FailedScheduling Inqueue Completed Scheduled
     NotEnoughResources NotEnoughTasks NotEnoughPodsOfTask Open Closing Closed none best-effort restricted
     single-numa-node Terminating NotTerminating BestEffort NotBestEffort PriorityClass CrossNamespacePodAffinity
-    Exists DoesNotExist In NotIn
+    Exists DoesNotExist In NotIn Equal NoSchedule NoExecute None ExactCount All pods
     """
 )
 KINDS = _words(

@@ -158,10 +158,7 @@ def test_a_quota_that_never_has_room_leaves_the_change_undone() -> None:
     cluster = [*nodes(2), quota({"requests.cpu": "1500m"}, {"requests.cpu": "0"})]
     found = checked(cluster, [workload("Deployment", "web", replicas=3, cpu="1")])
     message = "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1500m"
-    assert broken(found) == {
-        "require-schedulable": ["Deployment shop/web"],
-        "quota-refusals": ["Deployment shop/web"],
-    }
+    assert broken(found) == {"quota-refusals": ["Deployment shop/web"]}
     assert {each.detail for each in found.findings} == {message}
     assert [(each.pods, each.left) for each in found.simulation.refused] == [(2, 2)]
 

@@ -212,7 +212,11 @@ def test_a_difference_that_chance_may_make_is_a_possible_one() -> None:
 
 
 def test_what_one_version_does_not_tell_is_told_as_not_known() -> None:
-    answer = upgraded("dynamic-resource-allocation", "1.33", "1.34")
+    cluster = load_snapshot([str(FIXTURES / "dynamic-resource-allocation.yaml")]).cluster
+    claims = [msgspec.structs.replace(each, unread_fields=["spec.new"]) for each in cluster.resource_claims]
+    cluster = msgspec.structs.replace(cluster, resource_claims=claims)
+    asked = Asked(cluster, [Question(pod=pod) for pod in pending_pods(cluster)])
+    answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
     assert told(answer) == [("shop/new", UpgradeEffect.UNTOLD, Certainty.UNKNOWN, [])]
     assert (answer.undecided, answer.passes, answer.groups) == (1, False, [])
 

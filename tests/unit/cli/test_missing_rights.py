@@ -38,7 +38,10 @@ DEMANDING = {
     "metadata": {"name": "demanding", "namespace": "shop", "labels": {"app": "demanding"}},
     "spec": {
         "runtimeClassName": "fast",
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
+        "resourceClaims": [
+            {"name": "gpu", "resourceClaimName": "gpu"},
+            {"name": "nic", "resourceClaimTemplateName": "nic"},
+        ],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
         "affinity": {
             "podAffinity": {
@@ -54,6 +57,8 @@ DEMANDING = {
         "containers": [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}],
     },
 }
+
+OF_DEVICES = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
 
 Kpreempt = Callable[..., Any]
 
@@ -100,8 +105,8 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
 ) -> None:
     refuse(cluster, kind)
     document = json.loads(json.dumps(DEMANDING))
-    if kind not in ("ResourceClaim", "ResourceSlice", "DeviceClass"):
-        # Devices alone make it uncertain.
+    if kind not in OF_DEVICES:
+        # Claims that are not there are why the pod never lands.
         del document["spec"]["resourceClaims"]
     verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document))
     assert unread(verdict) == {kind}

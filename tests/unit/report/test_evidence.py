@@ -6,6 +6,9 @@ from kpreempt.report.evidence import describe, describe_shortage, join_names
 from kpreempt.verdict import Code, Detail, Status
 from kpreempt.verdict.details import (
     AffinityConflict,
+    ClaimUnavailable,
+    DeviceHolder,
+    InsufficientDevices,
     InsufficientResources,
     MissingFeatures,
     NodeAffinityMismatch,
@@ -13,7 +16,6 @@ from kpreempt.verdict.details import (
     PortConflict,
     Shortfall,
     SpreadConflict,
-    UnmodelledClaims,
     UntoleratedTaint,
     VolumeConflict,
     VolumeLimitExceeded,
@@ -111,7 +113,55 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
             id="too many volumes",
         ),
         pytest.param(MissingFeatures(["Swap"]), "the node does not declare Swap", id="a missing feature"),
-        pytest.param(UnmodelledClaims(["shop/a", "shop/b"]), "resource claims shop/a and shop/b", id="claims"),
+        pytest.param(
+            InsufficientDevices("shop/c", "gpu", "gpu.example.com", wanted=2, matching=0),
+            "claim shop/c, request gpu wants 2 of gpu.example.com: no device matches",
+            id="a node without such devices",
+        ),
+        pytest.param(
+            InsufficientDevices(
+                "shop/c",
+                "gpu",
+                "gpu",
+                wanted=1,
+                matching=8,
+                allocated=7,
+                allocated_to_lower=6,
+                tainted=1,
+                holders=[DeviceHolder("d/a/g0", "shop/x", ["shop/p"], is_lower=True)],
+            ),
+            "claim shop/c, request gpu wants 1 of gpu: 8 devices match; 7 are allocated, 6 of them to pods of lower"
+            " priority; 1 has a taint that it does not tolerate; they are used by shop/p",
+            id="devices that are taken",
+        ),
+        pytest.param(
+            InsufficientDevices(
+                "shop/<extended-resources>",
+                "container-0-request-1",
+                "gpu",
+                wanted=1,
+                matching=1,
+                allocated=1,
+                allocated_to_lower=1,
+            ),
+            "request container-0-request-1 wants 1 of gpu: 1 device matches; 1 is allocated, to pods of lower priority",
+            id="devices for an extended resource",
+        ),
+        pytest.param(
+            InsufficientDevices("shop/c", "gpu", "gpu", wanted=0, matching=0, alternatives=2, updating=["d/a"]),
+            "claim shop/c, request gpu wants one of 2 alternatives: no device matches; pool d/a is being updated",
+            id="a pool that is being written",
+        ),
+        pytest.param(
+            ClaimUnavailable("shop/c", ["d/a/g0"], ["metadata.name In a"]),
+            "the devices of claim shop/c can be reached from metadata.name In a only",
+            id="devices elsewhere",
+        ),
+        pytest.param(
+            ClaimUnavailable("shop/c", ["d/a/g0"]),
+            "the devices of claim shop/c were not made ready",
+            id="devices that are not ready",
+        ),
         pytest.param(None, "", id="nothing recorded"),
     ],
 )

@@ -18,6 +18,7 @@ from kpreempt.admission import claims as admission_claims
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
 from kpreempt.schedulers.kube.framework import volumes
 from kpreempt.snapshot import load_snapshot
@@ -230,6 +231,7 @@ def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
         volumes.BIND_COMPLETED_ANNOTATION,
         volumes.SELECTED_NODE_ANNOTATION,
         volumes.MIGRATED_PLUGINS_ANNOTATION,
+        EXTENDED_RESOURCE_CLAIM,
         *admission_claims._DEFAULT_CLASS_ANNOTATIONS,
         *(getattr(volcano, name) for name in VOLCANO_ANNOTATIONS),
     }

@@ -197,8 +197,10 @@ def _least_ready(case: Case) -> Iterator[Measure]:
         for pod in each.missing
     }
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
+    deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
-        if each.ready_before < _MANY or each.wanted_after is None or each.workload.startswith(_ALWAYS_WITH_GAPS):
+        is_gone = each.wanted_after is None or each.workload in deleted
+        if each.ready_before < _MANY or is_gone or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)

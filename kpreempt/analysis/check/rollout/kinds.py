@@ -65,9 +65,11 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
         ClusterKind("DaemonSet", "daemon_sets", POD_OWNERS["DaemonSet"]),
         ClusterKind("Job", "jobs", POD_OWNERS["Job"]),
         ClusterKind("ResourceClaim", "resource_claims", _DEVICES),
+        ClusterKind("ResourceClaimTemplate", "resource_claim_templates", _DEVICES),
         ClusterKind("ResourceSlice", "resource_slices", _DEVICES, is_namespaced=False),
         ClusterKind("Event", "events", ("", "events.k8s.io")),
         ClusterKind("DeviceClass", "device_classes", _DEVICES, is_namespaced=False),
+        ClusterKind("DeviceTaintRule", "device_taint_rules", _DEVICES, is_namespaced=False),
         ClusterKind("PodGroup", "pod_groups", _VOLCANO),
         ClusterKind("Queue", "queues", _VOLCANO, is_namespaced=False),
     )
@@ -175,7 +177,6 @@ _HARMLESS: dict[str, frozenset[str]] = {
 # Kinds that no snapshot holds and that do decide about pods.
 _NOT_MODELLED = {
     ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
-    ("resource.k8s.io", "ResourceClaimTemplate"): "claims made from it are not evaluated",
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",

@@ -36,7 +36,6 @@ _POLICY = "MutatingAdmissionPolicy"
 # What no comparison makes harmless: pods of other objects hang on it, or it is no object of a cluster.
 _NEVER_TOLD = frozenset(
     {
-        ("resource.k8s.io", "ResourceClaimTemplate"),
         ("kustomize.config.k8s.io", "Kustomization"),
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
     }

@@ -38,6 +38,7 @@ _WHOLE = {
     "RuntimeClass": ("overhead", "scheduling"),
     "DeviceClass": ("spec",),
     "ResourceClaim": ("spec",),
+    "ResourceClaimTemplate": ("spec",),
     "PriorityClass": ("value", "globalDefault"),
 }
 _IMMUTABLE = {
@@ -45,6 +46,7 @@ _IMMUTABLE = {
     "StorageClass": ("provisioner", "volumeBindingMode", "allowedTopologies"),
     "RuntimeClass": ("handler",),
     "ResourceClaim": ("spec",),
+    "ResourceClaimTemplate": ("spec",),
 }
 
 

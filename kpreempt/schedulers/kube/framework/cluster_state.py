@@ -8,10 +8,12 @@ where they are nominated to a node, are handled by this scheduler and are not he
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceClaim
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -19,6 +21,9 @@ from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, regrouped
 from kpreempt.schedulers.kube.versions import Behaviour
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.devices.allocator import Devices
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -153,11 +158,6 @@ class ClusterState:
         return {namespace.metadata.name: namespace.metadata.labels for namespace in self.cluster.namespaces}
 
     @cached_property
-    def pods_with_resource_claims(self) -> list[Pod]:
-        """Assigned pods that use claims for devices."""
-        return [pod for pods in self.assigned.values() for pod in pods if pod.spec.resource_claims]
-
-    @cached_property
     def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:
         """Claims by ``namespace/name``."""
         return {claim.key: claim for claim in self.cluster.persistent_volume_claims}
@@ -183,17 +183,44 @@ class ClusterState:
         return {driver.metadata.name: driver for driver in self.cluster.csi_drivers}
 
     @cached_property
-    def extended_resources_of_device_classes(self) -> frozenset[str]:
-        """Extended resources that device classes stand for; these may be satisfied by allocating devices."""
-        return frozenset(
-            name
-            for device_class in self.cluster.device_classes
-            for name in (
-                device_class.spec.extended_resource_name,
-                f"deviceclass.resource.kubernetes.io/{device_class.metadata.name}",
-            )
-            if name
-        )
+    def resource_claims(self) -> dict[str, ResourceClaim]:
+        """Claims for devices by ``namespace/name``."""
+        return {claim.key: claim for claim in self.cluster.resource_claims}
+
+    @cached_property
+    def devices(self) -> Devices:
+        """The devices that there are, and who has them."""
+        from kpreempt.schedulers.kube.devices.allocator import Devices  # noqa: PLC0415 - few pods want devices
+
+        return Devices(self.cluster, self.behaviour)
+
+    @cached_property
+    def classes_of_extended_resources(self) -> dict[str, DeviceClass]:
+        """The class of devices that may serve an extended resource, by the resource's name.
+
+        Of several classes that name one resource the newest counts, and of these the one whose name comes first.
+        """
+        classes = self.cluster.device_classes
+        found = {f"{CLASS_RESOURCE_PREFIX}{each.metadata.name}": each for each in classes}
+        named = [each for each in classes if each.spec.extended_resource_name]
+        for each in sorted(named, key=lambda each: each.metadata.name, reverse=True):
+            name = each.spec.extended_resource_name or ""
+            if name not in found or _created(each) >= _created(found[name]):
+                found[name] = each
+        return found
+
+    def devices_serving(self, resource: str, node_info: NodeInfo) -> tuple[int, int]:
+        """How many devices of a class serve an extended resource on the node, and how many of them are in use."""
+        device_class = self.classes_of_extended_resources.get(resource)
+        if device_class is None:
+            return 0, 0
+        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters have them
+
+        return devices_of_class(self.devices, device_class, node_info.node)
+
+
+def _created(device_class: DeviceClass) -> datetime:
+    return device_class.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)
 
 
 # What is computed, when it is first asked for, from neither nodes nor pods.
@@ -204,7 +231,9 @@ _OF_THE_REST = (
     "storage_classes",
     "csi_nodes",
     "csi_drivers",
-    "extended_resources_of_device_classes",
+    "resource_claims",
+    "devices",
+    "classes_of_extended_resources",
 )
 
 

@@ -47,6 +47,10 @@ class Usage(NamedTuple):
 UsageScore = Callable[[Sequence[Usage]], int]
 
 
+# How many devices serve a resource on a node, and how many of them are in use.
+CountDevices = Callable[[str, NodeInfo], tuple[int, int]]
+
+
 class ResourceScorer:
     """Collects the usage of the configured resources and hands it to a scoring function.
 
@@ -63,7 +67,10 @@ class ResourceScorer:
         counts_pod_level: bool,
         use_requested: bool,
         rounds_by_container: bool = False,
+        devices: CountDevices | None = None,
     ) -> None:
+        """``devices`` counts those that serve a resource on a node which does not offer it itself."""
+        self._devices = devices
         self.weights = weights
         self._score = score
         self._counts_pod_level = counts_pod_level
@@ -114,6 +121,10 @@ class ResourceScorer:
             return total.memory, used.memory if self._use_requested else node_info.non_zero_memory
         if name == EPHEMERAL_STORAGE:
             return total.ephemeral_storage, used.ephemeral_storage
+        if self._devices is not None and not total.scalar.get(name):
+            served = self._devices(name, node_info)
+            if served[0]:
+                return served
         return total.scalar.get(name, 0), used.scalar.get(name, 0)
 
 

@@ -1,14 +1,13 @@
-"""DynamicResources' place in the chain (``plugins/dynamicresources``, v1.36.3).
+"""DynamicResources: whether a node has devices for the pod's claims (``plugins/dynamicresources``, v1.36.3).
 
-Allocating devices is not modelled: a pod with resource claims gets an uncertain verdict. For all other pods this plugin
-does what upstream's does: it skips its filter, scores 0, and its PostFilter, which runs before DefaultPreemption's,
-says that there are no claims to deallocate.
+What it does for a pod that has claims is in ``kpreempt/schedulers/kube/devices``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.durations import SECOND, format_duration
 from kpreempt.model.pod import Pod
@@ -16,9 +15,8 @@ from kpreempt.schedulers.kube.framework.arg_types import DURATION
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, is_own, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     NodeToStatus,
     PluginArgs,
@@ -30,56 +28,103 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
     ReservePlugin,
     ScorePlugin,
+    normalize_to_max,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.devices.pod_devices import PodDevices
+
 REASON_NO_CLAIMS = "no new claims to deallocate"
 REASON_NO_STATE = "not found"
-
+_DEFAULT_BINDING_TIMEOUT = 600 * SECOND
 
 _STATE_KEY = TreeKey("DynamicResources")
 
 
-class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
-    """Claims are left out of account; what remains are the message and the zero score."""
+class _State:
+    """That PreFilter was reached, and the claims of a pod that has any."""
+
+    __slots__ = ("devices",)
+
+    def __init__(self, devices: PodDevices | None = None) -> None:
+        self.devices = devices
+
+
+class DynamicResources(PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
+    """Claims are allocated where their devices are, and allocated ones keep the pod where these can be reached."""
 
     name = "DynamicResources"
-    is_local = True
+    # What is found on a node is needed for its score, and what is not there by PostFilter.
+    is_local = False
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
         self._tells_claims = handle.behaviour.tells_claims_to_deallocate
+        timeout = args.get("bindingTimeout")
+        nanoseconds = timeout if isinstance(timeout, int) else _DEFAULT_BINDING_TIMEOUT
+        self._binding_timeout = timedelta(seconds=nanoseconds / SECOND)
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Note that this point was reached; the filter has nothing to do."""
-        state.write(_STATE_KEY, True)
-        return None, SKIP
+        """Collect the claims; refuse pods whose claims are not there, and skip those without any."""
+        state.write(_STATE_KEY, _State())
+        if not pod.spec.resource_claims and not self._cluster.classes_of_extended_resources:
+            return None, SKIP
+        from kpreempt.schedulers.kube.devices.pod_devices import devices_of  # noqa: PLC0415 - few pods have devices
+
+        devices = devices_of(pod, self._cluster, self._binding_timeout)
+        if devices is None:
+            return None, SKIP
+        if isinstance(devices, Status):
+            return None, devices
+        state.write(_STATE_KEY, _State(devices))
+        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Never refuses; an error where PreFilter is not enabled."""
-        self._check_state(state)
-        return SUCCESS
+        """Refuse the node where claims cannot be used, or there are no devices for them."""
+        devices = _state_of(state).devices
+        return SUCCESS if devices is None else devices.status_on(node_info)
 
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
-        """Nothing to deallocate; an error where PreFilter rejected the pod before this plugin's turn."""
-        if state.read(_STATE_KEY) is None:
+        """Have one claim deallocated that keeps the pod off a node; an error where a plugin before it rejected it."""
+        own = state.read(_STATE_KEY)
+        if not isinstance(own, _State):
             return None, Status(Code.ERROR, [REASON_NO_STATE])
-        return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._tells_claims else [])
+        if own.devices is None:
+            return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._tells_claims else [])
+        told = own.devices.make_room()
+        is_told = self._tells_claims or own.devices.deallocated or own.devices.deleted
+        return None, Status(Code.UNSCHEDULABLE, [told] if is_told else [])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """Every node is as good as any other; an error where PreFilter is not enabled."""
-        self._check_state(state)
-        return 0
+        """More for the alternatives that come first; an error where PreFilter is not enabled."""
+        devices = _state_of(state).devices
+        return 0 if devices is None else devices.score_on(node_info.name)
 
-    def _check_state(self, state: CycleState) -> None:
-        if state.read(_STATE_KEY) is None:
-            raise PluginError(REASON_NO_STATE)
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """The highest score becomes 100."""
+        return normalize_to_max(scores)
+
+
+def pod_devices(state: CycleState) -> PodDevices | None:
+    """The pod's claims after a cycle with this state, where it has any and they are there."""
+    own = state.read(_STATE_KEY)
+    return own.devices if isinstance(own, _State) else None
+
+
+def _state_of(state: CycleState) -> _State:
+    """An error where PreFilter is not enabled."""
+    own = state.read(_STATE_KEY)
+    if not isinstance(own, _State):
+        raise PluginError(REASON_NO_STATE)
+    return own
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:

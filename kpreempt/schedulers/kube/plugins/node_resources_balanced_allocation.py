@@ -43,6 +43,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             counts_pod_level=handle.behaviour.pod_level_resources,
             use_requested=True,
             rounds_by_container=handle.behaviour.rounds_requests_by_container,
+            devices=handle.cluster.devices_serving if handle.behaviour.dra_extended_resource else None,
         )
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:

@@ -69,7 +69,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._behaviour = handle.behaviour
         self._rules_out_excess = handle.behaviour.rules_out_requests_above_allocatable
-        self._device_resources = handle.cluster.extended_resources_of_device_classes
+        self._device_resources = handle.cluster.classes_of_extended_resources
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
         score, weights = allocation_scorer(args)
@@ -80,6 +80,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
             counts_pod_level=self._behaviour.pod_level_resources and self._behaviour.rates_fit_by_whole_pods,
             use_requested=False,
             rounds_by_container=self._behaviour.rounds_requests_by_container,
+            devices=handle.cluster.devices_serving if self._behaviour.dra_extended_resource else None,
         )
 
     def pre_filter(

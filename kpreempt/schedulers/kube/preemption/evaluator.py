@@ -75,7 +75,7 @@ class Evaluator:
         names = [node_info.name for node_info in potential]
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
-            error = _first_error(dry_run)
+            error = first_error(dry_run)
             if error is not None:
                 return PostFilterResult(None, in_vain), error
             message = self._no_candidate_message(dry_run)
@@ -255,8 +255,9 @@ def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[
     return [node_info for node_info in node_infos if filtered.get(node_info.name).code == Code.UNSCHEDULABLE]
 
 
-def _first_error(statuses: dict[str, Status]) -> Status | None:
-    errors = list(dict.fromkeys(status.message for status in statuses.values() if status.code == Code.ERROR))
+def first_error(statuses: Mapping[str, Status]) -> Status | None:
+    """The error that several nodes' statuses come to, where any has one; their order there is not known."""
+    errors = sorted(dict.fromkeys(status.message for status in statuses.values() if status.code == Code.ERROR))
     if not errors:
         return None
     # As upstream's aggregate prints them: each once, one alone, several as a list.

@@ -49,7 +49,6 @@ KAFKA = resource(spec={"kafka": {"replicas": 3, "storage": [{"size": "1Gi"}]}})
         pytest.param(changed(KAFKA, "metadata.name", "new"), stored(KAFKA), [("Kafka shop/new", "spec")], id="a new one of a kind that the dump has"),
         pytest.param(KAFKA, stored({**KAFKA, "apiVersion": "elsewhere.io/v1"}), [("Kafka shop/k", "spec")], id="one of another group"),
         pytest.param(KAFKA, served(workload()), [("Kafka.kafka.strimzi.io", "list")], id="a kind that the dump lacks"),
-        pytest.param(resource("ResourceClaimTemplate", "resource.k8s.io/v1", spec={}), stored(resource("ResourceClaimTemplate", "resource.k8s.io/v1", spec={})), [("ResourceClaimTemplate shop/k", "spec")], id="a template of claims, of which new pods make some"),
     ],
 )  # fmt: skip
 def test_a_custom_resource_counts_unless_it_stays_as_it_is(wanted: Document, live: Document, red: list[Any]) -> None:

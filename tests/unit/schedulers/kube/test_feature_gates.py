@@ -89,8 +89,8 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
         pytest.param({"DynamicResourceAllocation": True}, [], id="a locked gate set to what it is"),
         pytest.param({"APIServerTracing": True, "WatchList": False}, [], id="gates of other components"),
         pytest.param({"TaintTolerationComparisonOperators": True}, [], id="a gate that is modelled"),
-        pytest.param({"DRAPrioritizedList": False}, ["DRAPrioritizedList"], id="a gate that is not modelled"),
-        pytest.param({"DRAPrioritizedList": True}, [], id="a gate that is not modelled, set to its default"),
+        pytest.param({"SchedulerAsyncAPICalls": True}, ["SchedulerAsyncAPICalls"], id="a gate that is not modelled"),
+        pytest.param({"SchedulerAsyncAPICalls": False}, [], id="a gate that is not modelled, set to its default"),
     ],
 )
 def test_what_is_not_modelled_is_named(settings: dict[str, bool], not_modelled: list[str]) -> None:
@@ -115,8 +115,8 @@ def test_all_beta_switches_off_what_is_on_by_default() -> None:
 
 
 def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None:
-    (assumption,) = scheduler_from_configuration(None, {"DRADeviceTaints": False}).assumptions
-    assert assumption.field == "feature gate DRADeviceTaints"
+    (assumption,) = scheduler_from_configuration(None, {"DRASchedulerFilterTimeout": False}).assumptions
+    assert assumption.field == "feature gate DRASchedulerFilterTimeout"
 
 
 def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:

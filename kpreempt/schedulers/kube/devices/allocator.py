@@ -1,0 +1,235 @@
+"""Devices for a pod's claims on each node (``structured/internal/incubating`` of v0.36.3).
+
+What is found out about the slices of a cluster is kept for all pods and nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    MOST_RESULTS,
+    DeviceClass,
+    DeviceId,
+    DeviceSubRequest,
+    DeviceTaintRule,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceSlice,
+)
+from kpreempt.model.node import Node
+from kpreempt.schedulers.kube.devices.capacity import UnrepresentableError, has_room
+from kpreempt.schedulers.kube.devices.constraints import Constraint, constraint_of
+from kpreempt.schedulers.kube.devices.in_use import InUse, devices_in_use, results_of
+from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, Slices
+from kpreempt.schedulers.kube.devices.rules import AllocatorRules, allocator_rules
+from kpreempt.schedulers.kube.devices.search import (
+    Allocated,
+    AllocationError,
+    ClaimWishes,
+    Counters,
+    Search,
+    Steps,
+    Wish,
+    is_selected,
+)
+from kpreempt.schedulers.kube.devices.selectors import Selectors
+from kpreempt.schedulers.kube.versions import Behaviour
+
+INVALID_POOLS = "invalid resource pools were encountered"
+NOT_ALLOCATED = "cannot allocate all claims"
+
+
+class Devices:
+    """The devices of a cluster, and who has them. Not to be changed."""
+
+    def __init__(self, cluster: ClusterSnapshot, behaviour: Behaviour) -> None:
+        self.rules = allocator_rules(behaviour)
+        tainting = cluster.device_taint_rules if behaviour.dra_device_taint_rules else []
+        self.slices = Slices(_tainted(cluster.resource_slices, tainting), self.rules.pools)
+        self.selectors = Selectors(names_devices=self.rules.names_devices)
+        self.classes: Mapping[str, DeviceClass] = {each.metadata.name: each for each in cluster.device_classes}
+        self.claims = cluster.resource_claims
+        self.in_use: InUse = devices_in_use(cluster.resource_claims, shares=self.rules.shares)
+
+    @cached_property
+    def holders(self) -> Mapping[DeviceId, Sequence[ResourceClaim]]:
+        """The claims that have each device."""
+        found: dict[DeviceId, list[ResourceClaim]] = {}
+        for claim in self.claims:
+            for result in results_of(claim):
+                if not result.admin_access:
+                    found.setdefault(result.id, []).append(claim)
+        return found
+
+
+def _tainted(slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> Iterable[ResourceSlice]:
+    """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
+    if not rules:
+        return slices
+    from kpreempt.schedulers.kube.devices.taint_rules import with_taints  # noqa: PLC0415 - few clusters have rules
+
+    return with_taints(slices, rules)
+
+
+class Attempt(NamedTuple):
+    """What a search for devices came to: those that were found for each claim, or why there are none.
+
+    ``reached`` is the claim and the request, by their indices, at which the search got stuck; ``pools`` are those that
+    the node can reach.
+    """
+
+    found: Sequence[Sequence[Allocated]] | None
+    wishes: Sequence[ClaimWishes]
+    pools: Sequence[Pool]
+    reason: str = ""
+    reached: tuple[int, int] = (0, 0)
+
+
+class Allocator:
+    """Searches devices for one pod, in the state of the cluster at the start of its scheduling cycle."""
+
+    def __init__(self, devices: Devices, in_use: InUse | None = None, steps: Steps | None = None) -> None:
+        """``in_use`` is counted instead of what all claims have; ``steps`` are shared with another allocator."""
+        self.devices = devices
+        self.rules: AllocatorRules = devices.rules
+        self.in_use = devices.in_use if in_use is None else in_use
+        self.steps = steps or Steps()
+        self._available: dict[PoolId, dict[tuple[str, str], int]] = {}
+
+    def allocate(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
+        """Devices for ``claims`` on the node.
+
+        Raises ``AllocationError`` where a claim or a class is wrong, and ``GivenUpError``.
+        """
+        pools = self.devices.slices.pools_of(node)
+        wishes = [self._wishes_of(claim, node, pools) for claim in claims]
+        search = Search(
+            node,
+            pools,
+            wishes,
+            self.in_use,
+            self.devices.selectors,
+            self.rules,
+            Counters(self.in_use, self._available),
+            self.steps,
+        )
+        if search.run():
+            return Attempt(search.found, wishes, pools)
+        is_invalid = any(pool.invalid for pool in pools) and not self.rules.fails_at_invalid_pools
+        return Attempt(None, wishes, pools, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
+
+    def _wishes_of(self, claim: ResourceClaim, node: Node, pools: Sequence[Pool]) -> ClaimWishes:
+        """The claim's requests, with all that can be known before the search."""
+        requests: list[list[Wish]] = []
+        least = 0
+        for request in claim.spec.devices.requests:
+            key = f"claim {claim.key}, request {request.name}"
+            stated: Sequence[ExactDeviceRequest | DeviceSubRequest] = request.first_available
+            if stated and not self.rules.alternatives:
+                raise AllocationError(f"{key}: has subrequests, but the DRAPrioritizedList feature is disabled")
+            if not self.rules.shares:
+                _refuse_capacity(claim.key, request.name, request.exactly, request.first_available)
+            if not stated:
+                stated = [request.exactly or ExactDeviceRequest()]
+            wishes = [self._wish(claim, request.name, each, node, pools) for each in stated]
+            requests.append(wishes)
+            fewest = min(wish.number for wish in wishes)
+            if self.rules.tells_limit_by_request and fewest > MOST_RESULTS - least:
+                raise AllocationError(
+                    f"{key}: adding {fewest} devices exceeds the claim limit of {MOST_RESULTS}, with {least} already"
+                    " accounted for"
+                )
+            least += fewest
+        if least > MOST_RESULTS:
+            raise AllocationError(
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+            )
+        return ClaimWishes(claim.key, requests, self._constraints_of(claim))
+
+    def _constraints_of(self, claim: ResourceClaim) -> list[Constraint]:
+        constraints = []
+        for index, stated in enumerate(claim.spec.devices.constraints):
+            constraint = constraint_of(stated, compares_all=self.rules.compares_all)
+            if constraint is None or (stated.match_attribute is None and not self.rules.knows_distinct):
+                raise AllocationError(
+                    f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
+                )
+            constraints.append(constraint)
+        return constraints
+
+    def _wish(
+        self,
+        claim: ResourceClaim,
+        name: str,
+        request: ExactDeviceRequest | DeviceSubRequest,
+        node: Node,
+        pools: Sequence[Pool],
+    ) -> Wish:
+        alternative = request.name if isinstance(request, DeviceSubRequest) else ""
+        key = f"claim {claim.key}, request {alternative or name}"
+        for index, selector in enumerate(request.selectors):
+            if selector.cel is None:
+                raise AllocationError(f"{key}, selector #{index}: CEL expression empty (unsupported selector type?)")
+        if request.derived_attributes and self.rules.names_devices:
+            raise AllocationError(f"{key}: cannot handle request with derived attributes, the feature is disabled")
+        if request.admin_access is not None and not self.rules.admin_access:
+            raise AllocationError(f"{key}: admin access is requested, but the feature is disabled")
+        class_name = request.device_class_name
+        if not class_name:
+            raise AllocationError(f"{key}: missing device class name (unsupported request type?)")
+        device_class = self.devices.classes.get(class_name)
+        if device_class is None:
+            raise AllocationError(
+                f"{key}: could not retrieve device class {class_name}:"
+                f' deviceclass.resource.k8s.io "{class_name}" not found'
+            )
+        wish = Wish(request, name, alternative, device_class, request.count)
+        if request.allocation_mode == EXACT_COUNT:
+            return wish
+        if request.allocation_mode != ALL_DEVICES:
+            raise AllocationError(f"{key}: unsupported count mode {request.allocation_mode}")
+        devices = self._all_devices(claim, wish, key, node, pools)
+        return wish._replace(number=len(devices), devices=devices)
+
+    def _all_devices(
+        self, claim: ResourceClaim, wish: Wish, key: str, node: Node, pools: Sequence[Pool]
+    ) -> list[tuple[Pool, PoolDevice]]:
+        """All devices that the request means, whoever has them."""
+        found = []
+        for pool in pools:
+            if pool.is_incomplete or pool.invalid:
+                problem = "being updated" if pool.is_incomplete else "invalid"
+                raise AllocationError(f"{key}: asks for all devices, but resource pool {pool} is currently {problem}")
+            for device in pool.devices:
+                selectors, rules = self.devices.selectors, self.rules
+                if is_selected(wish, device, node, selectors, claim.key, rules) and self._can_hold(wish, device, key):
+                    found.append((pool, device))
+        return found
+
+    def _can_hold(self, wish: Wish, device: PoolDevice, key: str) -> bool:
+        """Whether the device has the capacity; beside what others have of it, up to 1.36."""
+        if not self.rules.shares:
+            return True
+        consumed = {} if self.rules.counts_every_share else self.in_use.consumed.get(device.id, {})
+        try:
+            return has_room(wish.request.capacity, device.device, consumed, fractions=self.rules.fractions)
+        except UnrepresentableError as error:
+            raise AllocationError(f"{key}: checking capacity for device {device.device.name}: {error}") from None
+
+
+def _refuse_capacity(
+    claim: str, name: str, exact: ExactDeviceRequest | None, alternatives: Iterable[DeviceSubRequest]
+) -> None:
+    """Amounts of capacity need the gate DRAConsumableCapacity."""
+    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    if exact is not None and exact.capacity is not None:
+        raise AllocationError(f"claim {claim}, request {name}: {problem}")
+    for each in alternatives:
+        if each.capacity is not None:
+            raise AllocationError(f"claim {claim}, subrequest {each.name}: {problem}")

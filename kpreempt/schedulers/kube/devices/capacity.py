@@ -1,0 +1,122 @@
+"""How much of a device's capacity a request takes, and whether there is so much left.
+
+Follows ``structured/internal/incubating/consumable_capacity.go`` (``dynamic-resource-allocation`` v0.36.3, and v0.37.1
+for fractions). Amounts are in nano.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kpreempt.model.devices import CapacityPolicy, CapacityRange, CapacityRequirements, Device, DeviceCapacity
+from kpreempt.model.quantity import MAX_INT64, NANO_PER_MILLI, NANO_PER_UNIT, Quantity
+from kpreempt.schedulers.kube.devices.in_use import Consumed
+
+_NOTHING: Mapping[str, int] = {}
+
+
+class UnrepresentableError(Exception):
+    """A request, or what it is rounded up to, is no int64; ``str`` is upstream's text."""
+
+
+def taken_by(request: CapacityRequirements | None, device: Device, *, fractions: bool = False) -> Consumed:
+    """What the request takes of each of the device's capacities. Raises ``UnrepresentableError``."""
+    asked = request.requests if request is not None else {}
+    return {
+        name: _rounded_up(asked.get(name), capacity, fractions=fractions) for name, capacity in device.capacity.items()
+    }
+
+
+def has_room(
+    request: CapacityRequirements | None,
+    device: Device,
+    consumed: Mapping[str, int] = _NOTHING,
+    allocating: Mapping[str, int] = _NOTHING,
+    *,
+    fractions: bool = False,
+) -> bool:
+    """Whether the device has all capacities that are asked for, and enough left of each.
+
+    ``consumed`` is what other claims have, ``allocating`` what this search has given away. Raises
+    ``UnrepresentableError`` where ``fractions`` are possible.
+    """
+    if request is not None and not request.requests.keys() <= device.capacity.keys():
+        return False
+    for name, amount in taken_by(request, device, fractions=fractions).items():
+        capacity = device.capacity[name]
+        if _violates(amount, capacity.request_policy, fractions=fractions):
+            return False
+        if consumed.get(name, 0) + allocating.get(name, 0) + amount > capacity.value.nano:
+            return False
+    return True
+
+
+def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:
+    """What is taken where ``asked`` is: as much as the policy makes of it, by default the whole."""
+    policy = capacity.request_policy
+    if asked is None:
+        default = policy.default if policy is not None else None
+        return (default if default is not None else capacity.value).nano
+    if policy is None:
+        return asked.nano
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _up_in_range(asked, policy.valid_range, policy.valid_range.min, fractions=fractions)
+    return next((valid.nano for valid in policy.valid_values if asked.nano <= valid.nano), asked.nano)
+
+
+def _up_in_range(asked: Quantity, valid: CapacityRange, least: Quantity, *, fractions: bool) -> int:
+    """The next step from the least amount."""
+    if asked.nano < least.nano:
+        return least.nano
+    if valid.step is None:
+        return asked.nano
+    unit = NANO_PER_MILLI if fractions and _is_in_milli(valid) else NANO_PER_UNIT
+    step = _in(unit, valid.step)
+    if not step:
+        return asked.nano
+    if fractions:
+        _check(asked, unit)
+    base = _in(unit, least)
+    rounded = base - (base - _in(unit, asked)) // step * step
+    if fractions and rounded > MAX_INT64:
+        passes = "the milli-value range" if unit == NANO_PER_MILLI else "MaxInt64"
+        raise UnrepresentableError(f"{_UNREPRESENTABLE}: rounding request {asked} up to the next step passes {passes}")
+    return rounded * unit
+
+
+_UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
+
+
+def _check(asked: Quantity, unit: int) -> None:
+    """From 1.37 on a request that has no int64 in this unit ends the attempt."""
+    if unit == NANO_PER_MILLI:
+        if asked.nano % unit or abs(asked.nano // unit) > MAX_INT64:
+            raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} is not a representable milli value")
+    elif asked.nano > MAX_INT64 * NANO_PER_UNIT:
+        raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} exceeds MaxInt64")
+
+
+def _is_in_milli(valid: CapacityRange) -> bool:
+    """Whether the whole range is so many thousandths."""
+    amounts = [each for each in (valid.min, valid.max, valid.step) if each is not None]
+    fits = all(not each.nano % NANO_PER_MILLI and abs(each.nano // NANO_PER_MILLI) <= MAX_INT64 for each in amounts)
+    return fits and (valid.step is None or valid.step.nano >= NANO_PER_MILLI)
+
+
+def _in(unit: int, amount: Quantity) -> int:
+    return amount.milli_value if unit == NANO_PER_MILLI else amount.value
+
+
+def _violates(amount: int, policy: CapacityPolicy | None, *, fractions: bool) -> bool:
+    if policy is None or (policy.default is not None and policy.default.nano == amount):
+        return False
+    valid = policy.valid_range
+    if valid is not None:
+        if valid.max is not None and amount > valid.max.nano:
+            return True
+        if valid.step is None or valid.min is None:
+            return False
+        unit = NANO_PER_MILLI if fractions and _is_in_milli(valid) else NANO_PER_UNIT
+        step = _in(unit, valid.step)
+        return bool(step) and (-(-amount // unit) - _in(unit, valid.min)) % step != 0
+    return bool(policy.valid_values) and all(each.nano != amount for each in policy.valid_values)

@@ -1,0 +1,150 @@
+"""Why a node has no devices for a pod's claims, for a reader: what is wanted, and who has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kpreempt.model.affinity import NodeSelector
+from kpreempt.model.devices import DeviceId, ResourceClaim
+from kpreempt.schedulers.kube.devices.allocator import Allocator, Attempt, Devices
+from kpreempt.schedulers.kube.devices.in_use import devices_in_use, results_of
+from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice
+from kpreempt.schedulers.kube.devices.search import (
+    AllocationError,
+    GivenUpError,
+    Wish,
+    is_selected,
+    tolerates_taints,
+)
+from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict.details import ClaimUnavailable, DeviceHolder, InsufficientDevices
+
+_HOLDERS_TOLD = 20
+_PODS = "pods"
+
+
+def shortage(
+    allocator: Allocator, claims: Sequence[ResourceClaim], attempt: Attempt, node_info: NodeInfo, priority: int
+) -> InsufficientDevices:
+    """The first request that cannot be met on the node beside those before it.
+
+    ``priority`` is the pod's: only pods of lower ones might be evicted.
+    """
+    claim_at, request_at = attempt.reached
+    key, wishes = attempt.wishes[claim_at].key, attempt.wishes[claim_at].requests[request_at]
+    matching = _matching(allocator, key, wishes, attempt.pools, node_info)
+    lower = {info.key for info in node_info.pods if info.priority < priority}
+    held = _holders(allocator.devices, {device.id for device in matching}, lower)
+    taken = [device for device in matching if device.id in allocator.in_use.devices]
+    of_lower = [device for device in taken if held.get(device.id) and all(each.is_lower for each in held[device.id])]
+    tainted = [
+        device
+        for device in matching
+        if device not in taken and allocator.rules.taints and not any(tolerates_taints(each, device) for each in wishes)
+    ]
+    holders = [each for device in taken for each in held.get(device.id, ())]
+    first = wishes[0]
+    return InsufficientDevices(
+        claim=key,
+        request=first.name,
+        device_class=first.device_class.metadata.name,
+        alternatives=len(wishes) if first.alternative else 0,
+        wanted=0 if first.devices is not None else first.number,
+        matching=len(matching),
+        allocated=len(taken),
+        allocated_to_lower=len(of_lower),
+        tainted=len(tainted),
+        holders=[_told(each) for each in holders[:_HOLDERS_TOLD]],
+        updating=[str(pool) for pool in attempt.pools if pool.is_incomplete],
+        invalid=[f"{pool}: {pool.invalid}" for pool in attempt.pools if pool.invalid],
+        fits_without_lower=bool(lower) and _fits_without(allocator, claims, node_info, lower),
+    )
+
+
+def _matching(
+    allocator: Allocator, claim: str, wishes: Sequence[Wish], pools: Sequence[Pool], node_info: NodeInfo
+) -> list[PoolDevice]:
+    """The devices of the node that the request, or one of its alternatives, means."""
+    selectors, rules = allocator.devices.selectors, allocator.rules
+
+    def is_meant(wish: Wish, device: PoolDevice) -> bool:
+        try:
+            return is_selected(wish, device, node_info.node, selectors, claim, rules)
+        except (AllocationError, HiddenSelectorError):
+            # The search did not come to this device, or nobody knows what is meant.
+            return False
+
+    devices = (device for pool in pools if not pool.invalid for device in pool.devices)
+    return [device for device in devices if any(is_meant(wish, device) for wish in wishes)]
+
+
+class _Holder:
+    """A claim that has a device, and its pods; ``is_lower`` says that all of these might be evicted."""
+
+    __slots__ = ("claim", "device", "is_lower", "pods")
+
+    def __init__(self, device: DeviceId, claim: ResourceClaim, pods: Sequence[str], is_lower: bool) -> None:
+        self.device = device
+        self.claim = claim
+        self.pods = pods
+        self.is_lower = is_lower
+
+
+def _told(holder: _Holder) -> DeviceHolder:
+    return DeviceHolder("/".join(holder.device), holder.claim.key, list(holder.pods), holder.is_lower)
+
+
+def _holders(devices: Devices, wanted: set[DeviceId], lower: set[str]) -> Mapping[DeviceId, list[_Holder]]:
+    found: dict[DeviceId, list[_Holder]] = {}
+    for device in wanted:
+        for claim in devices.holders.get(device, ()):
+            pods = users_of(claim)
+            found.setdefault(device, []).append(_Holder(device, claim, pods, bool(pods) and lower.issuperset(pods)))
+    return found
+
+
+def users_of(claim: ResourceClaim) -> list[str]:
+    """The pods that have the claim reserved, as ``namespace/name``."""
+    return [f"{claim.metadata.namespace}/{each.name}" for each in claim.status.reserved_for if each.resource == _PODS]
+
+
+def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_info: NodeInfo, lower: set[str]) -> bool:
+    """Whether there would be devices if those of pods of lower priority on the node were free."""
+    devices = allocator.devices
+    kept = [claim for claim in devices.claims if not _would_be_free(claim, lower)]
+    if len(kept) == len(devices.claims):
+        return False
+    in_use = devices_in_use(kept, shares=devices.rules.shares)
+    try:
+        return Allocator(devices, in_use, allocator.steps).allocate(node_info.node, claims).found is not None
+    except (AllocationError, GivenUpError, HiddenSelectorError):
+        return False
+
+
+def _would_be_free(claim: ResourceClaim, lower: set[str]) -> bool:
+    users = users_of(claim)
+    return bool(users) and len(users) == len(claim.status.reserved_for) and lower.issuperset(users)
+
+
+def unavailable(claims: Iterable[ResourceClaim], node_info: NodeInfo) -> ClaimUnavailable:
+    """The first of the allocated ``claims`` that the node cannot use."""
+    claim = next(iter(claims))
+    allocation = claim.status.allocation
+    selector = allocation.node_selector if allocation is not None else None
+    is_out_of_reach = selector is not None and not selector.matches(node_info.name, node_info.node.labels)
+    return ClaimUnavailable(
+        claim=claim.key,
+        devices=["/".join(each.id) for each in results_of(claim)][:_HOLDERS_TOLD],
+        reachable_from=_terms(selector) if selector is not None and is_out_of_reach else [],
+    )
+
+
+def _terms(selector: NodeSelector) -> list[str]:
+    return [
+        " and ".join(
+            f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
+            for each in (*term.match_fields, *term.match_expressions)
+        )
+        for term in selector.node_selector_terms
+    ]

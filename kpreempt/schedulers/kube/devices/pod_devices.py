@@ -1,0 +1,263 @@
+"""The devices of one pod in a scheduling cycle (``plugins/dynamicresources/dynamicresources.go``, v1.36.3).
+
+All refusals are final: the dry run of a preemption takes no device from a victim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, MOST_ALTERNATIVES, DeviceClass, ResourceClaim
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.devices.allocator import NOT_ALLOCATED, Allocator
+from kpreempt.schedulers.kube.devices.extended import is_virtual, requests_for, special_claim, with_requests
+from kpreempt.schedulers.kube.devices.pod_claims import NoClaimError, claims_of, has_failed_to_bind
+from kpreempt.schedulers.kube.devices.search import Allocated, AllocationError, GivenUpError
+from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resources import Resource, is_extended_resource, pod_requests
+from kpreempt.verdict import SUCCESS, Code, Detail, Status
+
+REASON_UNAVAILABLE = "resourceclaim not available on the node"
+REASON_STALE_CLAIM = "cannot schedule extended resource claim"
+DEALLOCATED = "deallocation of ResourceClaim completed"
+DELETED = "deletion of ResourceClaim completed"
+NOTHING_DONE = "still not schedulable"
+
+
+class FoundDevices(NamedTuple):
+    """What a node has for the pod: the claims that were to be allocated, each with its devices."""
+
+    claims: Sequence[ResourceClaim]
+    devices: Sequence[Sequence[Allocated]]
+
+
+def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> PodDevices | Status | None:
+    """The pod's claims, ready for filters; why it is refused on all nodes; or ``None`` where it has none."""
+    try:
+        claims = claims_of(pod, cluster.resource_claims)
+    except NoClaimError as error:
+        return _refusal(str(error))
+    resources = _backed_resources(pod, cluster)
+    special = special_claim(pod, cluster.cluster.resource_claims) if resources else None
+    if not claims and special is None:
+        return None
+    for claim in claims:
+        if claim.status.allocation is None and (refusal := _refusal_of(claim, cluster)) is not None:
+            return refusal
+    return PodDevices(pod, cluster, binding_timeout, claims, special, resources)
+
+
+def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
+    """The amounts of all scalar resources that the pod requests, if devices may serve one of them."""
+    classes = cluster.classes_of_extended_resources
+    if not classes or not cluster.behaviour.dra_extended_resource:
+        return {}
+    requests = pod_requests(pod)
+    if not any(amount and name in classes and _may_be_served(name) for name, amount in requests.items()):
+        return {}
+    return Resource.from_nano(requests).scalar
+
+
+def _refusal_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
+    """Why a claim can be allocated nowhere, before nodes are looked at."""
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None:
+            stated = [(request.name, request.exactly.device_class_name)]
+        elif not request.first_available:
+            return _refusal(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        elif not cluster.behaviour.dra_prioritized_list:
+            return _refusal(
+                f"resource claim {claim.key}, request {request.name}: has subrequests, but the DRAPrioritizedList"
+                " feature is disabled"
+            )
+        else:
+            stated = [(f"{request.name}/{each.name}", each.device_class_name) for each in request.first_available]
+        for name, class_name in stated:
+            if not class_name:
+                return Status(Code.ERROR, [f"request {name}: unsupported request type"])
+            if class_name not in cluster.devices.classes:
+                return _refusal(f"request {name}: device class {class_name} does not exist")
+    return None
+
+
+class PodDevices:
+    """The pod's claims, the special one for extended resources last, and what was found for them on each node.
+
+    It has no ``clone``: as upstream, all copies of a cycle state share it. What is found on a node depends on neither
+    its pods nor those nominated to it.
+    """
+
+    def __init__(
+        self,
+        pod: Pod,
+        cluster: ClusterState,
+        binding_timeout: timedelta,
+        claims: Sequence[ResourceClaim],
+        special: ResourceClaim | None,
+        resources: Mapping[str, int],
+    ) -> None:
+        self._pod = pod
+        self._cluster = cluster
+        self._behaviour = cluster.behaviour
+        self._binding_timeout = binding_timeout
+        self._resources = resources
+        self._has_own_claims = bool(claims)
+        self._special = special
+        self.claims = [*claims, *([special] if special is not None else ())]
+        needs_devices = any(claim.status.allocation is None for claim in self.claims)
+        self.allocator = Allocator(cluster.devices) if needs_devices else None
+        self._statuses: dict[str, Status] = {}
+        self.found: dict[str, FoundDevices] = {}
+        # Allocated claims that some node cannot use, by their index.
+        self._unavailable: set[int] = set()
+        # What PostFilter wrote; of several ``rivals`` it takes one at random.
+        self.deallocated: list[str] = []
+        self.deleted: list[str] = []
+        self.rivals: list[str] = []
+        # A node on which the search was given up; and whether because what selects devices is hidden.
+        self.given_up = ""
+        self.is_hidden = False
+
+    def status_on(self, node_info: NodeInfo) -> Status:
+        """Whether the node can be used with the claims, and has devices for those that need some."""
+        status = self._statuses.get(node_info.name)
+        if status is None:
+            status = self._statuses[node_info.name] = self._evaluate(node_info)
+        return status
+
+    def _evaluate(self, node_info: NodeInfo) -> Status:
+        needed = self._left_to_devices(node_info)
+        if isinstance(needed, str):
+            return _refusal(needed)
+        if not self._has_own_claims and not needed:
+            return SUCCESS
+        unavailable = self._unavailable_on(node_info.node)
+        if self.allocator is not None:
+            refusal = self._allocate(self.allocator, needed, node_info)
+            if refusal is not None:
+                return refusal
+        if unavailable:
+            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
+
+            self._unavailable.update(unavailable)
+            told = evidence.unavailable((self.claims[index] for index in unavailable), node_info)
+            return _refusal(REASON_UNAVAILABLE, told)
+        return SUCCESS
+
+    def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
+        """Find devices on the node; the refusal where there are none."""
+        wanted = [self._wanted(each, needed) for each in self.claims if each.status.allocation is None]
+        try:
+            attempt = allocator.allocate(node_info.node, wanted)
+        except AllocationError as error:
+            return Status(Code.ERROR, [str(error)])
+        except (GivenUpError, HiddenSelectorError) as error:
+            self.given_up = self.given_up or node_info.name
+            self.is_hidden |= isinstance(error, HiddenSelectorError)
+            return _refusal(NOT_ALLOCATED)
+        if attempt.found is None:
+            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
+
+            told = evidence.shortage(allocator, wanted, attempt, node_info, self._pod.priority)
+            return _refusal(attempt.reason, told)
+        self.found[node_info.name] = FoundDevices(wanted, attempt.found)
+        return None
+
+    def _wanted(self, claim: ResourceClaim, needed: Mapping[str, DeviceClass]) -> ResourceClaim:
+        """The claim as it is on a node; the special one has the requests for what the node does not offer."""
+        return with_requests(claim, requests_for(self._pod, needed)) if claim is self._special else claim
+
+    def _left_to_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
+        """The extended resources that devices have to serve on the node, with their classes; or why it is refused."""
+        found: dict[str, DeviceClass] = {}
+        if self._special is None:
+            return found
+        if self._special.spec.devices.requests:
+            return REASON_STALE_CLAIM
+        classes = self._cluster.classes_of_extended_resources
+        offered = node_info.allocatable.scalar
+        for name, amount in self._resources.items():
+            if amount and _may_be_served(name):
+                if name in classes and not offered.get(name):
+                    found[name] = classes[name]
+                elif name not in offered:
+                    return "cannot fit resource"
+        return found
+
+    def _unavailable_on(self, node: Node) -> list[int]:
+        """The allocated claims that the node cannot use, by their index."""
+        found = []
+        behaviour = self._behaviour
+        checks_conditions = behaviour.dra_device_binding_conditions and behaviour.dra_resource_claim_device_status
+        for index, claim in enumerate(self.claims):
+            allocation = claim.status.allocation
+            if allocation is None:
+                continue
+            selector = allocation.node_selector
+            is_out_of_reach = selector is not None and not selector.matches(node.name, node.labels)
+            if is_out_of_reach or (
+                checks_conditions and has_failed_to_bind(claim, self._cluster.now, self._binding_timeout)
+            ):
+                found.append(index)
+        return found
+
+    def make_room(self) -> str:
+        """Give back a claim that keeps the pod off a node, if nobody else uses it; what PostFilter says of that."""
+        special = self._special
+        idle = [
+            self.claims[index].key
+            for index in sorted(self._unavailable)
+            if self.claims[index] is not special and _is_idle(self.claims[index], self._pod)
+        ]
+        if idle:
+            self.deallocated, self.rivals = idle[:1], idle
+            return DEALLOCATED
+        if special is not None and not is_virtual(special):
+            self.deleted = [special.key]
+            return DELETED
+        return NOTHING_DONE
+
+    def score_on(self, node_name: str) -> int:
+        """More for the alternatives that come first; 0 where nothing had to be allocated."""
+        found = self.found.get(node_name)
+        if found is None or not self._behaviour.dra_prioritized_list:
+            return 0
+        allocated = iter(found.devices)
+        total = 0
+        for claim in self.claims:
+            if claim.status.allocation is not None:
+                names: Iterable[str] = (each.request for each in claim.status.allocation.devices.results)
+            else:
+                names = (each.request for each in next(allocated))
+            total += _rating(claim, frozenset(names))
+        return total
+
+
+def _refusal(reason: str, detail: Detail | None = None) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
+
+
+def _may_be_served(resource: str) -> bool:
+    """Whether the name is one that devices may stand for (``pkg/scheduler/util/utils.go``)."""
+    return is_extended_resource(resource) or resource.startswith(CLASS_RESOURCE_PREFIX)
+
+
+def _is_idle(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether no other pod has the claim reserved."""
+    users = claim.status.reserved_for
+    return not users or (len(users) == 1 and users[0].uid == pod.metadata.uid)
+
+
+def _rating(claim: ResourceClaim, allocated: frozenset[str]) -> int:
+    return sum(
+        MOST_ALTERNATIVES - index
+        for request in claim.spec.devices.requests
+        if request.exactly is None
+        for index, each in enumerate(request.first_available)
+        if f"{request.name}/{each.name}" in allocated
+    )

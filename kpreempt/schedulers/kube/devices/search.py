@@ -1,0 +1,379 @@
+"""Looks for devices for claims, one after the other, and goes back where it gets stuck.
+
+Follows ``structured/internal/incubating/allocator_incubating.go`` (``dynamic-resource-allocation`` v0.36.3): claims,
+requests, alternatives and devices are tried in their order, and the first solution counts. Within a request a device
+comes only after those before it; each request begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.devices import (
+    MOST_RESULTS,
+    DeviceClass,
+    DeviceId,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+)
+from kpreempt.model.node import Node
+from kpreempt.schedulers.kube.devices.capacity import UnrepresentableError, has_room, taken_by
+from kpreempt.schedulers.kube.devices.constraints import Constraint
+from kpreempt.schedulers.kube.devices.in_use import Consumed, InUse
+from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, is_for
+from kpreempt.schedulers.kube.devices.rules import AllocatorRules
+from kpreempt.schedulers.kube.devices.selectors import SelectorError, Selectors
+
+# Devices that are tried for one pod, over all nodes, before the search is given up.
+MOST_STEPS = 1_000_000
+# Devices of one pod: up to three times as many calls are nested, and the interpreter takes a thousand.
+_DEEPEST = 250
+
+
+class AllocationError(Exception):
+    """Something is wrong with a claim or a class, which ends the attempt; ``str`` is upstream's text."""
+
+
+class GivenUpError(Exception):
+    """The search is too long: whether there are devices is not known."""
+
+
+class _TooManyError(Exception):
+    """A claim would have more results than it may; another alternative may need fewer."""
+
+
+class Wish(NamedTuple):
+    """A request, or an alternative of one, with its class. ``devices`` are all that the mode All wants."""
+
+    request: ExactDeviceRequest | DeviceSubRequest
+    name: str
+    alternative: str
+    device_class: DeviceClass
+    number: int
+    devices: Sequence[tuple[Pool, PoolDevice]] | None = None
+
+    @property
+    def full_name(self) -> str:
+        """``request`` or ``request/alternative``."""
+        return f"{self.name}/{self.alternative}" if self.alternative else self.name
+
+    @property
+    def own_name(self) -> str:
+        """As errors name it: that of the alternative, where there are several."""
+        return self.alternative or self.name
+
+
+class ClaimWishes(NamedTuple):
+    """A claim's requests, each with its alternatives (one, where it is exact), and its constraints without devices."""
+
+    key: str
+    requests: Sequence[Sequence[Wish]]
+    constraints: Sequence[Constraint]
+
+
+class Allocated(NamedTuple):
+    """A device that was found for a request; ``consumed`` is what a share takes of its capacity."""
+
+    request: str
+    pool: Pool
+    device: PoolDevice
+    is_share: bool
+    consumed: Consumed
+
+
+class Steps:
+    """How many devices may still be tried."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+
+class Search:
+    """One search for all claims on one node. ``reached`` is the farthest request that it came to, by its indices."""
+
+    def __init__(
+        self,
+        node: Node,
+        pools: Sequence[Pool],
+        claims: Sequence[ClaimWishes],
+        in_use: InUse,
+        selectors: Selectors,
+        rules: AllocatorRules,
+        counters: Counters,
+        steps: Steps,
+    ) -> None:
+        self._node = node
+        self._pools = [pool for pool in pools if not pool.invalid or rules.fails_at_invalid_pools]
+        self._claims = claims
+        self._in_use = in_use
+        self._selectors = selectors
+        self._rules = rules
+        self._counters = counters
+        self._steps = steps
+        # The devices that are taken, in the order in which they were.
+        self._path: list[PoolDevice] = []
+        self.found: list[list[Allocated]] = [[] for _ in claims]
+        self.reached = (0, 0)
+        # The claims, by index, for which a device is taken in this search; with what, where it is shared.
+        self._taken: dict[DeviceId, set[int]] = {}
+        self._shares: dict[DeviceId, list[Consumed]] = {}
+
+    def run(self) -> bool:
+        """Whether there are devices for all claims, which ``found`` has then. Raises ``AllocationError``."""
+        try:
+            return self._request(0, 0)
+        except _TooManyError:
+            raise AllocationError("allocation max size exceeded") from None
+
+    def _claim(self, index: int) -> bool:
+        """The claims from this one on."""
+        if index == len(self._claims):
+            return True
+        try:
+            return self._request(index, 0)
+        except _TooManyError:
+            return False
+
+    def _request(self, claim: int, index: int) -> bool:
+        """The requests of a claim from this one on, and the claims after it."""
+        if claim == len(self._claims):
+            return True
+        requests = self._claims[claim].requests
+        if index == len(requests):
+            return self._claim(claim + 1)
+        self.reached = max(self.reached, (claim, index))
+        if not requests[index][0].alternative:
+            return self._devices(claim, index, requests[index][0], 0)
+        exceeds = True
+        for wish in requests[index]:
+            try:
+                if self._devices(claim, index, wish, 0):
+                    return True
+            except _TooManyError:
+                continue
+            exceeds = False
+        if exceeds:
+            raise _TooManyError
+        return False
+
+    def _devices(self, claim: int, request: int, wish: Wish, taken: int, start: tuple[int, int] = (0, 0)) -> bool:
+        """The devices of a request after the first ``taken``, and all that comes after it."""
+        if wish.devices is not None and not wish.devices:
+            return False
+        if taken >= wish.number:
+            return self._request(claim, request + 1)
+        if len(self.found[claim]) + wish.number - taken > MOST_RESULTS:
+            raise _TooManyError
+        if len(self._path) > _DEEPEST:
+            raise GivenUpError
+        for pool, device, after in self._candidates(claim, wish, taken, start):
+            undo = self._take(claim, wish, pool, device)
+            if undo is None:
+                continue
+            is_done = False
+            self._path.append(device)
+            try:
+                is_done = self._devices(claim, request, wish, taken + 1, after)
+            finally:
+                self._path.pop()
+                if not is_done:
+                    self._give_back(claim, wish, pool, device, undo)
+            if is_done:
+                return True
+        return False
+
+    def _candidates(
+        self, claim: int, wish: Wish, taken: int, start: tuple[int, int]
+    ) -> Iterator[tuple[Pool, PoolDevice, tuple[int, int]]]:
+        """The devices that may be the next one, from ``start`` on, and where to go on after each."""
+        if wish.devices is not None:
+            self._count_step()
+            yield *wish.devices[taken], (0, 0)
+            return
+        begin = start[1]
+        for pool_index in range(start[0], len(self._pools)):
+            pool = self._pools[pool_index]
+            if pool.invalid:
+                raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid}")
+            for index in range(begin, len(pool.devices)):
+                device = pool.devices[index]
+                self._count_step()
+                if self._is_free(claim, wish, device) and self._is_usable(wish, device, claim):
+                    yield pool, device, (pool_index, index + 1)
+            begin = 0
+
+    def _count_step(self) -> None:
+        self._steps.left -= 1
+        if self._steps.left < 0:
+            raise GivenUpError
+
+    def _is_usable(self, wish: Wish, device: PoolDevice, claim: int) -> bool:
+        """Whether the device is one that the request means, and has the capacity. Raises ``AllocationError``."""
+        return is_selected(
+            wish, device, self._node, self._selectors, self._claims[claim].key, self._rules
+        ) and self._has_room(claim, wish, device)
+
+    def _is_free(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
+        taken = self._taken.get(device.id)
+        if wish.request.admin_access:
+            return not taken or claim not in taken
+        return not taken and device.id not in self._in_use.devices
+
+    def _has_room(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
+        if not self._rules.shares or not (device.device.capacity or wish.request.capacity):
+            return True
+        allocating: Consumed = {}
+        for share in self._shares.get(device.id, ()):
+            for name, amount in share.items():
+                allocating[name] = allocating.get(name, 0) + amount
+        consumed = self._in_use.consumed.get(device.id, {})
+        try:
+            return has_room(wish.request.capacity, device.device, consumed, allocating, fractions=self._rules.fractions)
+        except UnrepresentableError as error:
+            where = f"claim {self._claims[claim].key}, request {wish.own_name}: checking capacity for device"
+            raise AllocationError(f"{where} {'/'.join(device.id)}: {error}") from None
+
+    def _take(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice) -> _Undo | None:
+        """Take the device if it can be had; what is to be undone to give it back."""
+        stated = device.device
+        is_shared = self._rules.shares and bool(stated.allow_multiple_allocations)
+        is_admin = bool(wish.request.admin_access)
+        if not (is_admin and is_shared) and not self._is_free(claim, wish, device):
+            return None
+        if stated.consumes_counters and not self._rules.pools.partitions:
+            return None
+        skips_counters = is_shared and self._is_shared_already(device.id)
+        counts = bool(stated.consumes_counters) and not skips_counters
+        if counts and not self._counters.reserve(pool, device):
+            return None
+        undo = _Undo(counts, 0, is_shared)
+        constraints = self._claims[claim].constraints
+        if self._rules.taints and not tolerates_taints(wish, device):
+            self._give_back_parts(claim, wish, pool, device, undo)
+            return None
+        for number, constraint in enumerate(constraints):
+            if not constraint.add(wish.name, wish.alternative, stated, device.slice.driver):
+                self._give_back_parts(claim, wish, pool, device, undo._replace(constraints=number))
+                if wish.devices is not None:
+                    raise AllocationError(
+                        f"claim {self._claims[claim].key}, request {wish.own_name}: cannot add device"
+                        f" {'/'.join(device.id)} because a claim constraint would not be satisfied"
+                    )
+                return None
+        undo = undo._replace(constraints=len(constraints))
+        if not self._has_room(claim, wish, device):
+            self._give_back_parts(claim, wish, pool, device, undo)
+            return None
+        consumed: Consumed = {}
+        if is_shared:
+            consumed = taken_by(wish.request.capacity, stated, fractions=self._rules.fractions)
+            self._shares.setdefault(device.id, []).append(consumed)
+        else:
+            self._taken.setdefault(device.id, set()).add(claim)
+        self.found[claim].append(Allocated(wish.full_name, pool, device, is_shared, consumed))
+        return undo
+
+    def _is_shared_already(self, device: DeviceId) -> bool:
+        if device in self._in_use.consumed or self._shares.get(device):
+            return True
+        return self._rules.counts_every_share and device in self._in_use.shared
+
+    def _give_back(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice, undo: _Undo) -> None:
+        self.found[claim].pop()
+        if undo.is_shared:
+            self._shares[device.id].pop()
+        else:
+            self._taken[device.id].discard(claim)
+        self._give_back_parts(claim, wish, pool, device, undo)
+
+    def _give_back_parts(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice, undo: _Undo) -> None:
+        for constraint in reversed(self._claims[claim].constraints[: undo.constraints]):
+            constraint.remove(wish.name, wish.alternative)
+        if undo.counts:
+            self._counters.release(pool, device)
+
+
+class _Undo(NamedTuple):
+    """What taking a device changed: counters, so many constraints, and a share or the whole device."""
+
+    counts: bool
+    constraints: int
+    is_shared: bool
+
+
+class Counters:
+    """The counters of pools: what is left of them beside allocated devices, and what this search takes."""
+
+    def __init__(self, in_use: InUse, available: dict[PoolId, dict[tuple[str, str], int]]) -> None:
+        """``available`` is kept for all nodes, and filled in here."""
+        self._in_use = in_use
+        self._available = available
+        self._consumed: dict[PoolId, dict[tuple[str, str], int]] = {}
+
+    def reserve(self, pool: Pool, device: PoolDevice) -> bool:
+        """Take what the device consumes, unless any counter of the pool is overdrawn then."""
+        available = self._available.get(pool.id)
+        if available is None:
+            available = self._available[pool.id] = self._left(pool)
+        consumed = self._consumed.setdefault(pool.id, {})
+        _add_counters(consumed, device, 1)
+        if all(left >= consumed.get(name, 0) for name, left in available.items()):
+            return True
+        _add_counters(consumed, device, -1)
+        return False
+
+    def release(self, pool: Pool, device: PoolDevice) -> None:
+        """Give back what ``reserve`` took."""
+        _add_counters(self._consumed[pool.id], device, -1)
+
+    def _left(self, pool: Pool) -> dict[tuple[str, str], int]:
+        left = {
+            (each.name, name): counter.value.nano
+            for each in pool.counters.values()
+            for name, counter in each.counters.items()
+        }
+        for device in (*pool.devices, *pool.elsewhere):
+            if self._in_use.is_taken(device.id):
+                for consumption in device.device.consumes_counters:
+                    for name, counter in consumption.counters.items():
+                        if (consumption.counter_set, name) in left:
+                            left[consumption.counter_set, name] -= counter.value.nano
+        return left
+
+
+def _add_counters(consumed: dict[tuple[str, str], int], device: PoolDevice, sign: int) -> None:
+    for consumption in device.device.consumes_counters:
+        for name, counter in consumption.counters.items():
+            key = (consumption.counter_set, name)
+            consumed[key] = consumed.get(key, 0) + sign * counter.value.nano
+
+
+def is_selected(
+    wish: Wish, device: PoolDevice, node: Node, selectors: Selectors, claim: str, rules: AllocatorRules
+) -> bool:
+    """Whether class and request mean the device, and the node can reach it. Raises ``AllocationError``."""
+    if not rules.binding_conditions and device.device.binding_conditions:
+        return False
+    device_class = wish.device_class
+    whose = f"class {device_class.metadata.name}"
+    try:
+        if not selectors.select(device_class.spec.selectors, device):
+            return False
+        whose = f"claim {claim}"
+        if not selectors.select(wish.request.selectors, device):
+            return False
+    except SelectorError as error:
+        raise AllocationError(f"{whose}: {error}") from None
+    return not device.slice.spec.per_device_node_selection or is_for(node, device.device)
+
+
+def tolerates_taints(wish: Wish, device: PoolDevice) -> bool:
+    """Whether the request puts up with all taints of the device."""
+    return all(
+        any(each.tolerates(taint) for each in wish.request.tolerations)
+        for taint in device.device.taints
+        if taint.effect in ("NoSchedule", "NoExecute")
+    )
