@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from typing import Any
 
 import msgspec
 
@@ -31,7 +32,7 @@ class FastReader:
     """Reads texts, and remembers the structures that it has checked. Without rapidyaml PyYAML has to read them all."""
 
     def __init__(self) -> None:
-        self._tree = ryml.Tree() if IS_INSTALLED else None
+        self._tree: Any = ryml.Tree() if IS_INSTALLED else None
         self._known: dict[bytes, bool] = {}
         self._buffer = bytearray()
         self._outline_of = Outliner().outline_of
