@@ -13,13 +13,10 @@ import pytest
 import yaml
 
 from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
-from kpreempt.report.escape import is_hidden
+from tests.harmless import obeyed
 
 Kpreempt = Callable[..., Any]
 NOW = "2026-11-21T12:00:00Z"
-# Taken from anywhere in a line, and from where a line begins.
-ANYWHERE = re.compile(r"##[A-Za-z-]*\[")
-AT_START = re.compile(r"(?m)^\s*::[A-Za-z]")
 NAMES = (
     "::set-output name=x::y",
     "a ::add-mask::b",
@@ -64,12 +61,6 @@ COMMANDS = {
     "queue": (["queue"], ANSWER_FORMATS),
     "check": (["check", "-f", "pod.json", "--namespace", "x"], tuple(sorted({*CHECK_FORMATS} - {"github"}))),
 }
-
-
-def obeyed(text: str) -> list[str]:
-    """What a terminal or a pipeline would act upon."""
-    hidden = [repr(each) for each in sorted(set(text)) if each != "\n" and is_hidden(each)]
-    return hidden + ANYWHERE.findall(text) + AT_START.findall(text)
 
 
 @pytest.fixture
