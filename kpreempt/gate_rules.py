@@ -333,6 +333,18 @@ class RuleId(StrEnum):
         about_input=True,
         gitlab="major",
     )
+    CUSTOM_RESOURCES = Rule(
+        "custom-resources",
+        promise="custom resources are compared",
+        meaning="Custom resources of the change of kinds of which the dump has none: whether they are new or changed,"
+        " and what their controllers make of that, is not known. One with a pod template is a `fields-not-modelled`.",
+        advice="Add the kind to the dump by the `kubectl get` that the finding names.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        gitlab="minor",
+        severity=RuleSeverity.WARN,
+    )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
         promise="the outcome is certain",

@@ -275,6 +275,7 @@ def _failures() -> list[GateFinding]:
         finding(
             RuleId.FIELDS_NOT_MODELLED, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"
         ),
+        finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", amount=1, detail="the dump has none"),
         finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
     ]
 

@@ -74,7 +74,8 @@ class AssumptionKind(StrEnum):
 
     ``NotModelled``: something that is not evaluated, and could change who lands or leaves. ``Unreadable``: objects of a
     kind could not be read. ``SetAside``: a bad object was left out. ``Uncertain``: one of several things may happen,
-    and one was taken. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
+    and one was taken. ``NotCompared``: whether objects are new or changed is not known, and what another program makes
+    of them. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
     input is as it says.
     """
 
@@ -82,6 +83,7 @@ class AssumptionKind(StrEnum):
     UNREADABLE = "Unreadable"
     SET_ASIDE = "SetAside"
     UNCERTAIN = "Uncertain"
+    NOT_COMPARED = "NotCompared"
     TOLD = "Told"
 
 

@@ -253,5 +253,6 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
     RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),
     RuleId.FIELDS_NOT_MODELLED: _unknown("is not fully modelled", "not everything is modelled"),
+    RuleId.CUSTOM_RESOURCES: _unknown("is not compared", "custom resources are not compared"),
     RuleId.OUTCOME_UNCERTAIN: _unknown("may have another outcome", "the outcome is uncertain"),
 }

@@ -127,6 +127,8 @@ _HIGH = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name
 _PREEMPTS = _workload("1500m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FITS = _workload("100m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FULL = "The nodes of zone a are full of `Deployment shop/web`, whose priority is lower"
+_WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"
+
 
 EXAMPLES: dict[RuleId, Example] = {
     RuleId.MAX_PDB_VIOLATIONS: Example(
@@ -247,11 +249,23 @@ EXAMPLES: dict[RuleId, Example] = {
         },
     ),
     RuleId.FIELDS_NOT_MODELLED: Example(
-        "A custom resource is part of the change, and somebody who knows its controller says that it makes no pods.",
+        "A new HorizontalPodAutoscaler decides how many pods there are. At its most they have room.",
         "kpreempt check -f change.yaml --snapshot cluster.yaml\n",
-        "kpreempt check -f change.yaml --snapshot cluster.yaml --waive 'fields-not-modelled=Widget.example.com'\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --autoscaled max\n",
         language=_SHELL,
-        files={"change.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"},
+        files={
+            "change.yaml": _web()
+            + "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n"
+            "spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
+        },
+    ),
+    RuleId.CUSTOM_RESOURCES: Example(
+        "The dump has no Widgets, so that nothing says whether this one is new.",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --severity custom-resources=error\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot widgets.yaml"
+        " --severity custom-resources=error\n",
+        language=_SHELL,
+        files={"change.yaml": _WIDGET, "widgets.yaml": _WIDGET},
     ),
     RuleId.OUTCOME_UNCERTAIN: Example(
         "Chance leaves more outcomes than were looked at.",

@@ -119,6 +119,10 @@ FINDINGS = {
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
         "Deployment batch/worker keeps old pods: it is paused",
     ),
+    "custom resources that the dump lacks": (
+        finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", detail="the dump has none"),
+        "Widget.example.com is not compared: the dump has none",
+    ),
     "an old snapshot": (
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
         "the snapshot is 120m old (limit 5m)",

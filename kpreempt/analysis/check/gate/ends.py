@@ -30,6 +30,7 @@ _RULE_ABOUT = {
     AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
     AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
     AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
+    AssumptionKind.NOT_COMPARED: RuleId.CUSTOM_RESOURCES,
 }
 
 

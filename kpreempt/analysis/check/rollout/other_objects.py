@@ -114,13 +114,14 @@ class OtherObjects:
         found: dict[Assumption, None] = {}
         told = dict.fromkeys(name for name, each in self._webhooks.items() if each.may_reach(namespaces))
         lacking: dict[tuple[str, str], list[str]] = {}
+        with_pods: set[tuple[str, str]] = set()
         for document in self._new:
             subject = describe(document)
             if is_mutating(document):
                 webhook = pod_webhook(document, subject)
-                if webhook is None or not webhook.reaches(namespaces):
-                    told.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
-                    continue
+                # As those that are there already: they may change pods, and most leave requests as they are.
+                told.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
+                continue
             key = (group_of(document), str(document["kind"]))
             if is_autoscaler(document):
                 if not (message := of_autoscaler(document)):
@@ -133,7 +134,10 @@ class OtherObjects:
                 found[Assumption(subject, field, message)] = None
             else:
                 lacking.setdefault(key, []).append(subject.partition(" ")[2])
-        found.update((self._lacking(*key, names), None) for key, names in lacking.items())
+                if not _is_custom(key[0]) or _has_pod_template(mapping_in(document, "spec")):
+                    with_pods.add(key)
+        for key, names in lacking.items():
+            found[self._lacking(*key, names, has_pods=key in with_pods)] = None
         if told:
             message = f"may change pods as they are made, which is not evaluated: {', '.join(told)}"
             found[Assumption("admission", "webhooks", message, AssumptionKind.TOLD)] = None
@@ -149,8 +153,12 @@ class OtherObjects:
         unread = self._cluster.unread
         return unread.get(_label(group, kind)) or unread.get(kind)
 
-    def _lacking(self, group: str, kind: str, names: Sequence[str]) -> Assumption:
-        """That nothing of a kind is in the input, though the change has it."""
+    def _lacking(self, group: str, kind: str, names: Sequence[str], *, has_pods: bool) -> Assumption:
+        """That nothing of a kind is in the input, though the change has it.
+
+        Custom resources are the matter of their controllers, and are no more than told of, unless one says what its
+        pods are like.
+        """
         more = len(names) - _NAMES_SHOWN
         shown = ", ".join([*names[:_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])])
         unknown = f"whether {shown} {'is' if len(names) == 1 else 'are'} new or changed, and what follows for pods"
@@ -161,7 +169,28 @@ class OtherObjects:
             return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}, is not known")
         resource = ".".join(filter(None, (plural_of(kind), group)))
         message = f"the cluster's dump has none: {unknown}, is not known; kubectl get {resource} -A -o json adds them"
-        return Assumption(_label(group, kind), LIST, message)
+        about = AssumptionKind.NOT_MODELLED if has_pods else AssumptionKind.NOT_COMPARED
+        return Assumption(_label(group, kind), LIST, message, about)
+
+
+def _is_custom(group: str) -> bool:
+    """Whether a definition adds the group to the API: Kubernetes' own have no dot, or end in its domain."""
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def _has_pod_template(value: Any) -> bool:
+    """Whether containers are listed anywhere in it, as in a pod template."""
+    open_values = [value]
+    while open_values:
+        each = open_values.pop()
+        if isinstance(each, dict):
+            containers = each.get("containers")
+            if isinstance(containers, list) and any(isinstance(one, dict) and "image" in one for one in containers):
+                return True
+            open_values += each.values()
+        elif isinstance(each, list):
+            open_values += each
+    return False
 
 
 def _label(group: str, kind: str) -> str:

@@ -205,7 +205,7 @@ def test_the_results_count_the_findings_and_the_gate_is_open_only_without_failur
         overrides=rules.overrides,
         forbidden=rules.forbidden,
     )
-    counted = sum(each.failures + each.waived + each.accepted + each.not_new for each in results)
+    counted = sum(each.failures + each.warnings + each.waived + each.accepted + each.not_new for each in results)
     assert counted == len(findings)
     assert passes(results) is (failing(findings) == set())
     assert {each.rule for each in findings} <= {each.rule for each in results if each.is_on}
