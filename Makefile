@@ -51,6 +51,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
 	@$(PYTHON) -m benchmarks.simulation
+	@$(PYTHON) -m benchmarks.devices
 	@$(PYTHON) -m benchmarks.check
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)

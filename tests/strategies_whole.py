@@ -29,6 +29,7 @@ from tests.strategies import (
     spread_constraints,
 )
 from tests.strategies_configuration import configurations, feature_gates
+from tests.strategies_devices import device_objects, without_crash
 from tests.strategies_resources import HUGE_PAGES, demands, node_allocatable, resizes
 from tests.strategies_volumes import pod_volumes, storage_objects
 
@@ -44,7 +45,10 @@ FEATURES = (
     "gates",
     "config",
     "odd",
+    "devices",
 )
+# Devices had another API before.
+DEVICES_SINCE = 34
 DECLARED = ("RestartAllContainersOnContainerExits",)
 IMAGES = ("img0", "img0:latest", "docker.io/library/img0:latest", "img1:latest", "img1")
 
@@ -310,12 +314,13 @@ def whole_scenarios(
     max_nodes: int = 5,
     max_pods: int = 5,
     version: str = NEWEST,
+    always: frozenset[str] = frozenset(),
 ) -> Object:
     """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue.
 
-    It is for a minor ``version`` of kube-scheduler, whose gates it may set.
+    It is for a minor ``version`` of kube-scheduler, whose gates it may set. It has the features of ``always`` for sure.
     """
-    features = frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
+    features = always | frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
     num_nodes = min(draw(st.sampled_from([1, 2, 3, 4, 4, 5, 5])), max_nodes)
     objects = [draw(whole_nodes(index, features)) for index in range(num_nodes)]
     objects += NAMESPACES
@@ -328,10 +333,14 @@ def whole_scenarios(
     if "nominated" in features:
         count = draw(st.integers(1, 3))
         objects += [draw(whole_nominated_pods(number, num_nodes, features)) for number in range(count)]
+    incoming = draw(whole_incoming_pods(num_nodes, features, owners))
+    if "devices" in features and int(version.partition(".")[2]) >= DEVICES_SINCE:
+        pods = [each for each in objects if each["kind"] == "Pod"]
+        objects += draw(device_objects(num_nodes, pods, incoming, version))
     scenario: Object = {
         "name": "drawn",
         "objects": objects,
-        "pod": draw(whole_incoming_pods(num_nodes, features, owners)),
+        "pod": incoming,
         "queued": draw(st.booleans()),
     }
     if scenario["queued"] and features & {"volumes", "odd"}:
@@ -341,6 +350,7 @@ def whole_scenarios(
         scenario["featureGates"] = draw(feature_gates(version))
     if "config" in features:
         scenario["config"] = draw(configurations())
+        without_crash(objects)
     if version != NEWEST:
         scenario["algorithm"] = f"{PREFIX}{version}"
     if version == "1.32":

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from kpreempt.cel import CompileError, EvaluationError, libraries
 from kpreempt.cel.checker import Environment, check
-from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, Evaluate, State
+from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, State
 from kpreempt.cel.parser import parse
 from kpreempt.cel.planner import plan
 from kpreempt.cel.source import Problems
+from kpreempt.cel.syntax import Node
 from kpreempt.cel.types import Type, TypeTooDeepError
 from kpreempt.cel.validators import validate
 from kpreempt.cel.values import FatalError, TooLargeError, Value
@@ -30,11 +31,13 @@ class Program:
         if length > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
-            self._run, self._slots = _compiled(expression, environment, results)
+            tree = _checked(expression, environment, results)
+            self._run, self._slots = plan(tree, _numbers(environment))
         except (RecursionError, TypeTooDeepError):
             raise CompileError("compilation failed: the expression is nested too deeply") from None
         except (FatalError, TooLargeError) as error:
             raise CompileError(f"program instantiation failed: {error}") from None
+        self.tree = tree
         self._variables = len(environment.variables)
         # What the last evaluation cost, and whether its result may have to do with the order of a map.
         self.cost = 0
@@ -57,7 +60,7 @@ class Program:
         return value
 
 
-def _compiled(expression: str, environment: Environment, results: frozenset[Type]) -> tuple[Evaluate, int]:
+def _checked(expression: str, environment: Environment, results: frozenset[Type]) -> Node:
     problems = Problems(expression)
     tree = parse(expression, problems)
     problems.fail()
@@ -68,7 +71,7 @@ def _compiled(expression: str, environment: Environment, results: frozenset[Type
     problems.fail()
     if tree.type not in results:
         raise CompileError(f"must evaluate to bool or the unknown type, not {tree.type.full_name}")
-    return plan(tree, _numbers(environment))
+    return tree
 
 
 def _numbers(environment: Environment) -> Mapping[str, int]:

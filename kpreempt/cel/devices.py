@@ -15,6 +15,7 @@ from kpreempt.cel.checker import Environment
 from kpreempt.cel.compiler import Program
 from kpreempt.cel.libraries.quantities import parse_quantity
 from kpreempt.cel.libraries.semvers import parse_semver
+from kpreempt.cel.reads import attributes_read
 from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
 from kpreempt.cel.values import ABSENT, DefaultMap, Document, Failure, OptionalValue, Value, type_name
 
@@ -66,6 +67,8 @@ class DeviceSelector:
         """Raises ``CompileError``."""
         self.expression = expression
         self._program = Program(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
+        # The attributes that the result may hang on, besides driver, capacity and sharing; ``None``: it may be any.
+        self.attributes_read = attributes_read(self._program.tree)
 
     @property
     def cost(self) -> int:
@@ -84,6 +87,16 @@ class DeviceSelector:
 def device_selector(expression: str) -> DeviceSelector:
     """The selector that ``expression`` states, remembered by its text. Raises ``CompileError``."""
     return DeviceSelector(expression)
+
+
+@lru_cache(maxsize=4096)
+def is_version(text: str) -> bool:
+    """Whether an attribute may have this as its version."""
+    try:
+        parse_semver(text)
+    except ValueError:
+        return False
+    return True
 
 
 def truth(value: Value) -> bool:

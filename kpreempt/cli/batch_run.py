@@ -44,6 +44,8 @@ from kpreempt.verdict.volcano import SessionVerdict
 
 if TYPE_CHECKING:
     from kpreempt.cli.batch import BatchRequest
+    from kpreempt.eviction.world import Placement
+    from kpreempt.model.pod import Pod
 
 
 def run_batch(request: BatchRequest) -> int:
@@ -161,9 +163,11 @@ class Answerer:
         try:
             if isinstance(line, InputError):
                 raise line
+            source = f"{self._source}:{number}"
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
-            source = f"{self._source}:{number}"
+            if scenario.is_about_evictions:
+                return self._about_evictions(scenario, line, source)
             verdict: Verdict | SessionVerdict
             if scenario.algorithm == VOLCANO:
                 verdict = self._session(scenario, source)
@@ -185,6 +189,32 @@ class Answerer:
             told = f',"error":{{"message":{msgspec.json.encode(failure).decode()}}}' if failure else ""
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
+
+    def _about_evictions(self, scenario: Scenario, line: bytes, source: str) -> Answer:
+        from kpreempt.analysis.version_rules import eviction_rules
+        from kpreempt.cli.batch_evictions import answer_line
+
+        rules = eviction_rules(scenario.algorithm or DEFAULT_ALGORITHM)
+        if bytes(scenario.command):
+            from kpreempt.cli.batch_drains import answer_drain
+
+            verdict = answer_drain(line, source, rules, self._now, partial(self._landing, scenario))
+        else:
+            verdict = answer_line(line, source, rules)
+        return Answer(msgspec.json.encode({"name": scenario.name, "verdict": verdict}).decode() + "\n")
+
+    def _landing(self, scenario: Scenario, cluster: ClusterSnapshot, pod: Pod) -> Placement | None:
+        """Where the scheduler of a line puts a pod, first of those that it may choose."""
+        from kpreempt.eviction.world import Placement
+
+        scheduler = self._scheduler_of(scenario).on(cluster).scheduler
+        prepared = self._prepare(cluster, scheduler, is_queued=True)
+        verdict = scheduler.decide(prepared, pod, records_steps=False)
+        if verdict.lands_on:
+            return Placement(verdict.lands_on[0])
+        for node in verdict.nominated_nodes[:1]:
+            return Placement(node, tuple(each.pod for each in verdict.victims.get(node, [])))
+        return None
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)

@@ -65,4 +65,13 @@ Action = CreatePods | DeletePod | ReleasePod | CreateReplicaSet | ScaleReplicaSe
 
 
 class SyncError(KpreemptError):
-    """A controller cannot go on with an object, and upstream's would try again and again; the message says why."""
+    """A controller cannot go on with an object, and upstream's would try again and again; the message says why.
+
+    ``controllers_words`` is what the controller itself would say, where that is known, and else the message. Where it
+    depends on the order of a Go map, ``any_of`` has all that it may say.
+    """
+
+    def __init__(self, message: str, *, controllers_words: str = "", any_of: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.controllers_words = controllers_words or message
+        self.any_of = any_of

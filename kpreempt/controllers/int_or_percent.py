@@ -22,7 +22,14 @@ def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
     digits = amount.removesuffix("%")
     percent = parse_int64(digits) if digits != amount and len(digits) <= _LONGEST_NUMBER else None
     if percent is None:
-        raise SyncError(f'"{_shortened(amount)}" is not a percentage')
+        problem = "invalid type: string is not a percentage"
+        if digits != amount:
+            why = "value out of range" if digits.lstrip("+-").isdecimal() and digits.isascii() else "invalid syntax"
+            problem = f'invalid value "{amount}": strconv.Atoi: parsing "{digits}": {why}'
+        raise SyncError(
+            f'"{_shortened(amount)}" is not a percentage',
+            controllers_words=f"invalid value for IntOrString: {problem}",
+        )
     return -(-percent * total // 100) if round_up else percent * total // 100
 
 

@@ -22,8 +22,14 @@ from kpreempt.model.workloads import Deployment, ReplicaSet, ReplicationControll
 _Workload = ReplicaSet | Deployment | StatefulSet | ReplicationController
 _Key = tuple[str, str, str]
 
-# Owners that have no size: upstream refuses to compute with them.
-_WITHOUT_SCALE = frozenset({("apps", "DaemonSet"), ("batch", "Job"), ("batch", "CronJob"), ("", "Node"), ("", "Pod")})
+# Owners that have no size, with the resource that upstream names when it refuses to compute with them.
+WITHOUT_SCALE = {
+    ("apps", "DaemonSet"): "daemonsets.apps",
+    ("batch", "Job"): "jobs.batch",
+    ("batch", "CronJob"): "cronjobs.batch",
+    ("", "Node"): "nodes",
+    ("", "Pod"): "pods",
+}
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -36,8 +42,9 @@ class Scale(msgspec.Struct, frozen=True):
     is_guessed: bool = False
 
 
-# The workload that an owner in a namespace counts as; raises ``SyncError`` for one that has no size.
-ScaleOf = Callable[[str, OwnerReference], Scale]
+# The workload that an owner in a namespace counts as, ``None`` where there is none such; raises ``SyncError`` for one
+# that has no size.
+ScaleOf = Callable[[str, OwnerReference], Scale | None]
 
 
 def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
@@ -46,19 +53,37 @@ def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
     Raises ``SyncError`` for a pod whose owner has no size.
     """
     scales: dict[Scale, None] = {}
-    seen: set[_Key] = set()
+    seen: set[tuple[str, str, str, str]] = set()
+    errors: list[SyncError] = []
     for pod in pods:
         owner = controller_of(pod.metadata)
         if owner is None:
             continue
-        key = (pod.metadata.namespace, owner.kind, owner.name)
+        key = (pod.metadata.namespace, owner.kind, owner.name, owner.uid)
         if key in seen:
             continue
-        seen.add(key)
-        if (_group(owner), owner.kind) in _WITHOUT_SCALE:
-            raise SyncError(f"pod {pod.key} belongs to {owner.kind} {owner.name}, which has no scale")
-        scales[scale_of(pod.metadata.namespace, owner)] = None
+        try:
+            scales[_scale_of_owner(pod, owner, scale_of)] = None
+            seen.add(key)
+        except SyncError as error:
+            errors.append(error)
+    if errors:
+        # Pods come in no order, and the first that fails is the one that is told of.
+        told = tuple(dict.fromkeys(error.controllers_words for error in errors))
+        raise SyncError(errors[0].message, controllers_words=told[0], any_of=told if len(told) > 1 else ())
     return list(scales)
+
+
+def _scale_of_owner(pod: Pod, owner: OwnerReference, scale_of: ScaleOf) -> Scale:
+    if resource := WITHOUT_SCALE.get((_group(owner), owner.kind)):
+        raise SyncError(
+            f"pod {pod.key} belongs to {owner.kind} {owner.name}, which has no scale",
+            controllers_words=f"{resource} does not implement the scale subresource",
+        )
+    scale = scale_of(pod.metadata.namespace, owner)
+    if scale is None:
+        raise SyncError(f'found no controllers for pod "{pod.metadata.name}"')
+    return scale
 
 
 class Scales:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -61,6 +61,7 @@ KINDS: dict[str, tuple[type, str]] = {
     "ResourceClaim": (ResourceClaim, "resource_claims"),
     "ResourceSlice": (ResourceSlice, "resource_slices"),
     "DeviceClass": (DeviceClass, "device_classes"),
+    "DeviceTaintRule": (DeviceTaintRule, "device_taint_rules"),
 }
 
 

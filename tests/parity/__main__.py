@@ -1,6 +1,7 @@
 """Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
 
-``--version 1.33`` compares with that version, and may be given more than once; ``--all-versions`` is each of them. Of
+``--version 1.33`` compares with that version, and may be given more than once; ``--all-versions`` is each of them.
+``--feature devices`` has every scenario be about these, among others. Of
 the newest, a tenth as many scenarios have volumes of one size, of which the real scheduler takes any: there each of its
 answers has to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures``. Exit
 code 2 where the reference of a version cannot be built; the others are compared all the same.
@@ -19,6 +20,7 @@ from tests.parity.kept import keep
 from tests.parity.reference import Genuine, UnavailableError, program, version_of
 from tests.parity.search import Search, search
 from tests.parity.searches import option_parser, run_searches
+from tests.strategies_whole import FEATURES
 
 
 def main() -> int:
@@ -28,6 +30,7 @@ def main() -> int:
         "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {NEWEST})"
     )
     parser.add_argument("--all-versions", action="store_true", help="one after the other")
+    parser.add_argument("--feature", action="append", choices=FEATURES, default=[], help="that all scenarios have")
     asked = parser.parse_args()
     versions = list(RELEASES) if asked.all_versions else asked.version or [NEWEST]
     return max([_compare(asked, version) for version in versions])
@@ -41,7 +44,8 @@ def _compare(asked: argparse.Namespace, version: str) -> int:
         return 2
     release = version_of(path)
     what = "scenarios" if version == NEWEST else f"scenarios for {release}"
-    code = run_searches(asked, partial(_search, path, version), partial(keep, version=release), what)
+    searcher = partial(_search, path, version, frozenset(asked.feature))
+    code = run_searches(asked, searcher, partial(keep, version=release), what)
     if version == NEWEST:
         fewer = argparse.Namespace(**{**vars(asked), "examples": -(-asked.examples // 10)})
         search_orders = partial(volume_orders.volume_order_search, path)
@@ -50,9 +54,9 @@ def _compare(asked: argparse.Namespace, version: str) -> int:
     return code
 
 
-def _search(path: Path, version: str, examples: int, start: int) -> Search:
+def _search(path: Path, version: str, always: frozenset[str], examples: int, start: int) -> Search:
     with Genuine(path) as genuine:
-        return search(genuine.answer, examples, start, version)
+        return search(genuine.answer, examples, start, version, always)
 
 
 if __name__ == "__main__":

@@ -27,14 +27,14 @@ CANDIDATE_KEYS = ("node", "victims", "numPDBViolations")
 
 def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """What differs between two answers, one line each; nothing where they say the same."""
-    if "error" in ours:
+    if "verdict" not in ours:
         return [f"kpreempt fails: {ours['error']['message']}"]
     verdict = ours["verdict"]
     if "error" in genuine:
         return _error_differences(genuine["error"]["message"], verdict)
     expected = genuine["verdict"]
     if "preEnqueue" in expected:
-        return _reason_differences("; ".join(expected["preEnqueue"]["reasons"]), verdict)
+        return _waiting_differences(expected["preEnqueue"], verdict)
     wanted, got = _decided(expected), _decided(verdict)
     # In both directions: neither may hold a key, or a node, that the other lacks.
     lines = disagreements(wanted, got) or [f"the other way round: {line}" for line in disagreements(got, wanted)]
@@ -53,6 +53,15 @@ def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
     if verdict.get("message") == message and is_error:
         return []
     return [f"the scheduler ends in an error: {message!r}, got {verdict.get('message')!r}"]
+
+
+def _waiting_differences(status: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    """The pod is let into no queue. Where a claim is missing, ours is let in, and refused for the same reason then."""
+    refusal = verdict.get("preFilter", {})
+    if status.get("plugin") == "DynamicResources" and verdict.get("outcome") == "NeverLands" and refusal:
+        is_same = refusal.get("plugin") != "DynamicResources" or refusal["reasons"] == status["reasons"]
+        return [] if is_same else [f"the pod is held back: {status['reasons']}, got {refusal['reasons']}"]
+    return _reason_differences("; ".join(status["reasons"]), verdict)
 
 
 def _reason_differences(reason: str, verdict: dict[str, Any]) -> list[str]:

@@ -43,12 +43,12 @@ class Search:
     difference: Difference | None = None
 
 
-def search(ask: Ask, examples: int, start: int, version: str = NEWEST) -> Search:
+def search(ask: Ask, examples: int, start: int, version: str = NEWEST, always: frozenset[str] = frozenset()) -> Search:
     """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk.
 
-    ``version`` is the minor version of the scheduler that is asked.
+    ``version`` is the minor version of the scheduler that is asked. All scenarios have the features of ``always``.
     """
-    scenarios = whole_scenarios(version=version)
+    scenarios = whole_scenarios(version=version, always=always)
     return search_among(scenarios, ask, kpreempt_answer, differences, _outcome, examples=examples, start=start)
 
 

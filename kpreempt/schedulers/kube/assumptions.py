@@ -124,6 +124,14 @@ def asked_about_more(extending: Extending | None, num_passing: int, search: Samp
     ]
 
 
+MISSED_ERRORS = Assumption(
+    "scheduler",
+    "error",
+    "whether the search for nodes comes to one on which a filter fails, before enough fit, is left to chance",
+    AssumptionKind.UNCERTAIN,
+)
+
+
 def through_others(plugins: ProfilePlugins, extending: Extending | None, error: str) -> list[Assumption]:
     """That the verdict is an error which out-of-tree plugins or extenders may be the cause of.
 

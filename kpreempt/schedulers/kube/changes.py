@@ -41,6 +41,12 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go: GatherPools",
         went="No device is allocated from a pool of which slices are missing.",
     ),
+    "capitalizes_owners_of_claims": Change(
+        "1.36",
+        "",
+        "k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go: IsForPod",
+        came="That a resource claim was not created for the pod is said of a “Pod”, and no longer of a “pod”.",
+    ),
     # A preemption that hears nothing of a node that PreFilter left out tries it.
     "dry_runs_absent_nodes": Change(
         "",
@@ -137,6 +143,24 @@ CHANGES: Mapping[str, Change] = {
         f"{_PREEMPTION}: prepareCandidate",
         went="A victim that is being deleted already is not deleted again.",
     ),
+    "eviction_forbidden_tells_why": Change(
+        "1.37",
+        "",
+        "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
+        came="An eviction that is forbidden for a broken budget says so in a cause.",
+    ),
+    "eviction_refusals_tell_why": Change(
+        "1.35",
+        "",
+        "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
+        came="A refused eviction tells why its budget allows none: a failed sync, or its condition.",
+    ),
+    "eviction_refuses_unreadable_store_option": Change(
+        "1.32",
+        "",
+        "pkg/registry/core/pod/storage/eviction.go: Create",
+        came="An eviction must not ask to delete what cannot be read from the store.",
+    ),
     "explains_absent_nodes": Change(
         "1.32",
         "",
@@ -167,6 +191,12 @@ CHANGES: Mapping[str, Change] = {
         came="With InPlacePodVerticalScaling, sidecars' statuses do not count.",
         went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
         " are followed, too.",
+    ),
+    "grace_never_ends_in_the_past": Change(
+        "1.33",
+        "",
+        "k8s.io/apiserver/pkg/registry/rest/delete.go: BeforeDelete",
+        came="A shorter grace period of a pod that is ending never ends in the past.",
     ),
     "has_placement_points": Change(
         "1.36",

@@ -15,6 +15,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import wrap_int64
 from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.kube.assumptions import (
+    MISSED_ERRORS,
     asked_about_more,
     nomination_assumptions,
     through_others,
@@ -95,6 +96,7 @@ class Cycle:
         # The search for them, where it stops before all are found.
         self._search: Sampling | None = None
         self._takes_nominated = True
+        self._may_miss_errors = False
 
     def run(self) -> Verdict:
         """Filter, then score or preempt."""
@@ -114,8 +116,11 @@ class Cycle:
             extender = f" of extender {error.status.plugin}" if self._is_extender(error.status.plugin) else ""
             reason = f"the scheduler ends in an error{extender}: {error}"
             return self._verdict(
-                Outcome.NEVER_LANDS,
-                through_others(self._framework.plugins, self._extending, reason),
+                Outcome.UNCERTAIN if self._may_miss_errors else Outcome.NEVER_LANDS,
+                [
+                    *through_others(self._framework.plugins, self._extending, reason),
+                    *([MISSED_ERRORS] if self._may_miss_errors else ()),
+                ],
                 reason=reason,
                 message=str(error),
                 error=str(error),
@@ -139,6 +144,7 @@ class Cycle:
         try:
             statuses = self._framework.run_filters_on_cluster(self._state, self._pod, nodes)
         except FrameworkError as error:
+            self._may_miss_errors = self._stops_early(node_names, nodes)
             raise self._error_by_name(error, nodes) from error
         for node_info, status in zip(nodes, statuses, strict=True):
             name = node_info.name
@@ -153,6 +159,19 @@ class Cycle:
         if self._extending is not None:
             feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
+
+    def _stops_early(self, node_names: frozenset[str] | None, nodes: Sequence[NodeInfo]) -> bool:
+        """Whether the search may have found enough nodes before it comes to one on which a filter fails."""
+        if self._framework.has_foreign_plugins or self._sampling(node_names, len(nodes)) is None:
+            return False
+        fitting = 0
+        for node_info in nodes:
+            try:
+                status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, node_info)
+            except FrameworkError:
+                continue
+            fitting += status.is_success
+        return self._sampling(node_names, fitting) is not None
 
     def _error_by_name(self, error: FrameworkError, nodes: Sequence[NodeInfo]) -> FrameworkError:
         """That of the first node by name: nodes are looked at in parallel, and any error may be the one that is told.

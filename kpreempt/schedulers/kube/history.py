@@ -92,6 +92,7 @@ class Concern(StrEnum):
 # What the facts are about that no decision hangs on, or none in usual clusters.
 _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.WORDS: {
+        "capitalizes_owners_of_claims",
         "explains_absent_nodes",
         "lists_missing_features",
         "names_untolerated_taint",
@@ -115,6 +116,10 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     },
     Concern.EFFECTS: {"deletes_terminating_victims", "patches_status_of_preemptor", "scheduler_async_preemption"},
     Concern.API_SERVER: {
+        "eviction_forbidden_tells_why",
+        "eviction_refusals_tell_why",
+        "eviction_refuses_unreadable_store_option",
+        "grace_never_ends_in_the_past",
         "match_label_keys_in_pod_topology_spread_selector_merge",
         "pod_topology_labels_admission",
     },

@@ -44,6 +44,7 @@ class Behaviour(NamedTuple):
     """
 
     version: str
+    capitalizes_owners_of_claims: bool
     csi_migration_portworx: bool
     dra_admin_access: bool
     dra_consumable_capacity: bool
@@ -99,11 +100,15 @@ class Behaviour(NamedTuple):
     counts_volume_attachments: bool
     deletes_terminating_victims: bool
     dry_runs_absent_nodes: bool
+    eviction_forbidden_tells_why: bool
+    eviction_refusals_tell_why: bool
+    eviction_refuses_unreadable_store_option: bool
     explains_absent_nodes: bool
     finds_shared_counters_everywhere: bool
     finds_zones_under_stable_labels: bool
     follows_actuated_resources_alone: bool
     follows_allocated_resources_alone: bool
+    grace_never_ends_in_the_past: bool
     has_placement_points: bool
     has_pod_group_points: bool
     has_volume_capacity_priority: bool

@@ -24,7 +24,7 @@ CUSTOM = ("PodGroup", "Queue")
 
 # The versions of a group, the best first, that clusters of the last years serve; all else has been v1 since 1.24.
 _VERSIONS = {
-    "resource.k8s.io": ("v1", "v1beta2", "v1beta1"),
+    "resource.k8s.io": ("v1", "v1beta2", "v1beta1", "v1alpha3"),
     "policy": ("v1", "v1beta1"),
     "autoscaling": ("v2", "v1"),
     "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),

@@ -16,6 +16,7 @@ from kpreempt.model.devices import (
     MOST_RESULTS,
     DeviceClass,
     DeviceId,
+    DeviceRequest,
     DeviceSubRequest,
     DeviceTaintRule,
     ExactDeviceRequest,
@@ -133,8 +134,8 @@ class Allocator:
             stated: Sequence[ExactDeviceRequest | DeviceSubRequest] = request.first_available
             if stated and not self.rules.alternatives:
                 raise AllocationError(f"{key}: has subrequests, but the DRAPrioritizedList feature is disabled")
-            if not self.rules.shares:
-                _refuse_capacity(claim.key, request.name, request.exactly, request.first_available)
+            if self.rules.refuses_capacity:
+                _refuse_capacity(claim.key, request, names_alternatives=self.rules.names_alternatives)
             if not stated:
                 stated = [request.exactly or ExactDeviceRequest()]
             wishes = [self._wish(claim, request.name, each, node, pools) for each in stated]
@@ -223,13 +224,16 @@ class Allocator:
             raise AllocationError(f"{key}: checking capacity for device {device.device.name}: {error}") from None
 
 
-def _refuse_capacity(
-    claim: str, name: str, exact: ExactDeviceRequest | None, alternatives: Iterable[DeviceSubRequest]
-) -> None:
+def _refuse_capacity(claim: str, request: DeviceRequest, *, names_alternatives: bool) -> None:
     """Amounts of capacity need the gate DRAConsumableCapacity."""
-    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-    if exact is not None and exact.capacity is not None:
-        raise AllocationError(f"claim {claim}, request {name}: {problem}")
-    for each in alternatives:
-        if each.capacity is not None:
-            raise AllocationError(f"claim {claim}, subrequest {each.name}: {problem}")
+    exact = request.exactly
+    wanting = [each for each in request.first_available if each.capacity is not None]
+    if wanting and names_alternatives:
+        whose = f"subrequest {wanting[0].name}"
+    elif wanting or (exact is not None and exact.capacity is not None):
+        whose = f"request {request.name}"
+    else:
+        return
+    raise AllocationError(
+        f"claim {claim}, {whose}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    )

@@ -40,6 +40,9 @@ def has_room(
     ``consumed`` is what other claims have, ``allocating`` what this search has given away. Raises
     ``UnrepresentableError`` where ``fractions`` are possible.
     """
+    # The usual device, which is taken whole.
+    if request is None and not consumed and not allocating and all(map(_has_no_policy, device.capacity.values())):
+        return True
     if request is not None and not request.requests.keys() <= device.capacity.keys():
         return False
     for name, amount in taken_by(request, device, fractions=fractions).items():
@@ -49,6 +52,10 @@ def has_room(
         if consumed.get(name, 0) + allocating.get(name, 0) + amount > capacity.value.nano:
             return False
     return True
+
+
+def _has_no_policy(capacity: DeviceCapacity) -> bool:
+    return capacity.request_policy is None
 
 
 def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:

@@ -38,8 +38,11 @@ def claim_name_of(pod: Pod, reference: PodResourceClaim) -> str | None:
     raise NoClaimError(f'pod "{pod.key}": {REASON_NOT_CREATED}')
 
 
-def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim]) -> list[ResourceClaim]:
-    """The pod's claims in its order, from ``claims`` by ``namespace/name``. Raises ``NoClaimError``."""
+def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim], *, kind: str = "Pod") -> list[ResourceClaim]:
+    """The pod's claims in its order, from ``claims`` by ``namespace/name``. Raises ``NoClaimError``.
+
+    ``kind`` is what the version calls a pod whose claim was not created for it.
+    """
     found = []
     for reference in pod.spec.resource_claims:
         name = claim_name_of(pod, reference)
@@ -54,7 +57,8 @@ def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim]) -> list[ResourceCla
         if reference.resource_claim_name is None:
             owner = controller_of(claim.metadata)
             if owner is None or owner.uid != pod.metadata.uid:
-                raise NoClaimError(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)", key)
+                message = f"ResourceClaim {key} was not created for {kind} {pod.key} ({kind} is not owner)"
+                raise NoClaimError(message, key)
         found.append(claim)
     return found
 

@@ -39,7 +39,8 @@ class FoundDevices(NamedTuple):
 def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> PodDevices | Status | None:
     """The pod's claims, ready for filters; why it is refused on all nodes; or ``None`` where it has none."""
     try:
-        claims = claims_of(pod, cluster.resource_claims)
+        kind = "Pod" if cluster.behaviour.capitalizes_owners_of_claims else "pod"
+        claims = claims_of(pod, cluster.resource_claims, kind=kind)
     except NoClaimError as error:
         return _refusal(str(error))
     resources = _backed_resources(pod, cluster)

@@ -13,8 +13,10 @@ class AllocatorRules(NamedTuple):
 
     ``counts_every_share``: a device that is shared without any capacity counts as shared already.
     ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
-    ends in an error where it comes to one. ``names_devices``: an error of a selector names the device.
-    ``tells_limit_by_request``: too many devices are an error of the request.
+    ends in an error where it comes to one. ``refuses_capacity``: an amount of capacity is an error, and not ignored,
+    where devices are not to be shared; ``names_alternatives``: that error names the alternative, and not its request.
+    ``names_devices``: an error of a selector names the device. ``tells_limit_by_request``: too many devices are an
+    error of the request.
     """
 
     pools: PoolRules
@@ -28,7 +30,9 @@ class AllocatorRules(NamedTuple):
     counts_every_share: bool
     fails_at_invalid_pools: bool
     knows_distinct: bool
+    names_alternatives: bool
     names_devices: bool
+    refuses_capacity: bool
     tells_limit_by_request: bool
 
 
@@ -40,6 +44,12 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
     """
     binding_conditions = behaviour.dra_device_binding_conditions and behaviour.dra_resource_claim_device_status
     shares = behaviour.dra_consumable_capacity
+    # Of 1.34 the gate of the devices' status alone is enough.
+    is_newer = (
+        shares
+        or binding_conditions
+        or (behaviour.allocates_from_incomplete_pools and behaviour.dra_resource_claim_device_status)
+    )
     is_latest = behaviour.finds_shared_counters_everywhere
     return AllocatorRules(
         pools=PoolRules(
@@ -57,7 +67,9 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
         compares_all=behaviour.compares_attributes_of_all_devices,
         counts_every_share=is_latest,
         fails_at_invalid_pools=behaviour.allocates_from_incomplete_pools,
-        knows_distinct=binding_conditions or shares,
+        knows_distinct=is_newer,
+        refuses_capacity=is_newer and not shares,
+        names_alternatives=not behaviour.allocates_from_incomplete_pools,
         names_devices=behaviour.tells_devices_of_errors,
         tells_limit_by_request=behaviour.tells_devices_of_errors,
     )

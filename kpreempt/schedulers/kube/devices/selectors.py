@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.devices import REDACTED_SELECTOR, DeviceSelector
 from kpreempt.schedulers.kube.devices.pools import PoolDevice
 
 if TYPE_CHECKING:
+    from kpreempt.cel.devices import DeviceSelector as CompiledSelector
     from kpreempt.cel.devices import DeviceView
+    from kpreempt.cel.reads import AttributeName
 
 
 class SelectorError(Exception):
@@ -20,14 +22,22 @@ class HiddenSelectorError(Exception):
     """An expression that a redacted cluster does not have: what it selects is not known."""
 
 
+# What all selectors may read of a device, and its attributes with their types, by domain and name.
+_Content = tuple[Hashable, dict["AttributeName", tuple[str, str | int | bool]]]
+
+
 class Selectors:
     """What selectors say of the devices of a cluster, which is kept."""
 
     def __init__(self, *, names_devices: bool) -> None:
         """``names_devices`` says that an error names the device that it is about (since 1.37)."""
         self._names_devices = names_devices
+        self._compiled: dict[str, CompiledSelector] = {}
         self._views: dict[PoolDevice, DeviceView] = {}
         self._known: dict[str, dict[PoolDevice, bool]] = {}
+        self._contents: dict[PoolDevice, _Content | None] = {}
+        # What selectors say of devices that they cannot tell apart.
+        self._by_content: dict[tuple[str, Hashable], bool] = {}
 
     def select(self, selectors: Sequence[DeviceSelector], device: PoolDevice) -> bool:
         """Whether all of ``selectors``, which have expressions, hold for the device. Raises ``SelectorError``."""
@@ -42,18 +52,50 @@ class Selectors:
         return True
 
     def _evaluate(self, expression: str, index: int, device: PoolDevice) -> bool:
+        selector = self._compiled.get(expression) or self._compile(expression, index)
+        alike = self._what_counts(selector.attributes_read, device)
+        if alike is None:
+            return self._matches(selector, index, device)
+        holds = self._by_content.get((expression, alike))
+        if holds is None:
+            holds = self._by_content[expression, alike] = self._matches(selector, index, device)
+        return holds
+
+    def _compile(self, expression: str, index: int) -> CompiledSelector:
         if expression == REDACTED_SELECTOR:
             raise HiddenSelectorError
-        from kpreempt.cel import CompileError, EvaluationError  # noqa: PLC0415 - few claims have selectors
+        from kpreempt.cel import CompileError  # noqa: PLC0415 - few claims have selectors
         from kpreempt.cel.devices import device_selector  # noqa: PLC0415
 
         try:
-            return device_selector(expression).matches(self._view(device))
+            selector = self._compiled[expression] = device_selector(expression)
         except CompileError as error:
             raise SelectorError(f"selector #{index}: CEL compile error: {error}") from None
+        return selector
+
+    def _matches(self, selector: CompiledSelector, index: int, device: PoolDevice) -> bool:
+        from kpreempt.cel import EvaluationError  # noqa: PLC0415 - few claims have selectors
+
+        try:
+            return selector.matches(self._view(device))
         except EvaluationError as error:
             where = f" on device {'/'.join(device.id)}" if self._names_devices else ""
             raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}") from None
+
+    def _what_counts(self, names: Collection[AttributeName] | None, device: PoolDevice) -> Hashable | None:
+        """All of a device that can decide about it where only these attributes are read; ``None`` where any may.
+
+        So it is with a device of which not all can be read, or that has an attribute both with its domain and without.
+        """
+        if names is None:
+            return None
+        if device not in self._contents:
+            self._contents[device] = _content(device)
+        content = self._contents[device]
+        if content is None:
+            return None
+        rest, attributes = content
+        return rest, tuple([attributes.get(each) for each in names])
 
     def _view(self, device: PoolDevice) -> DeviceView:
         from kpreempt.cel.devices import DeviceView  # noqa: PLC0415
@@ -69,3 +111,20 @@ class Selectors:
             view = DeviceView(device.slice.driver, attributes, capacity, bool(stated.allow_multiple_allocations))
             self._views[device] = view
         return view
+
+
+def _content(device: PoolDevice) -> _Content | None:
+    from kpreempt.cel.devices import is_version  # noqa: PLC0415 - few claims have selectors
+
+    stated, driver = device.device, device.slice.driver
+    found: dict[AttributeName, tuple[str, str | int | bool]] = {}
+    for full_name, attribute in stated.attributes.items():
+        typed = attribute.typed
+        if typed is None or (typed[0] == "version" and not is_version(str(typed[1]))):
+            return None
+        domain, slash, name = full_name.partition("/")
+        found[(domain, name) if slash else (driver, full_name)] = typed
+    if len(found) < len(stated.attributes):
+        return None
+    capacity = tuple([(name, each.value.text) for name, each in stated.capacity.items()])
+    return (driver, bool(stated.allow_multiple_allocations), capacity), found

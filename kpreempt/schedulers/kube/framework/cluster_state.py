@@ -218,6 +218,12 @@ class ClusterState:
 
         return devices_of_class(self.devices, device_class, node_info.node)
 
+    def has_devices(self, node_info: NodeInfo) -> bool:
+        """Whether the node can reach any device, as scores count them."""
+        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters have them
+
+        return devices_of_class(self.devices, DeviceClass(), node_info.node)[0] > 0
+
 
 def _created(device_class: DeviceClass) -> datetime:
     return device_class.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)

@@ -10,10 +10,11 @@ from typing import Any
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import RESOURCES
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
-from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreScorePlugin, ScorePlugin
+from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
@@ -25,6 +26,8 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Status
 from kpreempt.verdict.status import SKIP
+
+_CRASH = "the scheduler crashes at the selectors of device class {}: invalid memory address or nil pointer dereference"
 
 _STATE_KEY = TreeKey("NodeResourcesBalancedAllocation")
 
@@ -45,24 +48,39 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             rounds_by_container=handle.behaviour.rounds_requests_by_container,
             devices=handle.cluster.devices_serving if handle.behaviour.dra_extended_resource else None,
         )
+        self._cluster = handle.cluster if handle.behaviour.dra_extended_resource else None
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods that ask for none of the resources, so that they do not all go to one node."""
         requests = self._scorer.requests_of(pod)
         if self._skips_best_effort and not any(requests):
             return SKIP
-        state.write(_STATE_KEY, requests)
+        state.write(_STATE_KEY, (requests, len(nodes) == 1))
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """50 to 100; 75 where the pod changes nothing."""
-        requests = state.read(_STATE_KEY)
-        if not isinstance(requests, list):
+        prepared = state.read(_STATE_KEY)
+        if isinstance(prepared, tuple):
+            requests, is_only = prepared
+        else:
             # A configuration may leave PreScore out: nobody has looked at the requests then.
-            requests = self._scorer.requests_of(pod)
+            requests, is_only = self._scorer.requests_of(pod), False
             if self._skips_best_effort and not any(requests):
                 return 0
+        # A single node is taken without scores.
+        if self._cluster is not None and not is_only:
+            self._crash_at_selectors(self._cluster, requests, node_info)
         return self._scorer.score(requests, node_info)
+
+    def _crash_at_selectors(self, cluster: ClusterState, requests: list[int], node_info: NodeInfo) -> None:
+        """Upstream's plugin has no cache of expressions, and the process ends where it needs one."""
+        for (name, _), request in zip(self._scorer.weights, requests, strict=True):
+            device_class = cluster.classes_of_extended_resources.get(name)
+            if not request or device_class is None or node_info.allocatable.scalar.get(name):
+                continue
+            if any(each.cel for each in device_class.spec.selectors) and cluster.has_devices(node_info):
+                raise PluginError(_CRASH.format(device_class.metadata.name))
 
 
 def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:

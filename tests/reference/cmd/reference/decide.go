@@ -249,6 +249,10 @@ func (d *decision) preempt(result *verdict) error {
 			return err
 		}
 		outcome.nominated, result.NominatedNodes = winners, winners
+		// The plugins before DefaultPreemption see no dry run: DynamicResources notes in the state what its filter found.
+		if err := errors.Join(d.preFilter(), d.filter()); err != nil {
+			return err
+		}
 	}
 	return d.message(result)
 }

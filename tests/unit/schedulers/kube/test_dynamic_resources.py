@@ -11,6 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import REDACTED_SELECTOR, ResourceClaim
 from kpreempt.model.pod import Container, PodResourceClaim, ResourceRequirements
 from kpreempt.model.quantity import quantity
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
@@ -422,3 +423,52 @@ def test_a_selector_that_fails_ends_the_attempt(expression: str, message: str) -
     verdict = with_gates(cluster)
     assert message in verdict.error
     assert verdict.outcome is Outcome.NEVER_LANDS
+
+
+@pytest.mark.parametrize(
+    ("selectors", "nodes", "crashes"),
+    [
+        pytest.param(True, "ab", True, id="a class with selectors"),
+        pytest.param(False, "ab", False, id="a class without selectors"),
+        pytest.param(True, "a", False, id="a single node is not scored"),
+    ],
+)
+def test_the_scheduler_crashes_where_a_balance_counts_devices_of_a_class_with_selectors(
+    selectors: bool, nodes: str, crashes: bool
+) -> None:
+    chosen = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}] if selectors else []
+    cluster = devices_cluster(
+        *(gpus(node, "g0") for node in nodes),
+        device_classes=[gpu_class(extendedResourceName="example.com/gpu", selectors=chosen)],
+    )
+    requests = {"example.com/gpu": quantity("1"), "cpu": quantity("1")}
+    pod = make_pod("new", containers=[Container(name="c", resources=ResourceRequirements(requests=requests))])
+    resources = [{"name": name, "weight": 1} for name in ("cpu", "example.com/gpu")]
+    plugin = {"name": "NodeResourcesBalancedAllocation", "args": {"resources": resources}}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [plugin]}],
+    }
+    scheduler = scheduler_from_configuration(document)
+    verdict = scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
+    assert ("crashes at the selectors of device class gpu" in verdict.error) is crashes
+    assert (verdict.outcome is Outcome.LANDS) is not crashes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outcome"),
+    [
+        pytest.param(101, Outcome.NEVER_LANDS, id="all nodes that fit are needed"),
+        pytest.param(102, Outcome.UNCERTAIN, id="one more fits than the search needs"),
+    ],
+)
+def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, outcome: Outcome) -> None:
+    stated = attributes(model="h100")
+    slices = [gpus(f"n{number}", {"name": "g0", "attributes": stated}) for number in range(nodes - 1)]
+    wanted = claim("c", exactly(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].model == "h100"'}}]))
+    verdict = decide(devices_cluster(*slices, gpus("bad", "g0"), claims=(wanted,)), claiming("new", "c"))
+    assert verdict.outcome is outcome
+    assert "no such key: model" in verdict.error
+    is_told = any("left to chance" in each.message for each in verdict.assumptions)
+    assert is_told is (outcome is Outcome.UNCERTAIN)

@@ -254,6 +254,25 @@ def test_an_older_version_of_a_group_is_read_where_the_newest_is_not_served() ->
     assert reading.assumptions == []
 
 
+@pytest.mark.parametrize(
+    "version",
+    [
+        pytest.param("v1", id="as 1.37 serves them"),
+        pytest.param("v1beta2", id="as 1.36 serves them where the gate is on"),
+        pytest.param("v1alpha3", id="as 1.34 and 1.35 serve them where the gate is on"),
+    ],
+)
+def test_rules_that_taint_devices_are_read_in_the_version_that_is_served(version: str) -> None:
+    def special(asked: Asked) -> Answer | None:
+        is_rules = asked.path.endswith("/devicetaintrules") and f"/{version}/" not in asked.path
+        return refused(404, "no") if is_rules else None
+
+    spec = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "broken", "effect": "NoSchedule"}}
+    reading, _ = read(FakeCluster({"DeviceTaintRule": [{"metadata": {"name": "r"}, "spec": spec}]}, special=special))
+    assert [each.spec.taint.key for each in reading.cluster.device_taint_rules] == ["broken"]
+    assert (reading.cluster.unread, reading.assumptions) == ({}, [])
+
+
 @pytest.mark.parametrize("path", [PODS, "/api/v1/nodes"])
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_without_pods_or_nodes_nothing_can_be_said(path: str, status: int) -> None:

@@ -1,0 +1,331 @@
+"""Lines of ``batch`` about evictions: one eviction, a look of the disruption controller, pods that a drain chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.controllers.scales import ScaleOf
+from kpreempt.errors import InputError
+from kpreempt.eviction.budgets import status_of, synced
+from kpreempt.eviction.deletion import DeleteOptions, later
+from kpreempt.eviction.discovered_scales import DiscoveredScales, SizedObject
+from kpreempt.eviction.drain_filter import DrainOptions, DrainPod, choose_pods
+from kpreempt.eviction.records import CONFLICT, Answer, BudgetCondition, Details, RefusalError, StoredBudget
+from kpreempt.eviction.rules import EvictionRules
+from kpreempt.eviction.selectors import SelectorError, parse_selector
+from kpreempt.eviction.subresource import SECONDS_BETWEEN_TRIES, EvictionRequest, Store, evict, with_next_version
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.meta import Time
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from kpreempt.snapshot.decode import decode_object
+
+_Document = dict[str, Any]
+_NOW = "<now>"
+_A_WHILE = 2
+_A_MOMENT = 1e-6
+# The custom resources of the cluster that such lines are about, with whether they have a scale.
+_SERVED = {("example.com", "v1", "Shard"): True, ("example.com", "v1", "Ring"): False}
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+class _Query(msgspec.Struct, frozen=True, rename="camel"):
+    dry_run: list[str] | None = None
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Eviction(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: _Named = _Named()
+    delete_options: DeleteOptions | None = None
+
+
+class _Meanwhile(msgspec.Struct, rename="camel"):
+    """What others do while a request is answered."""
+
+    pdb_status_conflicts: int = 0
+    pdb_status_then: list[_Document] | None = None
+    pdb_deleted: bool = False
+    pod_status_changed: bool = False
+
+
+class _Kinds(msgspec.Struct):
+    eviction: msgspec.Raw = msgspec.Raw(b"")
+    pods: msgspec.Raw = msgspec.Raw(b"")
+
+
+class EvictionLine(msgspec.Struct, rename="camel"):
+    """A pod, its budgets, and a request to evict it."""
+
+    eviction: _Eviction
+    url_name: str | None = None
+    create_options: _Query = _Query()
+    pod: _Document | None = None
+    pod_disruption_budgets: list[_Document] = msgspec.field(default_factory=list)
+    meanwhile: _Meanwhile | None = None
+
+
+class DisruptionLine(msgspec.Struct, rename="camel"):
+    """A cluster that the disruption controller looks at."""
+
+    now: Time
+    objects: list[_Document]
+
+
+class DrainFilterLine(msgspec.Struct, rename="camel"):
+    """A node with its pods, and the options of a drain."""
+
+    node: str
+    now: Time
+    pods: list[_Document]
+    options: DrainOptions = DrainOptions()
+    daemon_sets: list[_Document] = msgspec.field(default_factory=list)
+
+
+def answer_line(line: bytes, source: str, rules: EvictionRules) -> _Document:
+    """The answer to a line about evictions. Raises ``InputError``."""
+    try:
+        asked = msgspec.json.decode(line, type=_Kinds)
+        if bytes(asked.eviction):
+            return _answer_eviction(line, source, rules)
+        return _answer_drain_filter(line, source) if bytes(asked.pods) else _answer_disruption(line, source)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error).replace("Expected", "expected"), source=source) from None
+
+
+class _RecordedStore(Store):
+    """A store in which others write meanwhile."""
+
+    def __init__(self, pod: Pod | None, budgets: list[StoredBudget], meanwhile: _Meanwhile) -> None:
+        super().__init__(pod, budgets)
+        self._meanwhile = meanwhile
+        self._conflicts = 0
+
+    def before_budgets_are_read(self) -> None:
+        if self._meanwhile.pod_status_changed and self.pod is not None:
+            self.pod = with_next_version(self.pod)
+            self.is_pod_written = True
+
+    def update(self, changed: StoredBudget) -> None:
+        key, name = changed.budget.key, changed.budget.metadata.name
+        details = Details(name=name, group="policy", kind="poddisruptionbudgets")
+        resource = f'poddisruptionbudgets.policy "{name}"'
+        if self._meanwhile.pdb_deleted:
+            self.update_tries += 1
+            self.budgets.pop(key, None)
+            raise RefusalError(Answer(404, "NotFound", f"{resource} not found", details))
+        if self._conflicts < self._meanwhile.pdb_status_conflicts:
+            then = self._meanwhile.pdb_status_then or []
+            if self._conflicts < len(then):
+                old = self.budgets[key]
+                status = _status(then[self._conflicts])
+                self.budgets[key] = StoredBudget(
+                    msgspec.structs.replace(old.budget, status=status), _conditions(then[self._conflicts])
+                )
+            self._conflicts += 1
+            self.update_tries += 1
+            message = (
+                f"Operation cannot be fulfilled on {resource}: the object has been modified; "
+                "please apply your changes to the latest version and try again"
+            )
+            raise RefusalError(Answer(CONFLICT, "Conflict", message, details))
+        super().update(changed)
+
+
+def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Document:
+    asked = msgspec.json.decode(line, type=EvictionLine)
+    pod = _pod(asked.pod, source) if asked.pod is not None else None
+    created = pod.metadata.creation_timestamp if pod is not None else None
+    # A time that no object has, so that it can be told from theirs.
+    now = later(created or datetime(2000, 1, 1, tzinfo=UTC), _A_MOMENT)
+    store = _RecordedStore(
+        pod, [decode_budget(each, source) for each in asked.pod_disruption_budgets], asked.meanwhile or _Meanwhile()
+    )
+    request = EvictionRequest(
+        url_name=asked.eviction.metadata.name if asked.url_name is None else asked.url_name,
+        name=asked.eviction.metadata.name,
+        options=asked.eviction.delete_options or DeleteOptions(),
+        query_dry_run=tuple(asked.create_options.dry_run or ()),
+    )
+    answer = evict(request, store, now, rules)
+    after = store.pod
+    verdict: _Document = {
+        "status": answer.status,
+        "reason": answer.reason,
+        "message": answer.message,
+        "details": msgspec.to_builtins(answer.details),
+        "retryAfterSeconds": answer.details.retry_after_seconds if answer.details else 0,
+        "pdbStatusUpdates": store.updates,
+        "pdbStatusUpdateTries": store.update_tries,
+        "pdbsAfter": {key: _with_token(told_budget(each), now) for key, each in store.budgets.items()},
+        "podDeleted": pod is not None and after is None,
+        "podTerminating": after is not None and after.metadata.deletion_timestamp is not None,
+        "podWritten": store.is_pod_written,
+        "conditions": _with_token(msgspec.to_builtins(after.status.conditions), now) if after is not None else [],
+    }
+    seconds = int(store.waits * SECONDS_BETWEEN_TRIES + 0.5)
+    if seconds > _A_WHILE:
+        verdict["tookSeconds"] = seconds
+    if pod is not None and after is not None:
+        verdict["generation"] = after.metadata.generation
+        if after.metadata.deletion_timestamp is not None:
+            verdict["deletionGracePeriodSeconds"] = after.metadata.deletion_grace_period_seconds
+            verdict["deletionTimestamp"] = _deletion_time(pod, after, now)
+    return verdict
+
+
+def _deletion_time(before: Pod, after: Pod, now: datetime) -> str:
+    was, until = before.metadata.deletion_timestamp, after.metadata.deletion_timestamp
+    assert until is not None
+    if was is None:
+        return f"<now+{int((until - now).total_seconds())}s>"
+    return "<unchanged>" if was == until else f"<was {int((until - was).total_seconds())}s>"
+
+
+def _answer_disruption(line: bytes, source: str) -> _Document:
+    asked = msgspec.json.decode(line, type=DisruptionLine)
+    pods = [_pod(each, source) for each in asked.objects if each.get("kind") == "Pod"]
+    budgets = [each for each in asked.objects if each.get("kind") == "PodDisruptionBudget"]
+    others = [each for each in asked.objects if each.get("kind") not in ("Pod", "PodDisruptionBudget")]
+    scale_of = decode_scales(others)
+    answers = {}
+    for document in budgets:
+        stored = decode_budget(document, source)
+        namespace = stored.budget.metadata.namespace
+        own = [pod for pod in pods if pod.metadata.namespace == namespace]
+        changed, is_written = synced(stored, own, scale_of, asked.now)
+        answers[stored.budget.key] = {**told_budget(changed), "written": is_written}
+        told = answers[stored.budget.key]
+        told["conditions"] = _with_token(told["conditions"], asked.now)
+    return answers
+
+
+def _answer_drain_filter(line: bytes, source: str) -> _Document:
+    asked = msgspec.json.decode(line, type=DrainFilterLine)
+    try:
+        selector = parse_selector(asked.options.pod_selector)
+    except SelectorError as error:
+        return {"pods": [], "warnings": [], "errors": [str(error)]}
+    daemon_sets = {namespace_and_name(each, source) for each in asked.daemon_sets}
+    pods = [decode_drain_pod(each, source) for each in asked.pods]
+    choice = choose_pods(pods, asked.node, asked.options, selector, daemon_sets, asked.now)
+    return {
+        "pods": [each.pod.key for each in choice.pods],
+        "warnings": choice.shown_warnings(),
+        "errors": choice.shown_errors(),
+    }
+
+
+def decode_scales(documents: Iterable[_Document]) -> ScaleOf:
+    """The sizes of the workloads among the documents. Raises ``msgspec.ValidationError``."""
+    return DiscoveredScales((msgspec.convert(each, type=SizedObject) for each in documents), _SERVED).scale_of
+
+
+def decode_drain_pod(document: _Document, source: str) -> DrainPod:
+    """A pod with what a drain asks about it. Raises ``InputError``."""
+    pod = _pod(document, source)
+    volumes = part_of(document, "spec", source).get("volumes") or []
+    annotations = part_of(part_of(document, "metadata", source), "annotations", source)
+    has_empty_dir = any(isinstance(each, dict) and each.get("emptyDir") is not None for each in volumes)
+    return DrainPod(pod, is_mirror=_MIRROR in annotations, has_empty_dir=has_empty_dir)
+
+
+def part_of(document: _Document, key: str, source: str) -> _Document:
+    """A part of a document, empty where there is none. Raises ``InputError`` where it is something else."""
+    part = document.get(key)
+    if part is not None and not isinstance(part, dict):
+        raise InputError(f"{key}: expected an object", source=source)
+    return part or {}
+
+
+def namespace_and_name(document: _Document, source: str) -> tuple[str, str]:
+    """Where an object is and what it is called. Raises ``InputError``."""
+    metadata = part_of(document, "metadata", source)
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    if not isinstance(namespace, str) or not isinstance(name, str):
+        raise InputError("metadata: expected a name and a namespace", source=source)
+    return namespace, name
+
+
+def _pod(document: _Document, source: str) -> Pod:
+    pod = decode_object("Pod", document, source=source)
+    if not isinstance(pod, Pod):
+        raise InputError("expected a pod", source=source)
+    return pod
+
+
+def decode_budget(document: _Document, source: str) -> StoredBudget:
+    """A budget as it is stored, also where its selector is one that the API server would not have taken."""
+    spec = dict(part_of(document, "spec", source))
+    selector = spec.pop("selector", None)
+    status = part_of(document, "status", source)
+    budget = decode_object("PodDisruptionBudget", {**document, "spec": spec}, source=source)
+    if not isinstance(budget, PodDisruptionBudget):
+        raise InputError("expected a PodDisruptionBudget", source=source)
+    if selector is not None:
+        budget = msgspec.structs.replace(
+            budget, spec=msgspec.structs.replace(budget.spec, selector=_selector(selector))
+        )
+    return StoredBudget(budget, _conditions(status))
+
+
+class _Part(msgspec.Struct):
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class _Selector(msgspec.Struct, rename="camel"):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[_Part] | None = None
+
+
+def _selector(document: object) -> LabelSelector:
+    given = msgspec.convert(document, type=_Selector)
+    return LabelSelector(
+        match_labels=given.match_labels or {},
+        match_expressions=[
+            LabelSelectorRequirement(key=each.key, operator=each.operator, values=each.values or [])  # type: ignore[arg-type]
+            for each in given.match_expressions or []
+        ],
+    )
+
+
+def _status(document: _Document) -> PodDisruptionBudgetStatus:
+    return msgspec.convert(document, type=PodDisruptionBudgetStatus)
+
+
+def _conditions(status: _Document) -> tuple[BudgetCondition, ...]:
+    return msgspec.convert(status.get("conditions") or (), type=tuple[BudgetCondition, ...])
+
+
+def told_budget(stored: StoredBudget) -> _Document:
+    """A budget's status, all of it."""
+    status = status_of(stored)
+    conditions = [
+        {"observedGeneration": each.observed_generation, **msgspec.to_builtins(each)} for each in stored.conditions
+    ]
+    return {
+        "conditions": conditions,
+        "currentHealthy": status.current_healthy,
+        "desiredHealthy": status.desired_healthy,
+        "disruptedPods": dict(status.disrupted_pods),
+        "disruptionsAllowed": status.disruptions_allowed,
+        "expectedPods": status.expected_pods,
+        "observedGeneration": status.observed_generation,
+    }
+
+
+def _with_token(value: Any, now: datetime) -> Any:
+    """The value with a token where it says what the time is."""
+    if isinstance(value, dict):
+        return {key: _with_token(each, now) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_token(each, now) for each in value]
+    return _NOW if value == msgspec.to_builtins(now) else value

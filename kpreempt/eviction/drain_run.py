@@ -1,0 +1,296 @@
+"""A whole run of ``kubectl drain``: what it prints, when, and how it ends.
+
+Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``. Departures, where chance
+decides in the genuine program: pods are first asked for in the order of the list, and errors and warnings are in the
+order of their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+
+import msgspec
+
+from kpreempt.controllers.pods import is_ready
+from kpreempt.eviction.drain_command import DrainCommand, shown_duration
+from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
+from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
+from kpreempt.eviction.selectors import Requirement
+from kpreempt.eviction.world import World
+from kpreempt.model.pod import Pod
+
+_RETRY = 5.0
+_POLL = 1.0
+_COLLISION = 0.5
+_SERVER_ERROR = 500
+# kubectl's client: ten requests at once, then five a second.
+_BURST = 10
+_BETWEEN_REQUESTS = 0.2
+# A refusal that says when to ask again is sent again by the client, silently, so often.
+_SILENT_RETRIES = 10
+# Nothing happens any more that could let a pod go.
+_FOR_EVER = 3600.0
+_MOST_STEPS = 200_000
+_OUT, _ERR = "stdout", "stderr"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line that is printed, and when, in seconds since the start."""
+
+    t: float
+    stream: str
+    text: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    """How a run ends. ``exit`` is ``None`` where it never does."""
+
+    exit: int | None
+    seconds: float
+    lines: list[Line]
+
+
+class _EndlessError(Exception):
+    """The run goes on for ever."""
+
+
+_Work = Generator[float, None, str]
+
+
+class DrainRun:
+    """A run in a world, by a command whose pod selector is ``selector``.
+
+    ``daemon_sets`` are namespaces and names of those that there are. A run without an end is ``stopped_after`` so many
+    seconds, or once nothing has happened for an hour.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        command: DrainCommand,
+        selector: Collection[Requirement],
+        daemon_sets: Collection[tuple[str, str]],
+        stopped_after: float | None = None,
+    ) -> None:
+        self._world, self._command, self._stopped_after = world, command, stopped_after
+        self._selector, self._daemon_sets = selector, daemon_sets
+        self._lines: list[Line] = []
+
+    def run(self, nodes: Sequence[str]) -> Run:
+        """Drain the nodes one after the other."""
+        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(self._command.dry_run, "")
+        for node in nodes:
+            is_cordoned = node in self._world.cordoned
+            self._print(_OUT, f"node/{node} {'already cordoned' if is_cordoned else 'cordoned'}{dry}")
+            if not dry:
+                self._world.cordoned.add(node)
+        failed: dict[str, list[str]] = {}
+        try:
+            for node in nodes:
+                errors = self._drain(node)
+                if not errors:
+                    self._print(_OUT, f"node/{node} drained{dry}")
+                    continue
+                failed[node] = errors
+                text = _joined(errors)
+                self._print(_ERR, f'error: unable to drain node "{node}" due to error: {text}, continuing command...')
+        except _EndlessError:
+            end = self._world.seconds if self._stopped_after is None else self._stopped_after
+            return Run(None, end, [line for line in self._lines if line.t <= end])
+        self._tell(failed)
+        return Run(1 if failed else 0, self._world.seconds, self._lines)
+
+    def _tell(self, failed: dict[str, list[str]]) -> None:
+        if not failed:
+            return
+        self._print(_ERR, "There are pending nodes to be drained:")
+        for node in failed:
+            self._print(_ERR, f" {node}")
+        if len(failed) > 1:
+            texts = list(dict.fromkeys(_joined(errors) for errors in failed.values()))
+        else:
+            texts = list(dict.fromkeys(*failed.values()))
+        is_plain = self._command.options.disable_eviction and len(failed) == 1 and texts == [_DEADLINE]
+        for text in texts:
+            self._print(_ERR, f"error: {text}" if is_plain else text)
+
+    def _drain(self, node: str) -> list[str]:
+        """Drain a node, and say what went wrong."""
+        choice = self._choose(node)
+        if choice.errors:
+            return choice.shown_errors()
+        if choice.warnings:
+            self._print(_ERR, f"Warning: {'; '.join(choice.shown_warnings())}")
+        if self._command.dry_run == "client":
+            for each in choice.pods:
+                self._print(_OUT, f"evicting pod {each.pod.key} (dry run)")
+            return []
+        errors = self._delete(choice.pods) if self._command.options.disable_eviction else self._evict(choice.pods)
+        if errors:
+            left = self._choose(node)
+            if left.pods:
+                joined = _joined(errors)
+                self._print(_ERR, f'There are pending pods in node "{node}" when an error occurred: {joined}')
+                for each in left.pods:
+                    self._print(_ERR, f"pod/{each.pod.metadata.name}")
+        return errors
+
+    def _choose(self, node: str) -> Choice:
+        world, options = self._world, self._command.options
+        return choose_pods(world.pods.values(), node, options, self._selector, self._daemon_sets, world.now)
+
+    def _evict(self, pods: Sequence[DrainPod]) -> list[str]:
+        deadline = self._deadline()
+        works = [self._eviction(each, place, deadline) for place, each in enumerate(pods)]
+        return self._together(works)
+
+    def _delete(self, pods: Sequence[DrainPod]) -> list[str]:
+        deadline = self._deadline()
+        is_dry_run = self._command.dry_run == "server"
+        for each in pods:
+            self._world.delete(each.pod.key, self._command.grace, is_dry_run=is_dry_run)
+        return self._together([self._wait_for_all(pods, deadline)]) if pods else []
+
+    def _together(self, works: Sequence[_Work]) -> list[str]:
+        """Go on with all until each has ended; their errors in the order in which they come."""
+        errors: list[str] = []
+        left = len(works)
+
+        def go_on(work: _Work) -> None:
+            nonlocal left
+            try:
+                pause = next(work)
+            except StopIteration as end:
+                left -= 1
+                if end.value:
+                    errors.append(end.value)
+            else:
+                self._world.after(pause, lambda: go_on(work))
+
+        for work in works:
+            go_on(work)
+        since, shown = self._world.seconds, self._state()
+        for _ in range(_MOST_STEPS):
+            if not left:
+                return errors
+            self._world.step()
+            state = self._state()
+            if state != shown:
+                since, shown = self._world.seconds, state
+            is_idle = self._world.seconds - since > max(_FOR_EVER, 2 * self._command.timeout)
+            is_stopped = self._stopped_after is not None and self._world.seconds > self._stopped_after
+            if is_idle or is_stopped:
+                break
+        raise _EndlessError
+
+    def _state(self) -> object:
+        """What another eviction could depend on."""
+        return [
+            (
+                each.pod.metadata.uid,
+                each.pod.metadata.deletion_timestamp is None,
+                each.pod.spec.node_name,
+                is_ready(each.pod),
+            )
+            for each in self._world.pods.values()
+        ]
+
+    def _eviction(self, each: DrainPod, place: int, deadline: float) -> _Work:
+        """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
+        held_back = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
+        pod, world, is_dry_run = each.pod, self._world, self._command.dry_run == "server"
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        about = f'pods/"{name}" -n "{namespace}"'
+        while True:
+            self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
+            if world.seconds >= deadline:
+                return f"error when evicting {about}: global timeout reached: {shown_duration(self._command.timeout)}"
+            if held_back:
+                yield held_back
+                held_back = 0.0
+            answer = yield from self._asked(pod.key, is_dry_run=is_dry_run)
+            if answer.status < 300:
+                break
+            if answer.status == 404:
+                return ""
+            if _is_of_terminating_namespace(answer):
+                if pod.metadata.deletion_timestamp is not None:
+                    break
+                about_namespace = f'pod "{name}" from terminating namespace "{namespace}"'
+                self._print(_ERR, f"error when evicting {about_namespace} (will retry after 5s): {answer.message}")
+            elif answer.status == TOO_MANY_REQUESTS:
+                self._print(_ERR, f"error when evicting {about} (will retry after 5s): {answer.message}")
+            else:
+                return f"error when evicting {about}: {answer.message}"
+            yield _RETRY
+            fresh = world.pods.get(pod.key)
+            pod = fresh.pod if fresh is not None else pod
+        if is_dry_run:
+            return ""
+        error = yield from self._wait_for_all([DrainPod(pod)], deadline)
+        return f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {error}' if error else ""
+
+    def _asked(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
+        """The answer that kubectl sees: the server tries again after a conflict, the client as it is told."""
+        world = self._world
+        for silent in range(_SILENT_RETRIES + 1):
+            found = world.pods.get(key)
+            if found is not None and not is_dry_run and world.collides(found.pod):
+                yield _COLLISION
+            answer = world.evict(key, self._command.grace, is_dry_run=is_dry_run)
+            wait = answer.details.retry_after_seconds if answer.details is not None else 0
+            if not wait or silent == _SILENT_RETRIES:
+                break
+            yield float(wait)
+        return answer
+
+    def _wait_for_all(self, pods: Sequence[DrainPod], deadline: float) -> _Work:
+        """Look every second whether the pods are gone; the end is an error or an empty text."""
+        done = "deleted" if self._command.options.disable_eviction else "evicted"
+        patience = self._command.options.skip_wait_for_delete_timeout_seconds
+        left = list(pods)
+        while True:
+            waiting: list[DrainPod] = []
+            for each in left:
+                name, found = each.pod.metadata.name, self._world.pods.get(each.pod.key)
+                if found is None or found.pod.metadata.uid != each.pod.metadata.uid:
+                    self._print(_OUT, f"pod/{name} {done}")
+                    continue
+                until = found.pod.metadata.deletion_timestamp
+                if patience > 0 and until is not None and int((self._world.now - until).total_seconds()) > patience:
+                    age = f"has DeletionTimestamp older than {patience} seconds, skipping"
+                    self._print(_OUT, f'pod "{name}" {age}')
+                    continue
+                waiting.append(each)
+            left = waiting
+            if not left:
+                return ""
+            pause = min(_POLL, deadline - self._world.seconds)
+            if pause > 0:
+                yield pause
+            if self._world.seconds >= deadline:
+                return _DEADLINE
+
+    def _deadline(self) -> float:
+        timeout = self._command.timeout
+        return self._world.seconds + timeout if timeout else float("inf")
+
+    def _print(self, stream: str, text: str) -> None:
+        self._lines.append(Line(round(self._world.seconds, 1), stream, text))
+
+
+_DEADLINE = "context deadline exceeded"
+
+
+def _joined(errors: Sequence[str]) -> str:
+    different = list(dict.fromkeys(errors))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
+def _is_of_terminating_namespace(answer: Answer) -> bool:
+    causes = answer.details.causes if answer.details is not None else ()
+    return any(each.reason == "NamespaceTerminating" for each in causes)
+
+
+def _is_told(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None

@@ -1,0 +1,184 @@
+"""The eviction subresource of pods: what the API server does with a request.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.eviction.budgets import asks_no_budget, being_processed, budgets_of, granted, lets_unready_go
+from kpreempt.eviction.deletion import DeleteOptions, check_preconditions, deleted, with_eviction_condition
+from kpreempt.eviction.records import ACCEPTED, CONFLICT, Answer, Cause, Details, RefusalError, StoredBudget
+from kpreempt.eviction.rules import USUAL, EvictionRules
+from kpreempt.model.labels import parse_int64
+from kpreempt.model.pod import TERMINAL_PHASES, Pod
+
+# How often the server tries again after a conflict, and how long it waits between two tries.
+TRIES = 20
+SECONDS_BETWEEN_TRIES = 0.5
+_OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+class EvictionRequest(msgspec.Struct, frozen=True):
+    """A POST to ``pods/URL_NAME/eviction``. Dry run may be said in the query and in the options."""
+
+    url_name: str
+    name: str
+    options: DeleteOptions = DeleteOptions()
+    query_dry_run: tuple[str, ...] = ()
+
+
+class Store:
+    """What the API server keeps of a pod and the budgets, and counts of what it wrote.
+
+    A caller who changes it while a request is answered does so in ``before_budgets_are_read`` and in ``update``.
+    """
+
+    def __init__(self, pod: Pod | None, budgets: list[StoredBudget]) -> None:
+        self.pod = pod
+        self.budgets = {each.budget.key: each for each in budgets}
+        self.is_pod_written = False
+        self.updates = 0
+        self.update_tries = 0
+        self.waits = 0
+
+    def before_budgets_are_read(self) -> None:
+        """What happens between reading the pod and reading the budgets."""
+
+    def update(self, changed: StoredBudget) -> None:
+        """Write a budget's status. Raises ``RefusalError``."""
+        self.update_tries += 1
+        self.updates += 1
+        self.budgets[changed.budget.key] = changed
+
+    def write_pod(self, pod: Pod | None) -> None:
+        """Write the pod, which gets another version, or remove it."""
+        if pod == self.pod:
+            return
+        if pod is not None:
+            pod = with_next_version(pod)
+        self.pod, self.is_pod_written = pod, True
+
+
+def with_next_version(pod: Pod) -> Pod:
+    """The pod as it is stored once more: with another resourceVersion, where it has one that is a number."""
+    version = parse_int64(pod.metadata.resource_version)
+    changed = str((version or 0) + 1)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
+
+
+def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = USUAL) -> Answer:
+    """The server's answer; what it changes is in ``store``."""
+    try:
+        options = _options(request, rules)
+        if _evict_without_budgets(request, store, options, now, rules):
+            return ACCEPTED
+        _evict_by_budget(request, store, options, now, rules)
+    except RefusalError as refusal:
+        return refusal.answer
+    return ACCEPTED
+
+
+def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
+    """How the pod is to be deleted. Raises ``RefusalError`` for a request that contradicts itself."""
+    if request.url_name != request.name:
+        message = "name in URL does not match name in Eviction object"
+        raise RefusalError(Answer(400, "BadRequest", message))
+    options = request.options
+    is_careless = options.ignore_store_read_error_with_cluster_breaking_potential
+    if is_careless and rules.eviction_refuses_unreadable_store_option:
+        problem = "Invalid value: true: can not be set for pod eviction, try after removing the option"
+        field = f"deleteOptions.{_OPTION}"
+        message = f'Eviction.policy "{request.url_name}" is invalid: {field}: {problem}'
+        cause = Cause(reason="FieldValueInvalid", message=problem, field=field)
+        details = Details(name=request.url_name, group="policy", kind="Eviction", causes=(cause,))
+        raise RefusalError(Answer(422, "Invalid", message, details))
+    asked, said = list(request.query_dry_run), list(options.dry_run or [])
+    if asked and said and asked != said:
+        shown = " and ".join(f"[{' '.join(each)}]" for each in (asked, said))
+        raise RefusalError(Answer(500, "", f"Non-matching dry-run options in request and content: {shown}"))
+    return msgspec.structs.replace(options, dry_run=asked or said)
+
+
+def _evict_without_budgets(
+    request: EvictionRequest, store: Store, options: DeleteOptions, now: datetime, rules: EvictionRules
+) -> bool:
+    """Whether the pod's state let it go without its budgets."""
+    for attempt in range(1, TRIES + 1):
+        pod = _pod(request, store)
+        if not asks_no_budget(pod):
+            return False
+        wanted = options
+        is_to_stay_pending = pod.status.phase not in TERMINAL_PHASES and pod.metadata.deletion_timestamp is None
+        if is_to_stay_pending and not options.version:
+            wanted = options.with_version(pod.metadata.resource_version)
+        try:
+            _delete(store, pod, wanted, now, rules)
+        except RefusalError as refusal:
+            if refusal.answer.status != CONFLICT or options.version or attempt == TRIES:
+                raise
+            store.waits += 1
+        else:
+            return True
+    return False
+
+
+def _evict_by_budget(
+    request: EvictionRequest, store: Store, options: DeleteOptions, now: datetime, rules: EvictionRules
+) -> None:
+    pod = _pod(request, store)
+    store.before_budgets_are_read()
+    budgets = budgets_of(pod, store.budgets.values())
+    if len(budgets) > 1:
+        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise RefusalError(Answer(500, "", message))
+    wanted, goes_unready = options, bool(budgets) and lets_unready_go(pod, budgets[0])
+    if goes_unready:
+        wanted = options.with_version(pod.metadata.resource_version)
+    elif budgets:
+        _charge(store, budgets[0], pod, now, rules, is_dry_run=bool(options.dry_run))
+    try:
+        _delete(store, _pod(request, store), wanted, now, rules)
+    except RefusalError as refusal:
+        told_version = options.preconditions is not None and options.preconditions.resource_version is not None
+        if refusal.answer.status == CONFLICT and goes_unready and not told_version:
+            raise RefusalError(being_processed(budgets[0].budget.metadata.name)) from None
+        raise
+
+
+def _charge(
+    store: Store, stored: StoredBudget, pod: Pod, now: datetime, rules: EvictionRules, *, is_dry_run: bool
+) -> None:
+    """Take the pod's disruption off its budget. Raises ``RefusalError``."""
+    for attempt in range(1, TRIES + 1):
+        changed = granted(stored, pod.metadata.name, now, rules)
+        if is_dry_run:
+            return
+        try:
+            store.update(changed)
+        except RefusalError as refusal:
+            if refusal.answer.status != CONFLICT or attempt == TRIES:
+                raise
+            store.waits += 1
+            stored = store.budgets[stored.budget.key]
+        else:
+            return
+
+
+def _delete(store: Store, pod: Pod, options: DeleteOptions, now: datetime, rules: EvictionRules) -> None:
+    check_preconditions(pod, options)
+    if options.dry_run:
+        return
+    store.write_pod(with_eviction_condition(pod, now))
+    assert store.pod is not None
+    store.write_pod(deleted(store.pod, options.grace_period_seconds, now, rules))
+
+
+def _pod(request: EvictionRequest, store: Store) -> Pod:
+    if store.pod is None or store.pod.metadata.name != request.name:
+        message = f'pods "{request.name}" not found'
+        raise RefusalError(Answer(404, "NotFound", message, Details(name=request.name, kind="pods")))
+    return store.pod

@@ -1,0 +1,35 @@
+"""Prints which share of the harmless changes passes unconfigured, and which of the harmful ones do."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.gate.changes import HARMFUL, HARMLESS, changed
+from tests.gate.checks import VERSIONS, check, cluster_of, red_ones, write
+from tests.gate.sets import SETS
+
+
+def main() -> None:
+    """One line a version."""
+    for version in VERSIONS:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            cluster = cluster_of(version, folder)
+            red = list(red_ones(cluster, folder))
+            green = [
+                each.name
+                for number, each in enumerate(HARMFUL)
+                if check(cluster, each.set_name, write(folder / str(number), each.set_name, changed(*each[1:3])))[0]
+                == 0
+            ]
+        total = len(SETS) * len(HARMLESS)
+        lines = [
+            f"{version}: {total - len(red)} of {total} harmless changes pass, {len(green)} of {len(HARMFUL)} harmful",
+            *(f"  {each}" for each in (*red, *green)),
+        ]
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+main()
