@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated lock dist clean parity reference parity-all fidelity volcano-parity controllers-parity record live
+.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated fuzz lock dist clean parity reference parity-all fidelity volcano-parity controllers-parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,9 @@ bench-reference: $(VENV)/.development ## Measure answers beside the real schedul
 
 bench-live: $(VENV)/.development ## Measure the loading of a live cluster beside kubectl (needs Go and kubectl)
 	@$(PYTHON) -m benchmarks.live
+
+fuzz: $(VENV)/.development ## Put N mutated inputs from SEED to every command: no bug, no hang, no control character
+	@$(PYTHON) -m tests.fuzz --cases $(N) --seed $(SEED)
 
 generated: $(VENV)/.development ## Rewrite examples and help in README and docs, the completions and the JSON Schema
 	@$(PYTHON) -m tests.generated

@@ -37,6 +37,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report.answers import render_answer
 from kpreempt.report.document import with_kind
+from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.volcano import SessionVerdict
@@ -175,9 +176,9 @@ class Answerer:
             return self._failed(line, f"{self._source}:{number}: nested too deeply")
         except Exception as error:
             report = bug_report(error)
-            write_to_stderr(f"{self._source}:{number}: {report}")
+            write_to_stderr(f"{printable(self._source)}:{number}: {report}")
             return self._failed(line, report.partition("\n")[0], is_bug=True)
-        name = msgspec.json.encode(scenario.name).decode()
+        name = printable_json(msgspec.json.encode(scenario.name).decode())
         with self._phases.phase("report"):
             body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
             # That the scheduler's attempt ends in an error is an answer, and stands beside it.
@@ -284,4 +285,5 @@ class Answerer:
 
 def _error_line(line: bytes | InputError, message: str) -> str:
     name = name_of(line) if isinstance(line, bytes) else ""
-    return msgspec.json.encode({"name": name, "error": {"message": message}}).decode() + "\n"
+    error = {"name": name, "error": {"message": message}}
+    return printable_json(msgspec.json.encode(error).decode()) + "\n"

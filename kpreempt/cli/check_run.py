@@ -114,7 +114,7 @@ def run_check(request: CheckRequest) -> int:
         )
     for note in plan.notes:
         complain(note)
-    excuses = gate.excuses(_waivers_of(plan, documents, namespace))
+    excuses = gate.excuses(_waivers_of(plan, documents, namespace, are_ignored=gate.ignores_annotations))
     answer = check_rollout(
         CheckQuestion(
             cluster=loaded.cluster,
@@ -143,7 +143,8 @@ def run_check(request: CheckRequest) -> int:
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
     differs = since(former, answer) if former is not None else None
-    answer = msgspec.structs.replace(answer, summary=summary(answer), since=differs)
+    told = gate.told(excuses)
+    answer = msgspec.structs.replace(answer, gate=told, summary=summary(answer), since=differs)
     gate.save_baseline(answer.findings)
     run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE
@@ -234,7 +235,9 @@ def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Aske
     return AskedScheduler(VOLCANO, lambda _: volcano)
 
 
-def _waivers_of(plan: Plan, documents: Sequence[ManifestDocument], namespace: str) -> list[Waiver]:
+def _waivers_of(
+    plan: Plan, documents: Sequence[ManifestDocument], namespace: str, *, are_ignored: bool
+) -> list[Waiver]:
     """What the annotations of the change's objects waive. Raises ``InputError``."""
     known = {change.object for change in plan.changes}
     return [
@@ -242,7 +245,11 @@ def _waivers_of(plan: Plan, documents: Sequence[ManifestDocument], namespace: st
         for each in prepared(documents, namespace).documents
         if (name := describe(each.document)) in known
         for waiver in waivers_of_object(
-            name, each.document["metadata"].get("annotations") or {}, source=each.source, line=each.line
+            name,
+            each.document["metadata"].get("annotations") or {},
+            source=each.source,
+            line=each.line,
+            are_ignored=are_ignored,
         )
     ]
 

@@ -125,7 +125,7 @@ def _load(
     progress = Progress()
     try:
         stdin = standard_input() if "-" in paths else None
-        return load_snapshot(
+        loaded = load_snapshot(
             paths,
             stdin=stdin,
             skip_bad_objects=skip_bad_objects,
@@ -137,6 +137,10 @@ def _load(
         )
     finally:
         progress.close()
+    reader = sys.modules.get("kpreempt.snapshot.yaml_fast")
+    if reader is not None and not reader.IS_INSTALLED:
+        complain("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
+    return loaded
 
 
 def _read(

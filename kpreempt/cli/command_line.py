@@ -40,12 +40,13 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--cordon", "--uncordon", "--budget"),
     ),
     "Gate and exit code": (
-        *("--config", "--max-pdb-violations", "--max-victims", "--max-victims-per-workload", "--forbid-victims"),
+        *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),
+        *("--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
         *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
         *("--apply-refused", "--removed-api", "--blocked-drains", "--autoscaled-replicas", "--rollout-stuck"),
         *("--max-snapshot-age",),
-        *("--severity", "--report-only", "--waive", "--baseline"),
+        *("--severity", "--report-only", "--waive", "--no-annotation-waivers", "--baseline"),
         *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
     ),
     "Output": (

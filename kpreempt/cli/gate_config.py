@@ -35,7 +35,6 @@ OFF = "off"
 JOB_DURATION = "job-duration"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
-# Nobody writes that much by hand, and a baseline of it would accept a hundred thousand findings.
 _SHOWN = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # In the order in which a mistake lists them.

@@ -18,6 +18,8 @@ class GateFlags(NamedTuple):
     """The options as they were given; ``rules`` has what is given of rules: a text, whether it is on, or a list."""
 
     config: str | None = None
+    config_from: str | None = None
+    no_annotation_waivers: bool = False
     rules: Mapping[RuleId, Any] = {}
     severity: Sequence[str] = ()
     report_only: bool = False
@@ -48,6 +50,15 @@ _OPTIONS: dict[str, Any] = {
             help="The rules' file, not the kpreempt.toml of this folder or of one above it in the repository.",
         ),
     ],
+    "config_from": Annotated[
+        _Text,
+        Option(
+            "--config-from",
+            metavar="REF|DIR",
+            help="Read the rules' file and the baseline from a commit, such as HEAD^1, or a folder (./DIR), and not "
+            "as they are here.",
+        ),
+    ],
     **{name: _option(rule) for rule, name in _PARAMETERS.items()},
     "severity": Annotated[
         _Texts,
@@ -67,6 +78,10 @@ _OPTIONS: dict[str, Any] = {
             metavar="RULE[=SUBJECT]",
             help="Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
         ),
+    ],
+    "no_annotation_waivers": Annotated[
+        bool | None,
+        Option("--no-annotation-waivers", help="No annotation of the manifests waives a rule."),
     ],
     "baseline": Annotated[
         _Text, Option("--baseline", metavar="FILE", help="What is accepted, as --write-baseline wrote it.")

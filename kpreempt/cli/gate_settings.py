@@ -20,6 +20,7 @@ from kpreempt.analysis.check.gate import (
     read_baseline,
     rule_named,
     severity_named,
+    source_of,
     waiver_of_option,
 )
 from kpreempt.analysis.pod_selection import parse_selector
@@ -28,20 +29,22 @@ from kpreempt.cli.gate_config import (
     OFF,
     GateConfig,
     date_in,
-    find_config,
     parse_config,
     seconds_in,
 )
+from kpreempt.cli.gate_files import GateFiles, gate_files
 from kpreempt.cli.gate_options import GateFlags
 from kpreempt.cli.output import whole_file
-from kpreempt.errors import InputError, UsageError
-from kpreempt.files import name_of, read_file
+from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
-from kpreempt.verdict.check import GateFinding
+from kpreempt.report.escape import printable_json
+from kpreempt.verdict.check import GateFinding, GateSource
 
 
 class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate, ready to be put to a simulation. ``config`` is the file that was read, empty without one.
+    """A gate, ready to be put to a simulation. ``config`` and ``baseline_file`` are what was read.
+
+    Where it ``ignores_annotations``, no annotation of an object waives anything.
 
     ``custom`` are the rules of one's own, which are put to the answer.
 
@@ -55,6 +58,8 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     baseline: Baseline
     today: date
     config: str = ""
+    baseline_file: str = ""
+    ignores_annotations: bool = False
     write_to: str = ""
     expires: date | None = None
     job_seconds: int | None = None
@@ -63,12 +68,16 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
         """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
         return Excuses(today=self.today, waivers=[*self.waivers, *annotated], baseline=self.baseline, base=base or {})
 
+    def told(self, excuses: Excuses) -> GateSource:
+        """Where the rules are from, and which of them count for less than by default."""
+        return source_of(self.rules, excuses, config=self.config, baseline=self.baseline_file)
+
     def save_baseline(self, findings: Iterable[GateFinding]) -> None:
         """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
         if self.write_to and self.expires is not None:
             text = baseline_text(findings, self.expires, before=self.baseline)
             with whole_file(self.write_to) as file:
-                file.write(text)
+                file.write(printable_json(text))
 
 
 def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -> GateSettings:
@@ -80,11 +89,13 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
     limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
     expires = _expires(flags, today)
-    name, config = read_config(flags.config, folder)
+    files = gate_files(flags.config_from, folder)
+    name, config = read_config(flags.config, files)
     custom = [each.rule for each in config.rules]
     severities = dict(_severity(text, custom) for text in flags.severity)
     waivers = [waiver_of_option(text, custom) for text in flags.waive]
-    baseline = read_baseline(read_file(flags.baseline), flags.baseline, custom) if flags.baseline else Baseline()
+    accepted = files.read(flags.baseline) if flags.baseline else None
+    baseline = read_baseline(accepted.content, accepted.name, custom) if accepted else Baseline()
     return GateSettings(
         rules=GateRules(
             limits={**config.limits, **limits},
@@ -98,24 +109,21 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
         baseline=baseline,
         today=today,
         config=name,
+        baseline_file=accepted.name if accepted else "",
+        ignores_annotations=flags.no_annotation_waivers,
         write_to=flags.write_baseline or "",
         expires=expires,
         job_seconds=config.job_seconds,
     )
 
 
-def read_config(path: str | None, folder: Path | None = None) -> tuple[str, GateConfig]:
+def read_config(path: str | None, files: GateFiles | None = None) -> tuple[str, GateConfig]:
     """The file that counts, which is that of the ``path`` if there is one, and what it says. Raises ``InputError``."""
-    if path:
-        name = name_of(path)
-        return name, parse_config(read_file(path, name), name)
-    try:
-        found = find_config(folder or Path.cwd())
-    except OSError as error:
-        raise InputError(f"the current folder cannot be read: {error.strerror or error}") from None
+    files = files or gate_files(None)
+    found = files.read(path) if path else files.find()
     if found is None:
         return "", GateConfig()
-    return found.name, parse_config(read_file(str(found.path), found.name), found.name)
+    return found.name, parse_config(found.content, found.name)
 
 
 def _limit(rule: RuleId, value: Any) -> int | None:

@@ -29,6 +29,7 @@ from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot import decode_object
 from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
@@ -68,7 +69,8 @@ def run_snapshot(request: SnapshotRequest) -> int:
     header = _header(cluster, loaded.assumptions, redaction)
     rewrite = redaction.record if redaction else least
     documents = _documents(loaded.documents, cluster)
-    pieces = packed(dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents), form)
+    plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
+    pieces = packed(map(printable_json_bytes, plain), form)
     size = _write(request, pieces, redaction)
     if size is not None and not request.quiet:
         _tell(request, cluster, size, asked, redaction)
@@ -143,7 +145,7 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
         if redaction is not None and request.redact_map:
             file = stack.enter_context(whole_file(request.redact_map, mode=_OWNER_ONLY))
             names = {"apiVersion": API_VERSION, "kind": "RedactionMap", "names": dict(redaction.pairs())}
-            file.buffer.write(msgspec.json.encode(names) + b"\n")
+            file.buffer.write(printable_json_bytes(msgspec.json.encode(names)) + b"\n")
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         # Without redaction it tells all about the cluster.

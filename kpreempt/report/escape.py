@@ -1,7 +1,8 @@
 r"""Text from the input, made safe to show.
 
-Names and messages may hold escape sequences that drive a terminal, or marks that reverse what one reads. They are shown
-as what they are (``\x1b``, ``\u202e``).
+Names and messages may hold escape sequences that drive a terminal, marks that reverse what one reads, or commands that
+a CI system takes from a job's log. They are shown as what they are (``\x1b``, ``\u202e``), of a command its first sign
+(``\x3a:add-mask``, ``\x23#vso[``).
 """
 
 from __future__ import annotations
@@ -11,18 +12,46 @@ import unicodedata
 
 # Control, format (bidi marks, zero-width), surrogate, private and unassigned characters; line and paragraph separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_SUSPECT = re.compile(r"[^\x20-\x7e]")
-_JSON_SUSPECT = re.compile(r"[^\x20-\x7e\n]")
+# GitHub's runner takes ``##[...]`` from anywhere in a line, Azure's agent ``##vso[...]``, TeamCity ``##teamcity[...]``.
+_ANYWHERE = r"##(?=[A-Za-z-]*\[)"
+# GitHub's ``::set-output name=x::`` begins a line, which a name may come to do where lines break at spaces.
+_AT_START = r"(?<![^ ])::(?=[A-Za-z])"
+_SUSPECT = re.compile(rf"[^\x20-\x7e]|{_AT_START}|{_ANYWHERE}")
+_JSON_SUSPECT = re.compile(rf"[^\x20-\x7e\n]|{_ANYWHERE}")
+_COMMAND = re.compile(rf"(?<!\S)::(?=[A-Za-z])|{_ANYWHERE}")
 
 
 def printable(text: str) -> str:
-    r"""``text`` with every character that does not show as itself written as ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``."""
+    r"""``text`` with every character that does not show as itself written as ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``.
+
+    So is the first sign of what a CI system would take for a command.
+    """
     return _SUSPECT.sub(_shown, text)
 
 
 def printable_json(document: str) -> str:
-    r"""A JSON document with the same characters as ``\uNNNN`` inside its strings; the data stays the same."""
+    r"""A JSON document with the same characters as ``\uNNNN`` inside its strings; the data stays the same.
+
+    No line of JSON begins with a text, so that of commands only those count that may stand anywhere.
+    """
     return _JSON_SUSPECT.sub(_shown_json, document)
+
+
+def printable_json_bytes(document: bytes) -> bytes:
+    """``printable_json`` of UTF-8, which is handed back as it is where there is nothing to do: of large documents."""
+    if document.isascii() and b"##" not in document and b"\x7f" not in document:
+        return document
+    return printable_json(document.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+
+
+def has_command(text: str) -> bool:
+    """Whether a CI system could take some of the text for a command, once its lines are broken at spaces."""
+    return _COMMAND.search(text) is not None
+
+
+def quoted_without_commands(document: str) -> str:
+    r"""YAML of which every text that ``has_command`` is in double quotes, with the first sign of each as ``\xNN``."""
+    return _COMMAND.sub(_shown, document)
 
 
 def is_hidden(character: str) -> bool:
@@ -32,18 +61,18 @@ def is_hidden(character: str) -> bool:
 
 
 def _shown(match: re.Match[str]) -> str:
-    character = match[0]
-    if not is_hidden(character):
+    character, rest = match[0][:1], match[0][1:]
+    if not rest and not is_hidden(character):
         return character
     code = ord(character)
     if code <= 0xFF:
-        return f"\\x{code:02x}"
+        return f"\\x{code:02x}{rest}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def _shown_json(match: re.Match[str]) -> str:
-    character = match[0]
-    if not is_hidden(character):
+    character, rest = match[0][:1], match[0][1:]
+    if not rest and not is_hidden(character):
         return character
     units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))
+    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2)) + rest

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from typing import Any
 
 import msgspec
-import ryml
 
 from kpreempt.snapshot.yaml_lines import UNKNOWN, Outliner, outline_of_text
 
+try:
+    import ryml
+except ImportError:
+    # There are no wheels of it for musl and for Windows on ARM.
+    ryml = None
+
+IS_INSTALLED = ryml is not None
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _MAX_KNOWN = 4096
 # The fast reader's own limit is 64.
@@ -22,16 +29,18 @@ _MAX_DEPTH = 60
 
 
 class FastReader:
-    """Reads texts, and remembers the structures that it has checked."""
+    """Reads texts, and remembers the structures that it has checked. Without rapidyaml PyYAML has to read them all."""
 
     def __init__(self) -> None:
-        self._tree = ryml.Tree()
+        self._tree: Any = ryml.Tree() if IS_INSTALLED else None
         self._known: dict[bytes, bool] = {}
         self._buffer = bytearray()
         self._outline_of = Outliner().outline_of
 
     def read_plain(self, text: bytes) -> bytes | None:
         """The JSON of one document, or ``None`` where PyYAML has to read it. ``text`` ends with a newline."""
+        if not IS_INSTALLED:
+            return None
         lines = text.split(b"\n")
         lines.pop()
         return self._to_json(text) if self._is_plain(b"\n".join(map(self._outline_of, lines)), text) else None
@@ -42,12 +51,14 @@ class FastReader:
         ``text`` begins with an item and ends with a newline; ``separator`` is the newline, indentation and dash with
         which every other one begins.
         """
+        start = separator[1:]
+        texts = [start + item + b"\n" for item in text[len(start) : -1].split(separator)]
+        if not IS_INSTALLED:
+            return list(texts)
         lines = text.split(b"\n")
         outline_of = self._outline_of
         outline_by_line = {line: outline_of(line) for line in set(lines)}
         outline = b"\n".join([outline_by_line[line] for line in lines[:-1]])
-        start = separator[1:]
-        texts = [start + item + b"\n" for item in text[len(start) : -1].split(separator)]
         outlines = [start + item for item in outline[len(start) :].split(separator)]
         plain = [self._is_plain(each, item) for each, item in zip(outlines, texts, strict=True)]
         json = self._to_json(text if all(plain) else b"".join(compress(texts, plain))) if any(plain) else None

@@ -130,6 +130,22 @@ class RuleResult(SparseRecord, frozen=True, kw_only=True):
     not_new: int = 0
 
 
+class GateSource(SparseRecord, frozen=True, kw_only=True):
+    """Where the rules are from, and which of them count for less than they do by default.
+
+    ``config`` and ``baseline`` are the files that were read, as ``REF:PATH`` where they are of a commit. ``off`` are
+    the rules that are switched off, ``warn_only`` those that only warn, ``waived`` those of which something is waived,
+    and ``raised`` those with a higher limit; each with for what, where that is not everything.
+    """
+
+    config: str = ""
+    baseline: str = ""
+    off: list[str] = []
+    warn_only: list[str] = []
+    waived: list[str] = []
+    raised: list[str] = []
+
+
 class NodeRoom(SparseRecord, frozen=True, kw_only=True):
     """What a node has, and what its pods ask for before and after. CPU in milli-CPU, memory in bytes, pods by number.
 
@@ -214,7 +230,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     are those that came up where there were several. ``explored_all`` says whether these were all that can come up.
     ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
     something changes, ``spare`` is what all nodes have left in the end. ``summary`` is the whole in one sentence.
-    ``since`` is what differs from a former run, where one was given.
+    ``since`` is what differs from a former run, where one was given. ``gate`` tells where the rules are from.
     """
 
     api_version: str = API_VERSION
@@ -238,4 +254,5 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     nodes: list[NodeRoom] = []
     spare: dict[str, int] = {}
     since: Since | None = None
+    gate: GateSource = GateSource()
     assumptions: list[Assumption] = []

@@ -26,7 +26,10 @@ def run(
     given = {
         "CI_PROJECT_DIR": str(repository),
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(repository, "rev-parse", "HEAD^1"),
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
     }
+    # The runner fetches all branches where GIT_DEPTH is 0.
+    git(repository, "update-ref", "refs/remotes/origin/main", "HEAD^1")
     own = {name: string.Template(text).safe_substitute(given) for name, text in JOB["variables"].items()}
     script = "\n".join(["set -e", *JOB["script"]])
     return subprocess.run(

@@ -35,7 +35,14 @@ AMONG = tuple(each for each in FEATURES if each != "config")
 
 # Names that are in another order than the objects, and on all sides of those that every cluster has.
 NODE_NAMES = ("zeta", "alpha-1", "alpha", "m.example.org", "10-0-0-1")
-RESOURCES = ("example.com/gpu", "a.example/x", "ephemeral-tape.example/x", "zzz.example/x", "mykubernetes.io/x")
+RESOURCES = (
+    "example.com/gpu",
+    "a.example/x",
+    "ephemeral-tape.example/x",
+    "zzz.example/x",
+    "mykubernetes.io/x",
+    "gpu.kubernetes.io/x",
+)
 DRIVER_NAMES = ("csi.example.com", "a.example", "zzz.example.com")
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 BASH = r"""# bash completion for kpreempt. Load it with: source <(kpreempt completion bash)
 
 _kpreempt() {
-    local IFS=$'\n' line=${COMP_LINE:0:COMP_POINT} directive=0 answer lead word
+    local line=${COMP_LINE:0:COMP_POINT} directive=0 answer lead word
     COMPREPLY=()
     # bash splits words at = and :, which names of contexts are full of; its own part is what may be replaced.
     word=${line##*[[:space:]]}
     [[ $word == -*=* ]] && word=${word#*=}
     lead=
     [[ $COMP_WORDBREAKS == *:* && $COMP_WORDBREAKS == *=* ]] && lead=${word%"${word##*[=:]}"}
-    for answer in $(kpreempt __complete_line "$line" 2>/dev/null); do
+    # Read, not expanded: a candidate may look like a pattern.
+    while IFS= read -r answer; do
         if [[ $answer == :+([0-9]) ]]; then
             directive=${answer#:}
         else
             answer=${answer%%$'\t'*}
             answer=${answer#"$lead"}
-            [[ $answer == *[[:space:]\&\;\|\<\>\(\)\$\`\"\'\\]* ]] && printf -v answer %q "$answer"
+            [[ $answer == *[[:space:]\&\;\|\<\>\(\)\$\`\"\'\\\*\?\[\]\{\}\!\~\#\^]* ]] && printf -v answer %q "$answer"
             COMPREPLY+=("$answer")
         fi
-    done
+    done < <(kpreempt __complete_line "$line" 2>/dev/null)
     ((directive & 2)) && compopt -o nospace 2>/dev/null
     ((directive & 4)) || compopt -o default 2>/dev/null
     return 0

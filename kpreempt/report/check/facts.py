@@ -46,7 +46,10 @@ def verdict_phrase(check: Check) -> Phrase:
     warned = list(dict.fromkeys(str(each.rule) for each in warning(check)))
     rest = (f"; {count(len(warned), 'rule')} warned of: {_some(warned)}" if warned else "") + rest
     if check.passed:
-        return (f"the change keeps all rules{rest}" if not rest else f"nothing blocks the change{rest}",)
+        kept = (
+            "all rules" if all(each.is_on for each in check.rules) and not check.gate.off else "the rules that are on"
+        )
+        return (f"the change keeps {kept}" if not rest else f"nothing blocks the change{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
         return (f"the change does not pass{rest}",)

@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.check.facts import digest, fingerprint_of, nearest_place, place_of
+from kpreempt.report.check.gate import gate_phrases, is_loosened
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
@@ -16,7 +18,8 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 def render(check: Check, options: RenderOptions) -> str:
     """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
-    return report_of([_issue(finding, check, options.stream_name) for finding in check.findings])
+    issues = [_issue(finding, check, options.stream_name) for finding in check.findings]
+    return report_of([*issues, *([_about_gate(check, options.stream_name)] if is_loosened(check) else [])])
 
 
 def report_of(issues: Sequence[dict[str, Any]]) -> str:
@@ -27,6 +30,19 @@ def report_of(issues: Sequence[dict[str, Any]]) -> str:
             issue["fingerprint"] = digest(issue["fingerprint"])
         seen.add(issue["fingerprint"])
     return printable_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _about_gate(check: Check, stream_name: str) -> dict[str, Any]:
+    """Which rules count for less than by default; it stands beside the first object of the change, having no place."""
+    told = "; ".join(map(plain, gate_phrases(check)))
+    place = nearest_place(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
+    return {
+        "description": f"The gate: {told}",
+        "check_name": "gate",
+        "fingerprint": digest("gate", told),
+        "severity": "info",
+        "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
+    }
 
 
 def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:

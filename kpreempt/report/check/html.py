@@ -8,6 +8,7 @@ from functools import partial
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
+from kpreempt.report.check.gate import gate_phrases, is_loosened
 from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
@@ -103,11 +104,12 @@ def _banner(check: Check) -> Html:
 
 
 def _is_to_be_looked_at(check: Check) -> bool:
-    """Whether something is warned of, or much is evicted, though no rule is broken that shuts the gate."""
+    """Whether a pass is to be looked at: something is warned of, a rule counts for less, or much is evicted."""
     victims = max(len(check.simulation.displaced), check.evictions.most)
     is_much = victims >= _MANY_VICTIMS or (victims > 1 and victims >= check.cluster.pods * _LARGE_SHARE)
     is_down = any(each.ready_before and not each.ready_least and each.victims for each in check.simulation.workloads)
-    return is_much or is_down or any(each.standing is GateStanding.WARNS for each in check.findings)
+    warns = any(each.standing is GateStanding.WARNS for each in check.findings)
+    return is_much or is_down or warns or is_loosened(check)
 
 
 def _counts(check: Check) -> list[tuple[str, int, bool]]:
@@ -141,6 +143,7 @@ def _facts(check: Check) -> str:
         facts.append(f"for {format_time(check.at)}")
     if check.runs > 1:
         facts.append(f"the worst of {check.runs:,} runs (seed {check.seed:,})")
+    facts += map(plain, gate_phrases(check))
     return " · ".join(facts)
 
 

@@ -9,6 +9,7 @@ from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import advice_of
 from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary
 from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
@@ -33,6 +34,7 @@ def render(check: Check, options: RenderOptions) -> str:
         "algorithm": check.algorithm,
         "runs": str(check.runs),
         "failing-runs": str(check.failing_runs),
+        **{f"gate-{number}": plain(words) for number, words in enumerate(gate_phrases(check), 1)},
         **_since(check),
     }
     cases = [_case(result, check, options) for result in _rules(check)]

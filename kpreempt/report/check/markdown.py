@@ -23,6 +23,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
+from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import standing_phrase, waive_option
@@ -53,7 +54,9 @@ def render(check: Check, options: RenderOptions) -> str:
     verdict = _phrase(verdict_phrase(check))
     figures = escaped(", ".join(tally(check)))
     blocks = [f"### kpreempt check: {word}", f"**{_phrase(summary_phrase(check))}.**"]
-    blocks += [f"{_capital(verdict)}. {_capital(figures)}.", _rules(check, options)]
+    blocks += [f"{_capital(verdict)}. {_capital(figures)}."]
+    blocks += _listed(map(_phrase, gate_phrases(check)), _ROOM_OF_A_PART)
+    blocks.append(_rules(check, options))
     blocks += _listed(_with_help(failing(check)), _ROOM_OF_FINDINGS)
     if warned := _with_help(warning(check)):
         blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]

@@ -9,6 +9,7 @@ from typing import Any
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of, tally
+from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
@@ -38,6 +39,7 @@ def render(check: Check, options: RenderOptions) -> str:
         "summary": ", ".join(tally(check)),
         "runs": check.runs,
         "failingRuns": check.failing_runs,
+        **({"gate": [plain(each) for each in told]} if (told := gate_phrases(check)) else {}),
         **({"since": [plain(each) for each in _told(check.since, check)]} if check.since else {}),
     }
     results = [_result(each, rules.index(each.rule), check, options.stream_name) for each in check.findings]

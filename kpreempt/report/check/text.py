@@ -18,6 +18,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
+from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import TONES, WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
@@ -106,6 +107,8 @@ def _add_headline(page: Page, check: Check) -> None:
         is_all = check.explored_all
         facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed}")
     page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT)
+    for words in gate_phrases(check):
+        page.paragraph(*words, indent=_INDENT, hanging=_INDENT)
 
 
 def _add_broken(page: Page, check: Check, broken: Sequence[GateFinding], mark: Span, options: RenderOptions) -> None:

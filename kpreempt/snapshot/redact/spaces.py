@@ -68,7 +68,7 @@ DRIVER = Space("driver", well_known.is_driver, fences=("node(s)", "persistentvol
 PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
 SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__)
 FINALIZER = Space("finalizer", well_known.is_finalizer, is_sorted_beside_kept=False)
-GATE = Space("gate", well_known.is_of_kubernetes, is_sorted_beside_kept=False)
+GATE = Space("gate", is_sorted_beside_kept=False)
 FEATURE = Space("feature", well_known.NODE_FEATURES.__contains__)
 ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted_beside_kept=False)
 WORD = Space("word", well_known.WORDS.__contains__, is_sorted_beside_kept=False)

@@ -9,8 +9,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_DOMAINS = ("kubernetes.io", "k8s.io")
-_SUBDOMAINS = (".kubernetes.io", ".k8s.io")
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLES = frozenset(("control-plane", "master", "worker", "infra", "etcd"))
 
@@ -29,10 +27,35 @@ ZONES = frozenset(
         *CSI_ZONES,
     )
 )
+
+
+def _of(domain: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{domain}/{name}" for name in names.split())
+
+
+# Those of "Well-Known Labels, Annotations and Taints" that labels and taints have. A domain of Kubernetes' own is no
+# reason to keep a key: anybody can make one there, and many say what is installed.
 _LABELS = frozenset(
     (
         METADATA_NAME,
         *CSI_ZONES,
+        *ZONES,
+        NAMESPACE_LABEL,
+        HOSTNAME,
+        *_of("kubernetes.io", "arch os cluster-service service-name"),
+        *_of("beta.kubernetes.io", "arch os instance-type"),
+        *_of("node.kubernetes.io", "instance-type windows-build exclude-from-external-load-balancers"),
+        *_of("node.kubernetes.io", "not-ready unreachable unschedulable memory-pressure disk-pressure"),
+        *_of("node.kubernetes.io", "pid-pressure network-unavailable out-of-service"),
+        *_of("node.alpha.kubernetes.io", "notReady unreachable"),
+        *_of("node.cloudprovider.kubernetes.io", "uninitialized shutdown"),
+        *_of("app.kubernetes.io", "name instance version component part-of managed-by created-by"),
+        *_of("apps.kubernetes.io", "pod-index"),
+        *_of("statefulset.kubernetes.io", "pod-name"),
+        *_of("batch.kubernetes.io", "controller-uid job-name job-completion-index"),
+        *_of("service.kubernetes.io", "headless"),
+        *_of("endpointslice.kubernetes.io", "managed-by"),
+        *_of("pod-security.kubernetes.io", "enforce audit warn enforce-version audit-version warn-version"),
         "controller-revision-hash",
         "controller-uid",
         "job-name",
@@ -65,7 +88,21 @@ SCHEDULERS = frozenset(("default-scheduler", "volcano"))
 DRIVERS = frozenset(
     ("ebs.csi.aws.com", "disk.csi.azure.com", "cinder.csi.openstack.org", "pd.csi.storage.gke.io", "pxd.portworx.com")
 )
-FINALIZERS = frozenset(("foregroundDeletion", "orphan"))
+_IN_TREE = frozenset(
+    (
+        *_of("kubernetes.io", "aws-ebs gce-pd azure-disk azure-file cinder vsphere-volume portworx-volume rbd"),
+        *_of("kubernetes.io", "no-provisioner glusterfs scaleio quobyte flocker storageos"),
+    )
+)
+FINALIZERS = frozenset(
+    (
+        *("foregroundDeletion", "orphan", "kubernetes"),
+        *_of("kubernetes.io", "pv-protection pvc-protection"),
+        *_of("batch.kubernetes.io", "job-tracking"),
+        *_of("resource.kubernetes.io", "delete-protection"),
+        *_of("service.kubernetes.io", "load-balancer-cleanup"),
+    )
+)
 # Features that nodes declare (plugins/node_declared_features.py).
 NODE_FEATURES = frozenset(
     (
@@ -116,40 +153,38 @@ KINDS = _words(
     PodGroup Queue
     """
 )
-_GROUPS = frozenset(
-    ("apps", "batch", "policy", "extensions", "autoscaling", "batch.volcano.sh", "scheduling.volcano.sh")
+_GROUPS = _words(
+    """
+    apps batch policy extensions autoscaling batch.volcano.sh scheduling.volcano.sh networking.k8s.io storage.k8s.io
+    rbac.authorization.k8s.io scheduling.k8s.io resource.k8s.io node.k8s.io admissionregistration.k8s.io
+    apiextensions.k8s.io apiregistration.k8s.io authentication.k8s.io authorization.k8s.io certificates.k8s.io
+    coordination.k8s.io discovery.k8s.io events.k8s.io flowcontrol.apiserver.k8s.io internal.apiserver.k8s.io
+    metrics.k8s.io
+    """
 )
 _API_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
-
-
-def is_of_kubernetes(name: str) -> bool:
-    """Whether a qualified name is in one of the domains that belong to Kubernetes."""
-    domain, slash, _ = name.rpartition("/")
-    return bool(slash) and (domain in _DOMAINS or domain.endswith(_SUBDOMAINS))
 
 
 def is_label(key: str) -> bool:
     """Whether a label or taint key is well known; of node roles only those that installers give."""
     if key.startswith(_ROLE_PREFIX):
         return key.removeprefix(_ROLE_PREFIX) in _ROLES
-    return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS or is_of_kubernetes(key)
+    return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS
 
 
 def is_resource(name: str) -> bool:
     """Whether a resource is one of Kubernetes itself."""
-    return (
-        name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None or is_of_kubernetes(name)
-    )
+    return name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None
 
 
 def is_driver(name: str) -> bool:
     """Whether a driver or provisioner is known everywhere."""
-    return name in DRIVERS or is_of_kubernetes(name)
+    return name in DRIVERS or name in _IN_TREE
 
 
 def is_finalizer(name: str) -> bool:
     """Whether a finalizer is one of Kubernetes itself."""
-    return name in FINALIZERS or is_of_kubernetes(name)
+    return name in FINALIZERS
 
 
 def is_api_version(text: str) -> bool:
@@ -157,4 +192,4 @@ def is_api_version(text: str) -> bool:
     group, slash, version = text.rpartition("/")
     if not _API_VERSION.fullmatch(version):
         return False
-    return not slash or group in _GROUPS or is_of_kubernetes(f"{group}/")
+    return not slash or group in _GROUPS

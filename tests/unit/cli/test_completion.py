@@ -238,6 +238,22 @@ def test_bash_offers_the_candidates(line: str, replies: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["*", "?ash", "[a-z]*", "!!", "~root", "{a,b}", "#x", "a b", "it's", 'say "x"', "$(touch x)", "`x`", "a;b", "^x"],
+)
+def test_bash_takes_what_it_is_offered_for_the_name(name: str) -> None:
+    script = (
+        "source ./kpreempt.bash; name=$1; kpreempt() { printf '%s\\n' \"$name\" :4; }; "
+        "COMP_LINE='kpreempt explain ' COMP_POINT=17 COMP_WORDBREAKS=$' \\t\\n=:'; _kpreempt; "
+        'eval "set -- ${COMPREPLY[0]}"; printf "%s\\n" "$#" "$1" "${COMPREPLY[0]}"'
+    )
+    words, taken, offered = in_shell("bash", "--norc", "-c", script, "bash", name)
+    assert (words, taken) == ("1", name)
+    # History is expanded as a line is read, which no script can do.
+    assert "!" not in offered.replace("\\!", "")
+
+
+@pytest.mark.parametrize(
     ("line", "replies"),
     [
         ("kpreempt expl", ["explain\tSay where a pod lands, or whom it evicts to land, or why it never will"]),

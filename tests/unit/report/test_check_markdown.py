@@ -34,7 +34,7 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
         "",
         "**harmless: 3 pods roll, nothing is evicted.**",
         "",
-        "The change keeps all rules. No pod evicted, settled.",
+        "The change keeps the rules that are on. No pod evicted, settled.",
     ]
     assert comment(failed()).startswith(
         "### kpreempt check: failed\n\n**in the worst of 20 runs, the API server refuses "

@@ -25,7 +25,7 @@ def headings(lines: list[str]) -> list[str]:
 def test_a_pass_is_short_and_says_what_changes() -> None:
     assert lines_of(passed()) == [
         "PASS  harmless: 3 pods roll, nothing is evicted.",
-        "  the change keeps all rules.",
+        "  the change keeps the rules that are on.",
         "  no pod evicted · settled",
         "  3 nodes · 12 pods · kube-1.36",
         "",

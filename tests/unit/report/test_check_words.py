@@ -270,7 +270,7 @@ def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
-    assert plain(verdict_phrase(passed())) == "the change keeps all rules"
+    assert plain(verdict_phrase(passed())) == "the change keeps the rules that are on"
     assert plain(verdict_phrase(failed())) == (
         f"{len(RuleId)} rules not kept: max-pdb-violations, max-victims, max-victims-per-workload"
         f" and {len(RuleId) - 3} more;"

@@ -20,13 +20,19 @@ from kpreempt.report.escape import printable, printable_json
         pytest.param("a\u2028b", "a\\u2028b", id="a line separator"),
         pytest.param("a\u00a0b", "a\\xa0b", id="a space that is not one"),
         pytest.param("\U000e0041", "\\U000e0041", id="an invisible tag"),
+        pytest.param("::set-output name=a::b", "\\x3a:set-output name=a::b", id="a command of GitHub's"),
+        pytest.param("a ::error::b", "a \\x3a:error::b", id="one that a broken line may begin with"),
+        pytest.param("fe80::ab ::1 a::b", "fe80::ab ::1 a::b", id="two colons elsewhere"),
+        pytest.param("x##[error]y", "x\\x23#[error]y", id="a command in brackets"),
+        pytest.param("###vso[a.b]", "#\\x23#vso[a.b]", id="a command of Azure's"),
+        pytest.param("## [a] #[b]", "## [a] #[b]", id="number signs elsewhere"),
     ],
 )
 def test_what_does_not_show_as_itself_is_spelled_out(text: str, expected: str) -> None:
     assert printable(text) == expected
 
 
-@pytest.mark.parametrize("text", ["\x9b31m", "\u202e", "\U000e0041", "plain", "\x7f", "名"])
+@pytest.mark.parametrize("text", ["\x9b31m", "\u202e", "\U000e0041", "plain", "\x7f", "名", "###[a]", "##vso[b]"])
 def test_in_json_the_data_stays_the_same(text: str) -> None:
     document = json.dumps({"name": text}, ensure_ascii=False)
     escaped = printable_json(document)

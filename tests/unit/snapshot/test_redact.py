@@ -111,6 +111,19 @@ def test_no_text_of_any_field_is_left() -> None:
         ),
         pytest.param(node(status={"allocatable": {"canarykubernetes.io/x": "1"}}), id="nearly Kubernetes' own domain"),
         pytest.param(node(status={"nodeInfo": {"kubeletVersion": "v1.36.3-canary"}}), id="a vendor's version"),
+        pytest.param(node(metadata={"labels": {"canary.kubernetes.io/x": "1"}}), id="a key in a domain of Kubernetes'"),
+        pytest.param(node(metadata={"labels": {"x.k8s.io/canary": "1"}}), id="a key in another domain of Kubernetes'"),
+        pytest.param(
+            node(metadata={"labels": {"app.kubernetes.io/canary": "1"}}), id="a key beside those that all have"
+        ),
+        pytest.param(node(spec={"taints": [{"key": "canary.kubernetes.io/x", "effect": "NoSchedule"}]}), id="a taint"),
+        pytest.param(pod(metadata={"finalizers": ["canary.kubernetes.io/x"]}), id="a finalizer"),
+        pytest.param(pod(spec={"schedulingGates": [{"name": "canary.k8s.io/gate"}]}), id="a scheduling gate"),
+        pytest.param(node(status={"allocatable": {"canary.kubernetes.io/gpu": "1"}}), id="a resource of that domain"),
+        pytest.param(
+            pod(metadata={"ownerReferences": [{"apiVersion": "canary.k8s.io/v1", "kind": "Job", "name": "x"}]}),
+            id="an owner of a custom group",
+        ),
         pytest.param(node(metadata={"labels": {"node-role.kubernetes.io/canary": ""}}), id="a role of nodes"),
         pytest.param(node(metadata={"labels": {"topology.kubernetes.io/zone": "canary"}}), id="a zone"),
         pytest.param(node(metadata={"labels": {"canary": "1"}}), id="a label's key"),

@@ -15,6 +15,7 @@ from kpreempt.analysis.check.gate.excuses import (
     waiver_of_option,
     waivers_of_object,
 )
+from kpreempt.analysis.check.gate.loosened import source_of
 from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "read_baseline",
     "rule_named",
     "severity_named",
+    "source_of",
     "together",
     "waiver_of_option",
     "waivers_of_object",

@@ -26,7 +26,8 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
     """Lets what a rule finds pass: all of it, or what is about a ``subject`` (``*`` is any text).
 
     With ``change`` (``Deployment shop/api``) only what that object brings about. ``by`` is where it is said,
-    ``expires`` the last day on which it counts. Where ``lacks_reason`` it does not count, which a finding then says.
+    ``expires`` the last day on which it counts. Where ``lacks_reason``, or where it ``is_ignored`` because annotations
+    waive nothing, it does not count, which a finding then says.
     """
 
     rule: RuleId
@@ -36,6 +37,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     expires: date | None = None
     lacks_reason: bool = False
+    is_ignored: bool = False
 
     def is_about(self, rule: RuleId, subject: str) -> bool:
         """Whether it names the rule and, if it names any, the subject."""
@@ -43,6 +45,8 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
     def objection(self, today: date) -> str:
         """Why it does not count, or an empty text."""
+        if self.is_ignored:
+            return f"{self.by}: {WAIVE} does not count with --no-annotation-waivers"
         if self.lacks_reason:
             return f"{self.by}: {WAIVE} does not count without {WAIVE_REASON}"
         if self.expires is not None and today > self.expires:
@@ -59,9 +63,12 @@ def waiver_of_option(text: str, custom: Sequence[RuleId] = ()) -> Waiver:
     return Waiver(rule=rule, subject=subject.strip(), by="--waive")
 
 
-def waivers_of_object(name: str, annotations: Mapping[str, str], *, source: str = "", line: int = 0) -> list[Waiver]:
+def waivers_of_object(
+    name: str, annotations: Mapping[str, str], *, source: str = "", line: int = 0, are_ignored: bool = False
+) -> list[Waiver]:
     """The waivers in the annotations of an object of the change (``Deployment shop/api``), for what it brings about.
 
+    Where they ``are_ignored`` they count for nothing, and findings say so.
     Raises ``InputError`` for a rule that does not exist.
     """
     text = annotations.get(WAIVE, "")
@@ -80,7 +87,9 @@ def waivers_of_object(name: str, annotations: Mapping[str, str], *, source: str 
                 path=f"metadata.annotations[{WAIVE}]",
                 hint=error.hint,
             ) from None
-        found.append(Waiver(rule=known, change=name, reason=reason, by=by, lacks_reason=not reason))
+        found.append(
+            Waiver(rule=known, change=name, reason=reason, by=by, lacks_reason=not reason, is_ignored=are_ignored)
+        )
     return found
 
 

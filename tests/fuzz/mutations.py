@@ -1,0 +1,129 @@
+"""Mutations that know the structure of what they change: documents, their text, and packed files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+_DEEP = 3_000
+_LONG = 20_000
+_MANY = 300
+# What no field expects, or expects and should bound.
+NASTY: tuple[Any, ...] = (
+    *(None, "", {}, [], [None], [[]], {"": None}, True, False),
+    *(0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 0.1, 1e308),
+    *("0", "-1", "1e999999", "9" * 400, "1Ei", "100m", "0.0000001", "NaN", "1,5", "\u0661", "50%", "-50%", "1e18%"),
+    *(
+        "::set-output name=x::y",
+        "##[group]x",
+        "\x9b31m",
+        "\u202egnp",
+        "zero\u200bwidth",
+        "\x1b]0;x\x07",
+        "a\nb",
+        "\x00",
+    ),
+    *("2026-11-21T12:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "24h", "9999999h", "now"),
+    *("../../../etc/passwd", "/dev/stdin", "{{.}}", "$(x)", "{a,b}", "*", "~root", "!!", "x" * _LONG, "\ud800"),
+    *("In", "NotIn", "Exists", "Gt", "Lt", "DoNotSchedule", "kubernetes.io/hostname", "node-role", "a/b/c"),
+)
+
+
+def mutated(document: Any, random: Random, times: int = 4) -> Any:
+    """The document with up to ``times`` places changed; the one that is handed in stays as it is."""
+    changed = copy.deepcopy(document)
+    for _ in range(random.randint(1, times)):
+        places = list(_places(changed))
+        if not places:
+            return changed
+        holder, key = random.choice(places)
+        random.choice(_CHANGES)(holder, key, random)
+    return changed
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    found: list[tuple[Any, Any]] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        keys = list(each) if isinstance(each, dict) else range(len(each)) if isinstance(each, list) else ()
+        for key in keys:
+            found.append((each, key))
+            waiting.append(each[key])
+    return found
+
+
+def _replace(holder: Any, key: Any, random: Random) -> None:
+    holder[key] = copy.deepcopy(random.choice(NASTY))
+
+
+def _remove(holder: Any, key: Any, _: Random) -> None:
+    del holder[key]
+
+
+def _repeat(holder: Any, key: Any, random: Random) -> None:
+    if isinstance(holder, list):
+        holder.extend(copy.deepcopy(holder[key]) for _ in range(random.choice((1, 2, _MANY))))
+    elif isinstance(holder[key], list):
+        holder[key] = holder[key] * 3
+    else:
+        holder[key] = [holder[key]]
+
+
+def _rename(holder: Any, key: Any, random: Random) -> None:
+    if isinstance(holder, dict):
+        value = holder.pop(key)
+        holder[str(random.choice(NASTY))[:200]] = value
+
+
+def _swap(holder: Any, key: Any, random: Random) -> None:
+    keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+    other = random.choice(keys)
+    holder[key], holder[other] = holder[other], holder[key]
+
+
+def _nest(holder: Any, key: Any, random: Random) -> None:
+    for _ in range(random.choice((1, 5, 60))):
+        holder[key] = random.choice(([holder[key]], {"a": holder[key]}))
+
+
+_CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (_replace, _replace, _replace, _remove, _repeat, _rename, _swap, _nest)  # fmt: skip  # noqa: E501
+
+
+def mangled(content: bytes, random: Random) -> bytes:
+    """The bytes of a file, cut, overwritten, or with something in them that parsers mind; often as they are."""
+    if not content or random.random() < 0.75:
+        return content
+    at = random.randrange(len(content))
+    match random.randrange(6):
+        case 0:
+            return content[:at]
+        case 1:
+            return content[:at] + bytes([random.randrange(256)]) + content[at + 1 :]
+        case 2:
+            return content[:at] + random.choice(_INSERTED) + content[at:]
+        case 3:
+            return content + content
+        case 4:
+            return b"\xff\xfe" + content
+    return random.choice(
+        (b"", b"[" * _DEEP, b"{" * _DEEP, b"- " * _DEEP, _ALIASES, b"\x1f\x8b" + content, b"\x00" * 99)
+    )
+
+
+_INSERTED = (
+    b"\n",
+    b"\t",
+    b"&a *a",
+    b"<<: *x",
+    b"!!python/object:os.system x",
+    b"\x00",
+    b"\xed\xa0\x80",
+    b"---\n",
+    b'"',
+)
+_ALIASES = b"a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (number, number, b",".join([b"*a%d" % (number - 1)] * 9)) for number in range(1, 12)
+)
