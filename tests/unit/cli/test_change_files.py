@@ -10,6 +10,7 @@ import pytest
 
 from kpreempt.cli.check_run import read_change
 from kpreempt.errors import InputError
+from kpreempt.snapshot.archives import Intake
 
 STREAM = "---\n# Source: shop/templates/a.yaml\nkind: A\n---\n# Source: shop/templates/b.yaml\nkind: List\nitems:\n- kind: B\n- kind: C\n"
 
@@ -23,7 +24,7 @@ def test_files_folders_and_a_stream_come_in_order(tmp_path: Path, monkeypatch: p
     )
     (tmp_path / "folder" / "README.md").write_text("nothing here\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(STREAM.encode())))
-    found = read_change([str(tmp_path / "one.yaml"), "-", str(tmp_path / "folder")])
+    found = read_change([str(tmp_path / "one.yaml"), "-", str(tmp_path / "folder")], Intake())
     assert [(each.document["kind"], Path(each.source).name, each.line, each.origin) for each in found] == [
         ("One", "one.yaml", 1, ""),
         ("A", "standard input", 3, "shop/templates/a.yaml"),
@@ -39,7 +40,7 @@ def test_of_a_folder_only_what_kubectl_reads_is_read(tmp_path: Path, capsys: pyt
     for name in ("a.yaml", "b.yml", "c.json", "d.yaml.bak", "e.txt", "f.tpl", "values.yaml.orig", "Makefile"):
         text = "{" if name not in ("a.yaml", "b.yml", "c.json") else '{"apiVersion": "v1", "kind": "Of' + name[0] + '"}'
         (tmp_path / name).write_text(text)
-    assert [each.document["kind"] for each in read_change([str(tmp_path)])] == ["Ofa", "Ofb", "Ofc"]
+    assert [each.document["kind"] for each in read_change([str(tmp_path)], Intake())] == ["Ofa", "Ofb", "Ofc"]
     told = capsys.readouterr().err
     assert "neither .yaml, .yml nor .json, and not read: " in told
     assert "Makefile" in told
@@ -48,16 +49,16 @@ def test_of_a_folder_only_what_kubectl_reads_is_read(tmp_path: Path, capsys: pyt
 
 def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
-    assert [each.document["kind"] for each in read_change([str(tmp_path / "change.txt")])] == ["One"]
+    assert [each.document["kind"] for each in read_change([str(tmp_path / "change.txt")], Intake())] == ["One"]
 
 
 def test_a_folder_with_nothing_that_is_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
     with pytest.raises(InputError, match="has no objects"):
-        read_change([str(tmp_path)])
+        read_change([str(tmp_path)], Intake())
 
 
 def test_a_chart_that_was_not_rendered_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}-a\n")
     with pytest.raises(InputError, match="is a template that has not been rendered"):
-        read_change([str(tmp_path)])
+        read_change([str(tmp_path)], Intake())

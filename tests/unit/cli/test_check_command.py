@@ -389,6 +389,7 @@ CUSTOM: Document = {
     "apiVersion": "kafka.strimzi.io/v1",
     "kind": "Kafka",
     "metadata": {"name": "k", "namespace": "shop"},
+    "spec": {"template": {"containers": [{"name": "main", "image": "example.com/k:1"}]}},
 }
 
 
