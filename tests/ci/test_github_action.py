@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 import xmlschema
 
+from kpreempt.report.escape import printable
 from tests.ci import actions
 from tests.ci.places import OUTAGE, ROOT, noted, program
 
@@ -153,7 +154,7 @@ def test_files_of_such_names_are_read(check: Check, checkout: Path) -> None:
     ended = check(files="\n".join(names), snapshot="cluster.json")
     assert ended.code == 1
     # Of an object that is there twice the last counts.
-    assert f"file={names[-1].replace(':', '%3A')}," in ended.log
+    assert f"file={printable(names[-1]).replace(':', '%3A')}," in ended.log
     assert {kind for kind, _ in actions.commands(ended.log)} == {"stop-commands", "error"}
     assert {each.name for each in checkout.iterdir()} == {"manifests", "cluster.json", *names}
 

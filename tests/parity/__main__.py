@@ -20,7 +20,7 @@ from tests.parity.kept import keep
 from tests.parity.reference import Genuine, UnavailableError, program, version_of
 from tests.parity.search import Search, search
 from tests.parity.searches import option_parser, run_searches
-from tests.strategies_whole import FEATURES
+from tests.strategies_whole import DEVICES, FEATURES
 
 
 def main() -> int:
@@ -30,7 +30,9 @@ def main() -> int:
         "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {NEWEST})"
     )
     parser.add_argument("--all-versions", action="store_true", help="one after the other")
-    parser.add_argument("--feature", action="append", choices=FEATURES, default=[], help="that all scenarios have")
+    parser.add_argument(
+        "--feature", action="append", choices=(*FEATURES, DEVICES), default=[], help="that all scenarios have"
+    )
     asked = parser.parse_args()
     versions = list(RELEASES) if asked.all_versions else asked.version or [NEWEST]
     return max([_compare(asked, version) for version in versions])

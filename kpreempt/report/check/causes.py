@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.check.words import finding_phrase
+from kpreempt.report.escape import is_hidden
 from kpreempt.report.layout import Phrase
 from kpreempt.report.quoting import names
 from kpreempt.verdict.check import GateFinding
@@ -74,7 +75,16 @@ def waive_tables(findings: Iterable[GateFinding]) -> list[str]:
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML, which escapes what JSON does, and DEL."""
-    quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A basic string of TOML, with escapes of TOML's for what does not show as itself, or a CI system would obey."""
+    quoted = json.dumps(text, ensure_ascii=False).replace("##", "\\u0023#")
+    return "".join(map(_toml_character, quoted))
+
+
+def _toml_character(character: str) -> str:
     # A lone surrogate is no character of TOML; any text matches it.
-    return "".join("*" if "\ud800" <= each <= "\udfff" else each for each in quoted)
+    if "\ud800" <= character <= "\udfff":
+        return "*"
+    code = ord(character)
+    if not is_hidden(character):
+        return character
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -43,6 +43,7 @@ _DRIFTS_SHOWN = 6
 _ALL = 1000
 _LINES_SHOWN = 12
 _LINES_OF_FINDING = 3
+_LINES_OF_HEAD = 2
 _MORE = "-v (timeline, victims, budgets, workloads, rules, how to waive a finding)"
 _ROWS_SHOWN = 6
 _RESOURCES = ("cpu", "memory")
@@ -52,9 +53,16 @@ _READY_COLUMNS: tuple[Align, ...] = ("left", "right", "right", "right", "left")
 def render(check: Check, options: RenderOptions) -> str:
     """The verdict first; without ``verbose`` each section is cut to what matters most, on a screen to what fits."""
     page = Page(options.width)
-    _add_headline(page, check)
-    if options.extent is Extent.SCREEN:
+    is_screen = options.extent is Extent.SCREEN
+    _add_headline(page, check, most=_LINES_OF_HEAD if is_screen else 0)
+    rules = gate_phrases(check)
+    if is_screen:
+        if rules:
+            words = [word for each in rules for word in (" · ", *each)][1:]
+            page.lines += paragraph(options, *words, indent=_INDENT, most=1)
         return fill(page, _blocks(check, options), check.assumptions, _MORE, options)
+    for each in rules:
+        page.paragraph(*each, indent=_INDENT, hanging=_INDENT)
     _add_broken(page, check, failing(check), Span("✗ ", "bad"), options)
     _add_broken(page, check, warning(check), Span("! ", "warn"), options)
     _add_forgiven(page, check, options)
@@ -94,11 +102,12 @@ def _blocks(check: Check, options: RenderOptions) -> list[Block]:
     ]
 
 
-def _add_headline(page: Page, check: Check) -> None:
+def _add_headline(page: Page, check: Check, most: int) -> None:
+    """The sentence, the rules, the counts and the cluster, each in ``most`` lines at most, unless that is 0."""
     word = Span("PASS", "good") if check.passed else Span("FAIL", "bad")
-    page.paragraph(word, "  ", *summary_phrase(check), ".", hanging=6)
-    page.paragraph(*verdict_phrase(check), ".", indent=_INDENT, hanging=_INDENT)
-    page.paragraph(" · ".join(tally(check)), indent=_INDENT, hanging=_INDENT)
+    page.paragraph(word, "  ", *summary_phrase(check), ".", hanging=6, most=most)
+    page.paragraph(*verdict_phrase(check), ".", indent=_INDENT, hanging=_INDENT, most=most)
+    page.paragraph(" · ".join(tally(check)), indent=_INDENT, hanging=_INDENT, most=most)
     cluster = check.cluster
     facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), check.algorithm]
     if cluster.age_seconds is not None:
@@ -106,9 +115,7 @@ def _add_headline(page: Page, check: Check) -> None:
     if check.runs > 1:
         is_all = check.explored_all
         facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed}")
-    page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT)
-    for words in gate_phrases(check):
-        page.paragraph(*words, indent=_INDENT, hanging=_INDENT)
+    page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT, most=most)
 
 
 def _add_broken(page: Page, check: Check, broken: Sequence[GateFinding], mark: Span, options: RenderOptions) -> None:

@@ -250,8 +250,11 @@ func (d *decision) preempt(result *verdict) error {
 		}
 		outcome.nominated, result.NominatedNodes = winners, winners
 		// The plugins before DefaultPreemption see no dry run: DynamicResources notes in the state what its filter found.
-		if err := errors.Join(d.preFilter(), d.filter()); err != nil {
-			return err
+		// Of a pod without claims a second look may have another result, where the order of a map decides.
+		if len(d.pod.Spec.ResourceClaims) > 0 {
+			if err := errors.Join(d.preFilter(), d.filter()); err != nil {
+				return err
+			}
 		}
 	}
 	return d.message(result)
