@@ -48,7 +48,7 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         Option(
             "--job-duration",
             metavar="TIME",
-            help="How long each pod of a Job runs that has no activeDeadlineSeconds, until it ends well.  [10m]",
+            help="How long each pod of a Job without activeDeadlineSeconds runs until it ends, or never.  [10m]",
         ),
     ] = None
     create_namespace: Annotated[

@@ -217,7 +217,7 @@ def _refuse_contradictions(request: CheckRequest) -> None:
 def _job_seconds(text: str) -> int:
     seconds = job_seconds_in(text)
     if seconds is None:
-        raise UsageError(f"--job-duration {text}: this is not a time from 1s to 168h", hint="10m, 2h")
+        raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
     return seconds
 
 

@@ -249,7 +249,7 @@ def _job_seconds(table: _Table) -> int | None:
     value = table.value(JOB_DURATION)
     seconds = job_seconds_in(value) if isinstance(value, str) else None
     if seconds is None:
-        raise table.bad(JOB_DURATION, f'{_shown(value)} is not a time from "1s" to "168h"')
+        raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
     return seconds
 
 
@@ -317,7 +317,9 @@ def seconds_in(text: str) -> int | None:
 
 
 def job_seconds_in(text: str) -> int | None:
-    """How long a pod of a Job may be said to run, in whole seconds, a week at most; else ``None``."""
+    """How long a pod of a Job may be said to run, in whole seconds, a week at most, 0 for ever; else ``None``."""
+    if text == "never":
+        return 0
     seconds = seconds_in(text)
     return seconds if seconds is not None and 0 < seconds <= LONGEST_SECONDS else None
 

@@ -20,7 +20,7 @@ def predict(change: Path, plane: ControlPlane, folder: Path, *options: str) -> d
     """The answer about the change to the cluster as it is now, whether or not a gate lets it through."""
     answer = folder / "check.json"
     # The pods of Jobs run on there.
-    words = ["-f", str(change), "--kubeconfig", str(plane.kubeconfig), "--job-duration", "168h"]
+    words = ["-f", str(change), "--kubeconfig", str(plane.kubeconfig), "--job-duration", "never"]
     code = run(["check", *words, "-o", f"json={answer}", *options])
     assert code in (0, EXIT_GATE)
     check: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))

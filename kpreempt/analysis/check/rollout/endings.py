@@ -30,13 +30,16 @@ class RunTimes(msgspec.Struct, frozen=True):
 
 def endings_of(plan: Plan) -> RunTimes:
     """Of all Jobs of a change that run, and of plain pods that are hooks. The Jobs of CronJobs run on."""
-    usual = USUAL_SECONDS if plan.job_seconds is None else plan.job_seconds
+    never = plan.job_seconds == 0
+    usual = plan.job_seconds or USUAL_SECONDS
     run_times: dict[OwnerKey, RunTime] = {}
     assumptions = []
     for workload in plan.workloads:
         if workload.kind != "Job" or workload.after is None or workload.change.object.startswith("CronJob "):
             continue
         deadline = _of_deadline(workload)
+        if deadline is None and never:
+            continue
         seconds = usual if deadline is None else deadline
         is_guess = deadline is None and plan.job_seconds is None
         run_times[workload.namespace, workload.kind, workload.name] = RunTime(seconds, is_guess)

@@ -95,7 +95,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
     ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
-    ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``.
+    ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``, and
+    never end where it is 0.
     ``resets`` are the sizes that the apply takes away from autoscalers.
     """
 
