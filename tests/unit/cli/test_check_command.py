@@ -620,7 +620,10 @@ def test_how_long_a_job_runs(ask: Ask, tmp_path: Path, arguments: list[str], con
 @pytest.mark.parametrize("text", ["0s", "8d", "169h", "soon", "-1m"])
 def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str) -> None:
     run = ask("--job-duration", text)
-    assert (run.returncode, run.stderr.splitlines()[0].endswith("this is neither a time from 1s to 168h nor never")) == (2, True)
+    assert (
+        run.returncode,
+        run.stderr.splitlines()[0].endswith("this is neither a time from 1s to 168h nor never"),
+    ) == (2, True)
     (tmp_path / "kpreempt.toml").write_text(f'[check]\njob-duration = "{text}"\n')
     run = ask()
     assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)
