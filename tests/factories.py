@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
@@ -22,7 +23,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 def redaction_of(cluster: ClusterSnapshot) -> Redaction:
     """What redaction makes of a cluster now."""
-    return Redaction(cluster, NOW, b"a key")
+    return Redaction(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
 
 
 def make_pod(

@@ -14,6 +14,7 @@ import msgspec
 
 from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
+from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.version_rules import api_server_of
@@ -67,7 +68,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
-    redaction = Redaction(cluster, taken_at, secrets.token_bytes()) if request.redact else None
+    redaction = _redaction(cluster, taken_at) if request.redact else None
     header = _header(cluster, taken_at, loaded.assumptions, redaction)
     rewrite = redaction.record if redaction else least
     documents = _documents(loaded.documents, cluster)
@@ -91,6 +92,10 @@ def _check(request: SnapshotRequest) -> None:
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+
+
+def _redaction(cluster: ClusterSnapshot, taken_at: datetime) -> Redaction:
+    return Redaction(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded)
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:

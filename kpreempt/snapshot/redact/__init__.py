@@ -24,7 +24,7 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import rules, spaces, well_known
 from kpreempt.snapshot.redact.rules import Rule
-from kpreempt.snapshot.redact.spaces import Renamer, public_version
+from kpreempt.snapshot.redact.spaces import Renamer, RoundedImages, public_version
 from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
@@ -40,17 +40,18 @@ _TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, insp
 class Redaction:
     """The tokens for all names of a cluster."""
 
-    def __init__(self, cluster: ClusterSnapshot, taken_at: datetime, key: bytes) -> None:
+    def __init__(self, cluster: ClusterSnapshot, taken_at: datetime, key: bytes, images: RoundedImages) -> None:
         """Look through the cluster once, as it was ``taken_at``; takes a pass over all objects.
 
         The ``key``, up to 64 bytes by chance, is for this dump alone: it gives tokens their order where none is needed.
+        ``images`` gives those of a node as exactly as scores need them.
         """
         self._names = Names(key)
         self._times = Times(taken_at)
         if cluster.pod_groups:
             # The space that comes first decides what the tokens of pods look like.
             self._names.collect(spaces.MEMBER, "")
-        renamer = Renamer(cluster, self._names.collect, self._names, self._times.collect)
+        renamer = Renamer(cluster, self._names.collect, self._names, self._times.collect, images)
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):
                 redacted(renamer, kind.name, least(record))
@@ -58,7 +59,7 @@ class Redaction:
             self._names.collect(spaces.KIND, name)
         self._names.number()
         self._times.number()
-        self._renamer = Renamer(cluster, self._names.token, self._names, self._times.token)
+        self._renamer = Renamer(cluster, self._names.token, self._names, self._times.token, images)
 
     def record(self, record: Record) -> Record:
         """An object of the cluster under its new names."""

@@ -222,6 +222,13 @@ def _path_of(part: Rule) -> Rule:
     return apply
 
 
+def _images(renamer: Renamer, images: list[node.ContainerImage]) -> list[node.ContainerImage]:
+    return [
+        msgspec.structs.replace(image, names=list(map(renamer.image, image.names)))
+        for image in renamer.rounded_images(images)
+    ]
+
+
 def _members(renamer: Renamer, members: dict[str, int]) -> dict[str, int]:
     return {_task(renamer, name): count for name, count in members.items()}
 
@@ -304,10 +311,9 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "match_label_keys": _label_key,
         "mismatch_label_keys": _label_key,
     },
-    node.ContainerImage: {"names": each(Renamer.image)},
     node.NodeCondition: {"type": _word, "status": _word, "reason": _word},
     node.NodeSystemInfo: {"kubelet_version": lambda _, text: spaces.public_version(text)},
-    node.NodeStatus: {"declared_features": name_of(spaces.FEATURE)},
+    node.NodeStatus: {"images": _images, "declared_features": name_of(spaces.FEATURE)},
     pod.ResourceClaimUse: {"name": _pod_claim, "request": name_of(Space("request"))},
     pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": _word},
     pod.ContainerRestartRule: {"action": _word},

@@ -14,6 +14,7 @@ from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import Time
+from kpreempt.model.node import ContainerImage
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
 from kpreempt.model.volcano import DEFAULT_QUEUE
@@ -92,6 +93,19 @@ DEVICE_CLASS = Space("deviceclass")
 TEXT = Space("text")
 """What no other space is for."""
 
+# What resources begin with that are for drivers or for classes of devices, or that schedulers take for Kubernetes' own.
+_PREFIXES = (
+    (_CSI_LIMIT, DRIVER),
+    (_DEVICE_CLASS, DEVICE_CLASS),
+    (_QUOTA, RESOURCE),
+    (well_known.ATTACHABLE_VOLUMES, RESOURCE),
+    (well_known.HUGE_PAGES, RESOURCE),
+)
+
+
+# The images of a node that matter, with sizes as exact as that takes.
+RoundedImages = Callable[[list[ContainerImage]], list[ContainerImage]]
+
 
 class Retime(Protocol):
     """Gives the time that stands for another; ``Times`` has two of these."""
@@ -107,9 +121,15 @@ class Renamer:
     """
 
     def __init__(
-        self, cluster: ClusterSnapshot, rename: Callable[[Space, str], str], names: Names, retime: Retime
+        self,
+        cluster: ClusterSnapshot,
+        rename: Callable[[Space, str], str],
+        names: Names,
+        retime: Retime,
+        rounded_images: RoundedImages,
     ) -> None:
         self.rename = rename
+        self.rounded_images = rounded_images
         self.retime = retime
         self.namespace = ""
         self.has_landed = False
@@ -154,9 +174,9 @@ class Renamer:
         return {self.rename(LABEL_KEY, key): self.label_value(key, value) for key, value in labels.items()}
 
     def resource(self, name: str) -> str:
-        """The name of a resource; one that is made for a driver or a class of devices keeps what it begins with."""
-        for prefix, space in ((_CSI_LIMIT, DRIVER), (_DEVICE_CLASS, DEVICE_CLASS), (_QUOTA, RESOURCE)):
-            if name.startswith(prefix):
+        """The name of a resource; of those that schedulers know by what they begin with that stays."""
+        for prefix, space in _PREFIXES:
+            if name.startswith(prefix) and not well_known.is_resource(name):
                 self._names.keep(RESOURCE, prefix)
                 return prefix + self.rename(space, name.removeprefix(prefix))
         return self.rename(RESOURCE, name)

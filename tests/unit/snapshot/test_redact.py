@@ -192,6 +192,12 @@ def test_every_field_with_text_is_known_to_redaction(kind: str) -> None:
             id="amounts and the resources of Kubernetes, in their order",
         ),
         pytest.param(
+            node(status={"allocatable": {"attachable-volumes-canary": "1", "hugepages-canary": "1"}}),
+            ("status", "allocatable"),
+            {"attachable-volumes-b-resource-0001": "1", "hugepages-b-resource-0001": "1"},
+            id="what schedulers know resources by",
+        ),
+        pytest.param(
             pod(namespace="kube-system", spec={"priorityClassName": "system-node-critical"}),
             ("spec",),
             {"priorityClassName": "system-node-critical"},
@@ -320,7 +326,10 @@ def test_disks_that_a_scheduler_does_not_understand_stay_so(wrong: dict[str, Any
     ],
 )
 def test_images_that_a_scheduler_takes_for_one_stay_one(one: str, other: str) -> None:
-    found = redacted(cluster_of(node(status={"images": [{"names": [one, other]}]})))[0]["status"]["images"][0]["names"]
+    containers = redacted(cluster_of(pod(spec={"containers": [{"image": one}, {"image": other}]})))[0]["spec"][
+        "containers"
+    ]
+    found = [each["image"] for each in containers]
     assert (normalized_image_name(found[0]) == normalized_image_name(found[1])) == (
         normalized_image_name(one) == normalized_image_name(other)
     )
