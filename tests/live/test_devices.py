@@ -133,6 +133,18 @@ def fill(plane: ControlPlane, scenario: Scenario) -> None:
 
 
 @pytest.mark.live
+def test_a_pod_without_its_claim_is_not_tried(emptied: ControlPlane, tmp_path: Path) -> None:
+    fill(emptied, Scenario({"gpu-1": [device("a")]}, []))
+    spec = pod() | {"resourceClaims": [{"name": "devices", "resourceClaimName": "missing"}]}
+    metadata = {"name": "train", "namespace": "default"}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    verdict = predict(emptied, manifest, tmp_path)
+    assert (verdict["outcome"], verdict["heldBy"]) == ("NotScheduled", "DynamicResources")
+    observed = observe(emptied, manifest, set())
+    assert (observed.bound_to, observed.message) == ("", "")
+
+
+@pytest.mark.live
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_scheduler_allocates_as_was_predicted(
     emptied: ControlPlane, tmp_path: Path, compared: Counter[str], scenario: Scenario
