@@ -129,6 +129,32 @@ class Allocator:
         is_invalid = any(pool.invalid for pool in pools) and not self.rules.fails_at_invalid_pools
         return Attempt(None, wishes, pools, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
 
+    def fails_by_order(self, node: Node, claims: Sequence[ResourceClaim]) -> bool:
+        """Whether the order of the node's pools decides if the search ends in an error, or in which one.
+
+        It does where a selector fails on a device, to which the search may not come, and where all devices have to keep
+        a constraint together.
+        """
+        pools = self.devices.slices.pools_of(node)
+        if len(pools) < 2:
+            return False
+        devices = [device for pool in pools for device in pool.devices]
+        try:
+            wishes = [self._wishes_of(claim, node, pools) for claim in claims]
+        except AllocationError:
+            # Before the search, all devices are looked at.
+            return False
+        for claim in wishes:
+            for wish in (wish for alternatives in claim.requests for wish in alternatives):
+                if wish.devices is not None and claim.constraints:
+                    return True
+                try:
+                    for device in devices:
+                        is_selected(wish, device, node, self.devices.selectors, claim.key, self.rules)
+                except AllocationError:
+                    return True
+        return False
+
     def _wishes_of(self, claim: ResourceClaim, node: Node, pools: Sequence[Pool]) -> ClaimWishes:
         """The claim's requests, with all that can be known before the search."""
         requests: list[list[Wish]] = []
