@@ -108,8 +108,29 @@ class Run:
             unneeded=unneeded,
             intake=self.request.intake,
         )
+        if any(self.request.node_changes):
+            loaded = self._with_changed_nodes(loaded)
         unread = unread_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
+
+    def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:
+        from kpreempt.analysis.nodes.changes import with_changed_nodes
+
+        changes, request = self.request.node_changes, self.request
+
+        def read_file(path: str) -> ClusterSnapshot:
+            skips, intake = request.skip_bad_objects, request.intake
+            return load_cluster([path], skip_bad_objects=skips, phases=self.stopwatch, intake=intake).cluster
+
+        cluster, said = with_changed_nodes(
+            loaded.cluster,
+            added=changes.added,
+            pools=changes.pools,
+            removed=changes.removed,
+            read_file=read_file,
+            now=self.time_of(loaded.cluster, self.now()),
+        )
+        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *said])
 
     def write(
         self,
