@@ -110,14 +110,15 @@ class NodeKind(UntrackedRecord, frozen=True):
 class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
     """Whether one more node of a kind that the cluster has would place the pod without an eviction.
 
-    ``kinds`` are those that would, the smallest first, each proved by a verdict; ``options`` and ``nodes`` are the
-    first one's: the arguments that make ``kpreempt explain`` add it, and where the pod lands then. Of ``num_kinds``
-    there are, ``untried`` were left out. ``not_sought`` says why none was tried, ``assumed`` what this rests on besides
-    the verdict itself.
+    ``kinds`` are those that would, the smallest first, each proved by a verdict; ``options``, ``node`` and ``nodes``
+    are the first one's: the arguments that make ``kpreempt explain`` add it, its name, and where the pod lands then.
+    Of ``num_kinds`` there are, ``untried`` were left out. ``not_sought`` says why none was tried, ``assumed`` what this
+    rests on besides the verdict itself.
     """
 
     kinds: list[NodeKind] = []
     options: list[str] = []
+    node: str = ""
     nodes: list[str] = []
     num_kinds: int = 0
     untried: int = 0

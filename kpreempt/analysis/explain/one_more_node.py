@@ -53,6 +53,7 @@ def one_more_node(
     return OneMoreNode(
         kinds=[told_kind(sample.kind) for sample in proved],
         options=[f"--add-node={proved[0].kind.like.name}"] if proved else [],
+        node=proved[0].name if proved else "",
         nodes=nodes,
         num_kinds=new.num_kinds,
         untried=new.untried + (0 if proved else len(taking[most:])),

@@ -8,7 +8,13 @@ from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe, describe_shortage, join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
-from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
+from kpreempt.report.explain.changes import (
+    describe_answer,
+    describe_changes,
+    describe_one_more_node,
+    join_options,
+    nothing_found,
+)
 from kpreempt.report.explain.equal_pods import INEXACT, outcome_in_words
 from kpreempt.report.explain.headline import acted_on, answer, for_many, tie_in_event
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
@@ -399,8 +405,22 @@ def event(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
 
 
 def instead(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
-    """The changes with which the pod lands, or with which it preempts nobody."""
-    return proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
+    """The changes with which the pod lands, or with which it preempts nobody; one more node is always among them."""
+    more = verdict.one_more_node
+    if more is None or not (more.kinds or more.not_sought):
+        return proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
+    page = _page(options)
+    changes = proposed(
+        verdict.proposals, verdict.proposal_search, verdict, options, room._replace(changes=max(room.changes - 1, 1))
+    )
+    page.paragraph("or " if changes and more.kinds else "", *describe_one_more_node(more), hanging=2)
+    told = clipped(page.lines, max(room.changes - len(changes), 1), options.width - COLUMN)
+    tried = Page(page.width)
+    tried.paragraph(Span(" ".join(more.options), "dim"), indent=2)
+    if more.options and len(tried.lines) == 1 and len(changes) + len(told) < room.changes:
+        told += tried.lines
+    page.lines = told
+    return [*changes, *beside("" if changes else "INSTEAD", page)]
 
 
 def proposed(
