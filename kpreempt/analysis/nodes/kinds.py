@@ -82,7 +82,7 @@ def _roughly(name: str, amount: int) -> int:
     if name in (_CPU, _PODS):
         return amount
     shift = max(amount.bit_length() - _BITS, 0)
-    return amount >> shift << shift
+    return amount + (1 << shift >> 1) >> shift << shift
 
 
 def _size(kind: Kind) -> tuple[int, int, int]:
