@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ class Run:
         with_events: bool = True,
         keeps: Keeps | None = None,
         compared: Collection[str] = (),
-        unneeded: Container[str] = (),
+        unneeded: Collection[str] = (),
     ) -> LoadedCluster:
         """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
 
@@ -105,7 +105,7 @@ class Run:
             keeps=keeps,
             compared=compared,
             wanted=wanted,
-            unneeded=unneeded,
+            unneeded=unneeded if self.request.node_changes.pools else {*unneeded, "NodePool"},
             intake=self.request.intake,
         )
         if any(self.request.node_changes):

@@ -19,7 +19,7 @@ from kpreempt.model.affinity import tied_node_of, tied_to
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceSlice
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference, controller_of
-from kpreempt.model.node import Node, NodeCondition, NodeSpec
+from kpreempt.model.node import MACHINE_LABELS, Node, NodeCondition, NodeSpec
 from kpreempt.model.pod import Pod, PodMeta, PodStatus
 from kpreempt.model.storage import CSINode
 from kpreempt.model.taints import Taint
@@ -27,16 +27,8 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import unread_of
 
 HOST_NAME = "kubernetes.io/hostname"
-# What says which machine a node is, or where it is plugged in. No other node has the same.
-MACHINE_LABELS = frozenset(
-    {
-        "alpha.eksctl.io/instance-id",
-        "node.kubernetes.io/instance-id",
-        "cloud.google.com/gce-topology-host",
-        "cloud.google.com/gce-topology-subblock",
-        "topology.k8s.aws/network-node-layer-3",
-    }
-)
+# The last parts of the keys of labels that say the name of the node.
+_OF_HOST = frozenset({"hostname", "host", "node", "nodename", "node-name"})
 # Taints of a node's condition, and of what is being done with it; a new node starts without.
 _TAINTS_OF_ONE = frozenset(
     {
@@ -231,22 +223,24 @@ def lasting_taints(node: Node) -> list[Taint]:
 
 def shared_labels(node: Node) -> dict[str, str]:
     """The labels that other nodes may have as well."""
-    own = _own_names(node)
     return {
-        key: value
-        for key, value in node.labels.items()
-        if key != HOST_NAME and key not in MACHINE_LABELS and value not in own
+        key: value for key, value in node.labels.items() if key not in MACHINE_LABELS and not _is_own(node, key, value)
     }
 
 
 def _labels(pattern: Node, name: str) -> dict[str, str]:
     """Those of the pattern; where it says its name, or that of its host, there is the new one."""
-    own = _own_names(pattern)
-    return {key: name if value in own else value for key, value in pattern.labels.items() if key not in MACHINE_LABELS}
+    return {
+        key: name if _is_own(pattern, key, value) else value
+        for key, value in pattern.labels.items()
+        if key not in MACHINE_LABELS
+    }
 
 
-def _own_names(node: Node) -> set[str]:
-    return {name for name in (node.name, node.labels.get(HOST_NAME, "")) if name}
+def _is_own(node: Node, key: str, value: str) -> bool:
+    """Whether a label says which node it is: its host name, or what drivers for local volumes make of that."""
+    names = (node.name, node.labels.get(HOST_NAME))
+    return key == HOST_NAME or (value in names and key.rpartition("/")[2] in _OF_HOST)
 
 
 def _is_leaving(pod: Pod) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.karpenter import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
@@ -75,6 +76,8 @@ WORD = Space("word", well_known.WORDS.__contains__, is_sorted_beside_kept=False)
 KIND = Space("kind", well_known.KINDS.__contains__, is_sorted_beside_kept=False)
 API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", is_sorted_beside_kept=False)
 POOL = Space("pool", "rbd".__eq__, is_sorted_beside_kept=False)
+# Of Karpenter's.
+NODE_POOL = Space("nodepool")
 # In the form of an EBS volume's name, which the scheduler looks for.
 HANDLE = Space("vol")
 CLAIM = Space("claim")
@@ -106,6 +109,8 @@ class Renamer:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
             return self.rename(NODE, value)
+        if key == NODE_POOL_LABEL:
+            return self.rename(NODE_POOL, value)
         if key in well_known.FLAGS and value in GO_BOOLEANS:
             return self._names.keep(LABEL_VALUE, value)
         if key in self._number_labels and parse_int64(value) is not None:

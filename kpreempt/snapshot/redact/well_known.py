@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from kpreempt.model.karpenter import NODE_POOL
+from kpreempt.model.node import MACHINE_LABELS
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -42,6 +45,8 @@ _LABELS = frozenset(
         *ZONES,
         NAMESPACE_LABEL,
         HOSTNAME,
+        NODE_POOL,
+        *MACHINE_LABELS,
         *_of("kubernetes.io", "arch os cluster-service service-name"),
         *_of("beta.kubernetes.io", "arch os instance-type"),
         *_of("node.kubernetes.io", "instance-type windows-build exclude-from-external-load-balancers"),

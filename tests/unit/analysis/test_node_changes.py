@@ -68,7 +68,8 @@ def test_a_copy_has_what_all_nodes_like_it_have_and_nothing_that_befell_that_one
         Taint("startup-taint.cluster-autoscaler.kubernetes.io/x", "", "NoSchedule"),
         Taint("ToBeDeletedByClusterAutoscaler", "1", "NoSchedule"),
     ]
-    labels = {"pool": "b", "topology.kubernetes.io/zone": "z", "rack": "a", "node.kubernetes.io/instance-id": "i-7"}
+    labels = {"pool": "b", "topology.kubernetes.io/zone": "z", "team": "a"}
+    labels |= {"topology.csi.example/node": "a", "node.kubernetes.io/instance-id": "i-7"}
     node = make_node("a", labels=labels, taints=taints, unschedulable=True)
     status = msgspec.structs.replace(
         node.status,
@@ -82,7 +83,8 @@ def test_a_copy_has_what_all_nodes_like_it_have_and_nothing_that_befell_that_one
         "kubernetes.io/hostname": "a-new-1",
         "pool": "b",
         "topology.kubernetes.io/zone": "z",
-        "rack": "a-new-1",
+        "team": "a",
+        "topology.csi.example/node": "a-new-1",
     }
     assert [taint.key for taint in first.spec.taints] == ["dedicated"]
     assert not first.spec.unschedulable
