@@ -289,7 +289,7 @@ def _csi_node(csi_node: CSINode, name: str) -> CSINode:
 
 def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:
     """The node's own devices; its pools are usually named after it."""
-    pool = each.spec.pool.name
-    pool = msgspec.structs.replace(each.spec.pool, name=new if pool == old else f"{pool}-{new}")
+    name = each.spec.pool.name
+    pool = msgspec.structs.replace(each.spec.pool, name=new if name == old else f"{name}-{new}")
     spec = msgspec.structs.replace(each.spec, node_name=new, pool=pool)
     return msgspec.structs.replace(each, metadata=ObjectMeta(name=f"{each.metadata.name}-{new}"), spec=spec)

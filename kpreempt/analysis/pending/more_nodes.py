@@ -8,9 +8,11 @@ proves it. What it takes is bounded by counts, not by the clock, so that the sam
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from itertools import cycle
+
+from msgspec.structs import replace
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
@@ -33,11 +35,16 @@ _FIRST_BY_CHANCE = "of equal nodes the scheduler picks one at random; the first 
 
 
 def more_nodes(
-    cluster: ClusterSnapshot, scheduler: Scheduler, queue: Sequence[tuple[Pod, Outcome]], *, now: datetime
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    queue: Sequence[tuple[Pod, Outcome]],
+    *,
+    now: datetime,
+    num_others: int = 0,
 ) -> MoreNodes | None:
     """What is found for the pods of a queue, in its order, with what becomes of each as things are.
 
-    ``None`` where none of them waits for room.
+    ``num_others`` are in the queue besides, and nobody asked about them. ``None`` where none waits for room.
     """
     waiting = [pod for pod, outcome in queue if outcome is not Outcome.LANDS]
     if not waiting or not cluster.nodes:
@@ -47,7 +54,11 @@ def more_nodes(
     if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
         return MoreNodes(not_sought=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
     search = _Search(cluster, scheduler, [pod for pod, _ in queue], now=now)
-    return search.run(waiting)
+    found = search.run(waiting)
+    if num_others and found.nodes:
+        beside = f"pending pods that were not asked about ({num_others:,}) take none of this room"
+        found = replace(found, assumed=[*found.assumed, beside])
+    return found
 
 
 class _Search:
@@ -60,18 +71,18 @@ class _Search:
         self._looks = _MOST_LOOKS
 
     def run(self, waiting: Sequence[Pod]) -> MoreNodes:
-        told = {"num_kinds": self._new.num_kinds, "untried": self._new.untried}
+        answer = MoreNodes(num_kinds=self._new.num_kinds, untried=self._new.untried)
         missing = {pod.key for pod in waiting}
         extra: Counter[str] = Counter()
         for _ in range(_ROUNDS):
             groups, unplaced = self._by_kind([pod for pod in self._queue if pod.key in missing])
             if not groups:
-                return MoreNodes(unplaced=unplaced, **told)
+                return replace(answer, unplaced=unplaced)
             counts = []
             for kind, pods in groups:
                 number = self._needed(kind, pods)
                 if number is None:
-                    return MoreNodes(not_sought=f"more than {_MOST_NODES} nodes like {kind.like.name}", **told)
+                    return replace(answer, not_sought=f"more than {_MOST_NODES} nodes like {kind.like.name}")
                 counts.append(number + extra[kind.like.name])
             kinds = [kind for kind, _ in groups]
             added = self._added(kinds, counts)
@@ -81,11 +92,19 @@ class _Search:
             if not left:
                 placed = [pod.key for pod in self._queue if pod.key in missing and pod.key not in unplaced]
                 assumed = [*told_assumptions(added.assumptions), *([chance] if chance else [])]
-                return _found(kinds, counts, placed, unplaced, assumed, told)
+                pairs = list(zip(kinds, counts, strict=True))
+                return replace(
+                    answer,
+                    nodes=[NodesOfKind(told_kind(kind), number) for kind, number in pairs],
+                    pods=placed,
+                    unplaced=unplaced,
+                    options=[_option(kind, number) for kind, number in pairs],
+                    assumed=assumed,
+                )
             for kind, pods in groups:
                 extra[kind.like.name] += not left.isdisjoint(pod.key for pod in pods)
             missing |= left
-        return MoreNodes(not_sought="new nodes alone do not place them all without an eviction", **told)
+        return replace(answer, not_sought="new nodes alone do not place them all without an eviction")
 
     def _by_kind(self, waiting: Sequence[Pod]) -> tuple[list[tuple[Kind, list[Pod]]], list[str]]:
         """The pods for each kind, the smallest that could take them; and those for which there is none."""
@@ -167,21 +186,5 @@ class _Search:
         return left, _BY_CHANCE if by_chance else ""
 
 
-def _found(
-    kinds: Sequence[Kind],
-    counts: Sequence[int],
-    pods: Sequence[str],
-    unplaced: Sequence[str],
-    assumed: Sequence[str],
-    told: Mapping[str, int],
-) -> MoreNodes:
-    pairs = list(zip(kinds, counts, strict=True))
-    return MoreNodes(
-        nodes=[NodesOfKind(told_kind(kind), number) for kind, number in pairs],
-        pods=list(pods),
-        unplaced=list(unplaced),
-        options=[f"--add-node={kind.like.name}{f'={number}' if number > 1 else ''}" for kind, number in pairs],
-        assumed=list(assumed),
-        num_kinds=told["num_kinds"],
-        untried=told["untried"],
-    )
+def _option(kind: Kind, number: int) -> str:
+    return f"--add-node={kind.like.name}{f'={number}' if number > 1 else ''}"

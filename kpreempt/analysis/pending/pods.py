@@ -113,8 +113,9 @@ def explain_pending(
         from kpreempt.analysis.pending.more_nodes import more_nodes  # noqa: PLC0415 - only where pods wait
 
         queue = [(each.pod, each.verdict.outcome) for each in placed if _waits_for_room(each)]
+        beside = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
-            more = more_nodes(cluster, timed_by_part(scheduler, phases), queue, now=at)
+            more = more_nodes(cluster, timed_by_part(scheduler, phases), queue, now=at, num_others=beside)
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,

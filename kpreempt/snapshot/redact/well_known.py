@@ -132,6 +132,7 @@ _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 WORDS = _words(
     """
     True False Unknown Always OnFailure Never Restart RestartAllContainers TCP UDP SCTP Pending Running Succeeded
+    In NotIn Exists DoesNotExist Gt Lt Gte Lte
     Failed Available Bound Released Lost Ready PodScheduled DisruptionTarget PodResizePending PodResizeInProgress
     Initialized ContainersReady PodReadyToStartContainers MemoryPressure DiskPressure PIDPressure NetworkUnavailable
     PreemptionByScheduler DeletionByTaintManager EvictionByEvictionAPI DeletionByPodGC TerminationByKubelet

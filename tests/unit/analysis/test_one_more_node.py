@@ -243,6 +243,15 @@ def test_nothing_is_told_where_all_land() -> None:
     assert not pending(make_pod("lands", cpu="1"), others=()).more_nodes
 
 
+def test_pods_that_nobody_asked_about_may_take_the_room() -> None:
+    cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *waiting(2, "2")])
+    answer = explain_pending(
+        cluster, scheduler_for(), now=NOW, at=NOW, seeks_nodes=True, is_asked=lambda pod: pod.metadata.name == "w-2-0"
+    )
+    assert isinstance(answer.more_nodes, MoreNodes)
+    assert answer.more_nodes.assumed == ["pending pods that were not asked about (1) take none of this room"]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
