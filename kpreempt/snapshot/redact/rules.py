@@ -327,7 +327,12 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.CinderVolume: {"volume_id": _handle},
     pod.VsphereVolume: {"volume_path": _handle},
     pod.PortworxVolume: {"volume_id": _handle},
-    pod.ClaimTemplateSpec: {"storage_class_name": _storage_class, "access_modes": _word},
+    pod.ClaimTemplateSpec: {
+        "storage_class_name": _storage_class,
+        "access_modes": _word,
+        "volume_mode": _word,
+        "volume_attributes_class_name": _attributes_class,
+    },
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
     pod.Volume: {"name": name_of(spaces.VOLUME)},
