@@ -122,7 +122,7 @@ def _proposal(proposal: Proposal, lacks_budgets: bool) -> list[str]:
     return [
         phrase(describe_changes(proposal.changes)),
         phrase(describe_answer(proposal, lacks_budgets=lacks_budgets)),
-        name(join_options(proposal)),
+        name(join_options(proposal.options)),
     ]
 
 

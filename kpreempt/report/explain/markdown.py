@@ -49,7 +49,7 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
     goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
     blocks += _changes(f"Changes with which {goal}", verdict.proposals, verdict)
     if (more := verdict.one_more_node) is not None and more.kinds:
-        blocks.append(f"Or {emphasised(describe_one_more_node(more))} ({code(' '.join(more.options))}).")
+        blocks.append(f"Or {emphasised(describe_one_more_node(more))} ({code(join_options(more.options))}).")
     if verdict.node_story is not None:
         story = verdict.node_story
         blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
@@ -133,7 +133,7 @@ def _changes(title: str, proposals: Sequence[Proposal], verdict: Verdict) -> lis
     lines = [
         f"- {emphasised(describe_changes(proposal.changes))}: "
         f"{emphasised(describe_answer(proposal, lacks_budgets=lacks))}"
-        f" ({code(join_options(proposal))})"
+        f" ({code(join_options(proposal.options))})"
         for proposal in proposals
     ]
     return ["\n".join([f"{title}:", "", *lines])] if lines else []

@@ -47,6 +47,10 @@ _CALLS_SHOWN = 2
 _RULES = {"kube-1.8": 3, "kube-1.13": 4}
 _USUAL_RULES = 5
 _INDENT = 2
+# With so few lines for changes there is none left for one more node, or for the option that adds it.
+_NO_ROOM_FOR_NODE = 2
+_NO_ROOM_FOR_OPTION = 4
+_WIDEST_NAME = 28
 
 _Row = tuple[Phrase, Phrase, Phrase, Phrase]
 
@@ -405,19 +409,17 @@ def event(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
 
 
 def instead(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
-    """The changes with which the pod lands, or with which it preempts nobody; one more node is always among them."""
+    """The changes with which the pod lands, or with which it preempts nobody, and one more node where there is room."""
+    changes = proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
     more = verdict.one_more_node
-    if more is None or not (more.kinds or more.not_sought):
-        return proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
+    if more is None or not (more.kinds or more.not_sought) or (changes and room.changes <= _NO_ROOM_FOR_NODE):
+        return changes
     page = _page(options)
-    changes = proposed(
-        verdict.proposals, verdict.proposal_search, verdict, options, room._replace(changes=max(room.changes - 1, 1))
-    )
-    page.paragraph("or " if changes and more.kinds else "", *describe_one_more_node(more), hanging=2)
-    told = clipped(page.lines, max(room.changes - len(changes), 1), options.width - COLUMN)
+    page.paragraph("or " if changes and more.kinds else "", *describe_one_more_node(more, widest=_WIDEST_NAME))
+    told = clipped(page.lines, 1, options.width - COLUMN)
     tried = Page(page.width)
-    tried.paragraph(Span(" ".join(more.options), "dim"), indent=2)
-    if more.options and len(tried.lines) == 1 and len(changes) + len(told) < room.changes:
+    tried.paragraph(Span(join_options(more.options), "dim"), indent=2)
+    if more.options and len(tried.lines) == 1 and room.changes > _NO_ROOM_FOR_OPTION:
         told += tried.lines
     page.lines = told
     return [*changes, *beside("" if changes else "INSTEAD", page)]
@@ -447,7 +449,7 @@ def proposed(
             break
         page.lines += lines.lines if shown else clipped(lines.lines, room.changes, page.width)
         tried = Page(page.width)
-        tried.paragraph(Span(join_options(proposal), "dim"), indent=2, hanging=2)
+        tried.paragraph(Span(join_options(proposal.options), "dim"), indent=2, hanging=2)
         # Half an option helps nobody.
         is_whole = all(width_of(plain(line)) <= page.width for line in tried.lines)
         if not shown and is_whole and len(page.lines) + len(tried.lines) <= room.changes:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from kpreempt.report.amounts import count
 from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.changes import amounts_of
+from kpreempt.report.explain.changes import amounts_of, join_options
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.verdict import PendingPods
 from kpreempt.verdict.pending import MoreNodes
 
 _KINDS_SHOWN = 4
+_KINDS_IN_BRIEF = 2
 _PODS_SHOWN = 3
 
 
-def more_nodes_in_words(pending: PendingPods) -> Phrase:
+def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phrase:
     """How many of which kind place how many pods; that nothing was found or sought; empty where no pod waits."""
     more = pending.more_nodes
     if not more:
@@ -24,6 +25,9 @@ def more_nodes_in_words(pending: PendingPods) -> Phrase:
         untried = f", {more.untried:,} not tried" if more.untried else ""
         tried = count(more.num_kinds - more.untried, "kind")
         return (Span(f"No new node like those of the cluster takes a pod that waits ({tried} tried{untried}).", "dim"),)
+    if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
+        number = sum(each.count for each in more.nodes)
+        return (strong(f"{number:,} more nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
     return (strong(_nodes(more)), f" would place {_pods(more)}.")
 
 
@@ -39,7 +43,9 @@ def _pods(more: MoreNodes) -> str:
     placed, left = len(more.pods), len(more.unplaced)
     if left:
         return f"{placed:,} of {count(placed + left, 'pod')} that wait for room"
-    return "the pod that waits for room" if placed == 1 else f"all {placed:,} pods that wait for room"
+    if placed == 1:
+        return "the pod that waits for room"
+    return f"{'both' if placed == 2 else f'all {placed:,}'} pods that wait for room"
 
 
 def add_more_nodes(page: Page, pending: PendingPods) -> None:
@@ -50,9 +56,9 @@ def add_more_nodes(page: Page, pending: PendingPods) -> None:
         return
     page.paragraph(*words, hanging=2)
     for each in more.nodes:
-        page.paragraph(f"{each.kind.like}: {amounts_of(each.kind)}", indent=2, hanging=2)
+        page.paragraph(f"{each.count:,} like {each.kind.like}: {amounts_of(each.kind)}", indent=2, hanging=2)
     if more.options:
-        page.paragraph(Span(" ".join(more.options), "dim"), indent=2, hanging=2)
+        page.paragraph(Span(join_options(more.options), "dim"), indent=2, hanging=2)
     if more.unplaced and more.nodes:
         page.paragraph(f"no new node takes {join_names(more.unplaced, limit=_PODS_SHOWN)}", indent=2, hanging=2)
     for words_of in more.assumed:

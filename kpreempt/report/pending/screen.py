@@ -76,7 +76,7 @@ def render_screen(pending: PendingPods, options: RenderOptions) -> str:
         page.paragraph(nothing_pending(pending))
     if changes := changes_in_words(pending):
         page.paragraph(*changes, hanging=2, most=_LINES_OF_CHANGES)
-    if more := more_nodes_in_words(pending):
+    if more := more_nodes_in_words(pending, is_short=True):
         page.paragraph(*more, hanging=2, most=_LINES_OF_NODES)
     closing = _closing(pending, options)
     if pending.items:
