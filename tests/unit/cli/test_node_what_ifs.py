@@ -87,9 +87,7 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
     ("arguments", "code", "said"),
     [
         pytest.param((*DEMO, "--add-node", "node-z"), 3, 'there is no node "node-z"', id="an unknown node"),
-        pytest.param(
-            (*DEMO, "--remove-node", "node-z"), 3, 'there is no node "node-z"', id="one to remove"
-        ),
+        pytest.param((*DEMO, "--remove-node", "node-z"), 3, 'there is no node "node-z"', id="one to remove"),
         pytest.param(
             (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "there is no Node in it", id="a file without any"
         ),

@@ -52,7 +52,9 @@ class Devices:
     def __init__(self, cluster: ClusterSnapshot, behaviour: Behaviour) -> None:
         self.rules = allocator_rules(behaviour)
         tainting = cluster.device_taint_rules if behaviour.dra_device_taint_rules else []
-        self.slices = Slices(_tainted(cluster.resource_slices, tainting), self.rules.pools)
+        needs_selector = not behaviour.taints_all_devices_without_selector
+        slices = _tainted(cluster.resource_slices, tainting, needs_selector=needs_selector)
+        self.slices = Slices(slices, self.rules.pools)
         self.selectors = Selectors(names_devices=self.rules.names_devices)
         self.classes: Mapping[str, DeviceClass] = {each.metadata.name: each for each in cluster.device_classes}
         self.claims = cluster.resource_claims
@@ -69,13 +71,15 @@ class Devices:
         return found
 
 
-def _tainted(slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> Iterable[ResourceSlice]:
+def _tainted(
+    slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
+) -> Iterable[ResourceSlice]:
     """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
     if not rules:
         return slices
     from kpreempt.schedulers.kube.devices.taint_rules import with_taints  # noqa: PLC0415 - few clusters have rules
 
-    return with_taints(slices, rules)
+    return with_taints(slices, rules, needs_selector=needs_selector)
 
 
 class Attempt(NamedTuple):
