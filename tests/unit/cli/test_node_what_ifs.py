@@ -102,3 +102,16 @@ def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, arguments: tuple[str, 
     assert run.returncode == code
     assert said in run.stderr
     assert run.stdout == ""
+
+
+def test_a_pool_is_known_in_a_dump_with_other_names(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    written, read = tmp_path / "cluster.yaml", tmp_path / "redacted.json"
+    of_pool = NODE.replace("{kubernetes.io/hostname: fresh,", "{karpenter.sh/nodepool: default,")
+    written.write_text(f"{of_pool}---{POOL}")
+    assert kpreempt("snapshot", "--snapshot", str(written), "--redact", "--to", str(read)).returncode == 0
+    assert "default" not in read.read_text()
+    items = json.loads(read.read_text())["items"]
+    (name,) = [each["metadata"]["name"] for each in items if each["kind"] == "NodePool"]
+    run = kpreempt("explain", "--cpu", "1", "--snapshot", str(read), "--add-pool", name, "-o", "json")
+    (node,) = [each["metadata"]["name"] for each in items if each["kind"] == "Node"]
+    assert any(f"like {node}" in each["message"] for each in json.loads(run.stdout)["assumptions"])
