@@ -13,7 +13,7 @@ from kpreempt.errors import KpreemptError, NotFoundError, UsageError
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.node import ContainerImage, Node, NodeCondition
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import CSINode, CSINodeDriver, CSINodeSpec
@@ -21,20 +21,7 @@ from kpreempt.model.taints import Taint, Toleration
 from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import DaemonSet
 from kpreempt.verdict import Assumption, AssumptionKind
-from tests.factories import NOW, make_node, make_pod
-
-CONTROLLED = {
-    "DaemonSet": "apps/v1",
-    "ReplicaSet": "apps/v1",
-    "StatefulSet": "apps/v1",
-    "Node": "v1",
-    "CloneSet": "x/v1",
-}
-
-
-def owned(pod: Pod, kind: str, name: str) -> Pod:
-    owner = OwnerReference(kind=kind, name=name, uid=name, api_version=CONTROLLED.get(kind, "apps/v1"), controller=True)
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
+from tests.factories import NOW, make_node, make_pod, owned
 
 
 def daemon(name: str, node: str, **spec: Any) -> Pod:

@@ -23,13 +23,13 @@ from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint
 from kpreempt.model.unread import Unread
+from kpreempt.report.explain.changes import describe_one_more_node
 from kpreempt.report.layout import plain
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.verdict import Outcome, PendingPods
 from kpreempt.verdict.pending import MoreNodes
-from kpreempt.verdict.story import OneMoreNode
-from tests.factories import NOW, make_node, make_pod
-from tests.unit.analysis.test_node_changes import owned
+from kpreempt.verdict.story import NodeKind, OneMoreNode
+from tests.factories import NOW, make_node, make_pod, owned
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
@@ -266,3 +266,31 @@ def test_what_is_not_sought_is_said(monkeypatch: pytest.MonkeyPatch, name: str, 
     assert isinstance(answer.more_nodes, MoreNodes)
     assert answer.more_nodes.not_sought == said
     assert plain(more_nodes_in_words(answer)) == f"More nodes: {said}."
+
+
+KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-storage": 10, "nvidia.com/gpu": 8})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        pytest.param(
+            OneMoreNode([KIND], ["--add-node=a"], "a-new-1", ["a-new-1"]),
+            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands there",
+            id="on the new node",
+        ),
+        pytest.param(
+            OneMoreNode([KIND], ["--add-node=a"], "a-new-1", ["b", "a-new-1"]),
+            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands on one of b and a-new-1",
+            id="on another one as well, since domains are counted anew",
+        ),
+        pytest.param(
+            OneMoreNode(num_kinds=42, untried=2),
+            "1 more node like those of the cluster would not place it (40 kinds tried, and 2 were not tried)",
+            id="on none, as far as was tried",
+        ),
+        pytest.param(OneMoreNode(not_sought="not here"), "1 more node: not here", id="not sought"),
+    ],
+)
+def test_one_more_node_in_words(more: OneMoreNode, words: str) -> None:
+    assert plain(describe_one_more_node(more)) == words
