@@ -138,3 +138,22 @@ class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
+
+
+def tied_node_of(affinity: Affinity | None) -> str:
+    """The node that required affinity asks for by name, as that of a DaemonSet's pod does; else an empty text."""
+    required = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
+    for term in required.node_selector_terms if required is not None else ():
+        for field in term.match_fields:
+            if field.key == METADATA_NAME_FIELD and field.operator == "In":
+                return field.values[0] if len(field.values) == 1 else ""
+    return ""
+
+
+def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
+    """``affinity`` with the node as the only one that is required; what is preferred stays."""
+    field = NodeSelectorRequirement(key=METADATA_NAME_FIELD, operator="In", values=[node_name])
+    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    affinity = affinity or Affinity()
+    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=required)
+    return msgspec.structs.replace(affinity, node_affinity=node_affinity)

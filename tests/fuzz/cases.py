@@ -80,11 +80,37 @@ def case_of(seed: int, number: int) -> Case:
     if command in ("explain", "pending", "check") and random.random() < 0.3:
         files["scheduler.yaml"] = mangled(_yaml([mutated(_SCHEDULER, random)]), random)
         words += ["--scheduler-config", "scheduler.yaml"]
+    if command in ("explain", "pending") and random.random() < 0.4:
+        files["node.yaml"] = mangled(_yaml(mutated([_NODE, _NODE_POOL], random)), random)
+        words += random.choice((["--add-node", "./node.yaml"], ["--snapshot", "node.yaml", "--add-pool", "p=2"]))
+        words += random.choice(([], ["--add-node", "node-a=3"], ["--remove-node", "node-a"]))
     if forms:
         words += ["-o", random.choice(forms), "--now", NOW]
     return Case(words, files, b"", objects)
 
 
+_NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "fresh", "labels": {"kubernetes.io/hostname": "fresh", "karpenter.sh/nodepool": "p"}},
+    "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"}},
+}
+_NODE_POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "p"},
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["16"]},
+                    {"key": "karpenter.k8s.aws/instance-memory", "operator": "In", "values": ["65536"]},
+                ]
+            }
+        },
+        "limits": {"cpu": "100"},
+    },
+}
 _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "explain": (["-f", "change.yaml"], VERDICT_FORMATS),
     "check": (["-f", "change.yaml"], CHECK_FORMATS),
