@@ -151,20 +151,19 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     path = request.batch or ""
     source = source_of(path)
     with opened(path) as stream:
-        lines = list(read_lines(stream, source))
-    for number, line in lines:
-        try:
-            if isinstance(line, InputError):
-                raise line
-            scenario = decode_scenario(line, source, number)
-            with within_calendar(source, number):
-                one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
-        except KpreemptError as error:
-            name = name_of(line) if isinstance(line, bytes) else ""
-            items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
-            continue
-        items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
-        assumptions += one.assumptions
+        for number, line in read_lines(stream, source):
+            try:
+                if isinstance(line, InputError):
+                    raise line
+                scenario = decode_scenario(line, source, number)
+                with within_calendar(source, number):
+                    one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
+            except KpreemptError as error:
+                name = name_of(line) if isinstance(line, bytes) else ""
+                items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
+                continue
+            items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
+            assumptions += one.assumptions
     return comparison_of([each.label for each in compared], items, assumptions)
 
 

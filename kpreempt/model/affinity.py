@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.empty import NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,
@@ -113,10 +113,10 @@ class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod wants beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -124,10 +124,10 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod refuses beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
