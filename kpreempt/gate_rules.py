@@ -44,7 +44,8 @@ class Rule(NamedTuple):
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
     so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
-    ``severity`` is what it counts for where nobody says otherwise.
+    ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
+    documentation on what the rule is about.
     """
 
     name: str
@@ -59,11 +60,17 @@ class Rule(NamedTuple):
     about_input: bool = False
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
+    concept: str = "concepts/scheduling-eviction/pod-priority-preemption/"
 
     @property
     def has_limit(self) -> bool:
         """Whether there is a number of what is allowed; of other rules whatever they find is too much."""
         return self.takes in (Takes.NUMBER, Takes.TIME)
+
+    @property
+    def concept_url(self) -> str:
+        """The address of ``concept``."""
+        return f"https://kubernetes.io/docs/{self.concept}"
 
     @property
     def default_text(self) -> str:
@@ -122,6 +129,7 @@ class RuleId(StrEnum):
         advice="Make room first, give the change a lower priority, or let the budget allow more.",
         option="So many victims may violate PodDisruptionBudgets.",
         is_pooled=True,
+        concept="concepts/workloads/pods/disruptions/",
     )
     MAX_VICTIMS = Rule(
         "max-victims",
@@ -158,6 +166,7 @@ class RuleId(StrEnum):
         advice="Request less, relax the pod's node constraints, or add nodes.",
         option="Every pod of the change must be scheduled.",
         takes=Takes.SWITCH,
+        concept="concepts/scheduling-eviction/kube-scheduler/",
     )
     MAX_CASCADE_DEPTH = Rule(
         "max-cascade-depth",
@@ -192,6 +201,7 @@ class RuleId(StrEnum):
         advice="Run them under a controller, give them a priority above that of the change, or make room first.",
         option="So many pods may be lost that nothing recreates.",
         is_pooled=True,
+        concept="concepts/workloads/pods/disruptions/",
     )
     MAX_DELETIONS = Rule(
         "max-deletions",
@@ -201,6 +211,7 @@ class RuleId(StrEnum):
         advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
         option="So many workloads may be deleted along.",
         is_pooled=True,
+        concept="concepts/architecture/garbage-collection/",
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
@@ -211,6 +222,7 @@ class RuleId(StrEnum):
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,
         gitlab="major",
+        concept="concepts/policy/resource-quotas/",
     )
     FORBID_LOOPS = Rule(
         "forbid-loops",
@@ -229,6 +241,7 @@ class RuleId(StrEnum):
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods by a budget or a priority.",
         option="The share of ready pods, in percent, to which or below which no workload may fall.",
+        concept="concepts/workloads/controllers/deployment/",
     )
     APPLY_REFUSED = Rule(
         "apply-refused",
@@ -241,6 +254,7 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         about_input=True,
+        concept="reference/using-api/api-concepts/",
     )
     REMOVED_API = Rule(
         "removed-api",
@@ -253,6 +267,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        concept="reference/using-api/deprecation-guide/",
     )
     BLOCKED_DRAINS = Rule(
         "blocked-drains",
@@ -264,6 +279,7 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
+        concept="tasks/run-application/configure-pdb/",
     )
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
@@ -277,6 +293,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        concept="tasks/run-application/horizontal-pod-autoscale/",
     )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
@@ -290,6 +307,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        concept="concepts/workloads/controllers/deployment/",
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
@@ -312,6 +330,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        concept="concepts/workloads/pods/disruptions/",
     )
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
@@ -322,6 +341,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        concept="concepts/overview/working-with-objects/",
     )
     FIELDS_NOT_MODELLED = Rule(
         "fields-not-modelled",
@@ -344,6 +364,7 @@ class RuleId(StrEnum):
         about_input=True,
         gitlab="minor",
         severity=RuleSeverity.WARN,
+        concept="concepts/extend-kubernetes/api-extension/custom-resources/",
     )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
