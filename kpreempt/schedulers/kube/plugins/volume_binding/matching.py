@@ -45,9 +45,9 @@ class ClassVolumes:
             elif volume.status.phase == "Available" and volume.metadata.deletion_timestamp is None:
                 group = _mode_of(volume.spec.volume_mode), volume.spec.volume_attributes_class_name or ""
                 groups.setdefault(group, []).append(volume)
-        for key, group in groups.items():
-            ordered = sorted(group, key=lambda volume: storage_capacity(volume).nano)
-            self._groups[key] = ordered, [storage_capacity(volume).nano for volume in ordered]
+        for group, among in groups.items():
+            ordered = sorted(among, key=lambda volume: storage_capacity(volume).nano)
+            self._groups[group] = ordered, [storage_capacity(volume).nano for volume in ordered]
 
     def prebound(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Those that are kept for the claim, in the order of the input."""
