@@ -25,8 +25,8 @@ METADATA_NAME_FIELD = "metadata.name"
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
-    match_expressions: Few[NodeSelectorRequirement] = NO_ITEMS
-    match_fields: Few[NodeSelectorRequirement] = NO_ITEMS
+    match_expressions: Handful[NodeSelectorRequirement] = NO_ITEMS
+    match_fields: Handful[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
