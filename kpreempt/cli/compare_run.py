@@ -51,6 +51,7 @@ from kpreempt.verdict import Assumption, ComparedPod, Comparison
 if TYPE_CHECKING:
     from kpreempt.cli.compare import CompareRequest
 
+_MOST_SCENARIOS = 100_000
 _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
@@ -152,6 +153,9 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     source = source_of(path)
     with opened(path) as stream:
         for number, line in read_lines(stream, source):
+            # All stand in one answer, which is held until its end.
+            if len(items) >= _MOST_SCENARIOS:
+                raise InputError(f"has more than {_MOST_SCENARIOS:,} scenarios", source=source)
             try:
                 if isinstance(line, InputError):
                     raise line
