@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.empty import NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,
@@ -25,8 +25,8 @@ METADATA_NAME_FIELD = "metadata.name"
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
-    match_expressions: Few[NodeSelectorRequirement] = NO_ITEMS
-    match_fields: Few[NodeSelectorRequirement] = NO_ITEMS
+    match_expressions: Handful[NodeSelectorRequirement] = NO_ITEMS
+    match_fields: Handful[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
@@ -113,10 +113,10 @@ class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod wants beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -124,10 +124,10 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod refuses beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
