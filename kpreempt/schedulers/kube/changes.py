@@ -260,8 +260,8 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.36",
         "k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go: allocateOne",
-        went="An alternative that wants all devices gets them; before, the search took the first of them and went on with"
-        " the first alternative.",
+        went="An alternative that wants all devices gets them; before, the search took the first of them and went on"
+        " with the first alternative.",
     ),
     "lists_missing_features": Change(
         "",
