@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
     so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
-    ``severity`` is what it counts for where nobody says otherwise.
+    ``severity`` is what it counts for where nobody says otherwise. ``commands`` are those that ask it.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Rule(NamedTuple):
     about_input: bool = False
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
+    commands: tuple[str, ...] = ("check", "drain")
 
     @property
     def has_limit(self) -> bool:
@@ -158,6 +159,7 @@ class RuleId(StrEnum):
         advice="Request less, relax the pod's node constraints, or add nodes.",
         option="Every pod of the change must be scheduled.",
         takes=Takes.SWITCH,
+        commands=("check",),
     )
     MAX_CASCADE_DEPTH = Rule(
         "max-cascade-depth",
@@ -201,6 +203,7 @@ class RuleId(StrEnum):
         advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
         option="So many workloads may be deleted along.",
         is_pooled=True,
+        commands=("check",),
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
@@ -241,6 +244,7 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         about_input=True,
+        commands=("check",),
     )
     REMOVED_API = Rule(
         "removed-api",
@@ -253,6 +257,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        commands=("check",),
     )
     BLOCKED_DRAINS = Rule(
         "blocked-drains",
@@ -264,6 +269,19 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
+        commands=("check",),
+    )
+    DRAIN_BLOCKED = Rule(
+        "drain-blocked",
+        promise="every node gets empty",
+        meaning="Pods that a drain cannot evict, so that it waits for ever or gives up: a budget that never allows it,"
+        " or not as long as other pods are pending or not ready; two budgets on one pod; pods that kubectl drain leaves"
+        " alone without an option.",
+        advice="Let the budget allow one disruption (maxUnavailable: 1), run one pod more, or make room first.",
+        option="Every pod that is to go must be evicted in the end.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        commands=("drain",),
     )
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
@@ -277,6 +295,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        commands=("check",),
     )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
@@ -290,6 +309,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        commands=("check",),
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
@@ -344,6 +364,7 @@ class RuleId(StrEnum):
         about_input=True,
         gitlab="minor",
         severity=RuleSeverity.WARN,
+        commands=("check",),
     )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
