@@ -47,7 +47,8 @@ class Unblock(SparseRecord, frozen=True, kw_only=True):
 
     ``target`` is the object (``PodDisruptionBudget shop/api``), of ``AddNode`` the node that the new one is like, of
     ``Option`` the option of ``kubectl drain``. ``field`` (``maxUnavailable``) takes the place of the other one of a
-    budget. ``finishes`` where the whole drain comes to its end with this change alone.
+    budget. ``finishes`` where the whole drain comes to its end with this change alone; ``left_pending`` pods that ran
+    have no node then.
     """
 
     action: UnblockAction
@@ -55,6 +56,7 @@ class Unblock(SparseRecord, frozen=True, kw_only=True):
     field: str = ""
     value: int | str = ""
     finishes: bool = False
+    left_pending: int = 0
 
 
 class BlockedEviction(SparseRecord, frozen=True, kw_only=True):

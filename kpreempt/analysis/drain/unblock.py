@@ -74,10 +74,16 @@ def with_remedies(
                 option = changed.unblock.target if changed.unblock.action is UnblockAction.OPTION else ""
                 helped = play(changed.cluster, changed.arriving, option)
                 if _helps(each, helped):
-                    helping.append(msgspec.structs.replace(changed.unblock, finishes=helped.is_drained))
-            known[key] = helping
+                    helping.append(_proved(changed.unblock, helped))
+            # Who is pending afterwards counts for more than how small the change is.
+            known[key] = sorted(helping, key=lambda unblock: unblock.left_pending)
         found.append(msgspec.structs.replace(each, remedies=known[key]))
     return found, untried
+
+
+def _proved(unblock: Unblock, drain: SimulatedDrain) -> Unblock:
+    pending = sum(each.was_running for each in drain.simulation.waiting)
+    return msgspec.structs.replace(unblock, finishes=drain.is_drained, left_pending=pending)
 
 
 def proofs_for(shown: SimulatedDrain, nodes: int) -> int:

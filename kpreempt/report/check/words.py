@@ -60,7 +60,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
         victim, _, following = link.partition(_BECOMES)
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
-        evicts = " takes along " if not number and first.startswith("Node ") else " preempts "
+        evicts = " loses " if not number and first.startswith("Node ") else " preempts "
         parts += ["; then goes " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:

@@ -18,8 +18,10 @@ def blocked_phrase(blocked: BlockedEviction) -> Phrase:
 
 def unblock_phrase(unblock: Unblock) -> Phrase:
     """What to do, and whether the whole drain finishes then."""
-    ends = ("; the drain finishes then",) if unblock.finishes else ("; the drain does not finish by that alone",)
-    return (*_deed(unblock), *ends)
+    ends = "; the drain finishes then" if unblock.finishes else "; the drain does not finish by that alone"
+    pending = unblock.left_pending
+    left = f", with {count(pending, 'pod')} left pending" if pending else ""
+    return (*_deed(unblock), f"{ends}{left}")
 
 
 def _deed(unblock: Unblock) -> Phrase:

@@ -115,7 +115,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
     option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
     files = "".join(f"\n`{name}`:\n\n{_block(text, 'yaml')}" for name, text in example.files.items())
-    said = f"\n`kpreempt check` says:\n\n{_block(output, '')}" if output else ""
+    said = f"\n`kpreempt {row.commands[0]}` says:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
 {row.meaning}
