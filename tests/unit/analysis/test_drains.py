@@ -202,9 +202,9 @@ def test_a_blocked_node_keeps_those_behind_it_waiting_until_its_time_is_over() -
     ]
     waits = drained(cluster, "n1 n2")
     assert [(each.began, each.drained) for each in waits.drained] == [(0.0, False), (None, False)]
-    gives_up = drained(cluster, "n1 n2 --timeout=20s")
-    assert told(gives_up) == ["20 n1 empty", "20 api-old-a", "50 n2 empty"]
-    assert gives_up.drained[0].errors == ['error when evicting pods/"web-old-a" -n "shop": global timeout reached: 20s']
+    gives_up = drained(cluster, "n1 n2 --timeout=40s")
+    assert told(gives_up) == ["40 n1 empty", "40 api-old-a", "70 n2 empty"]
+    assert gives_up.drained[0].errors == ['error when evicting pods/"web-old-a" -n "shop": global timeout reached: 40s']
     assert [each.drained for each in gives_up.drained] == [False, True]
 
 
