@@ -251,7 +251,10 @@ class KubeScheduler:
             return msgspec.structs.replace(frame, reason=gate.message, held_by=held_by)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
         findings = framework.memory.of(pod) if framework.memory is not None else None
-        state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
+        # What plugins from outside look at is not known.
+        remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
+        shape_findings = framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None
+        state = CycleState(records_steps=records_steps, phases=phases, findings=findings, shape_findings=shape_findings)
         if self.extenders:
             ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 

@@ -96,17 +96,17 @@ class ScoreState:
             domain = node.labels.get(constraint.topology_key, "")
             is_wanted = constraint.topology_key != HOSTNAME if domains is None else domain in domains[index]
             if is_wanted and inclusion.is_included(node, constraint):
-                yield index, domain, count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+                yield index, domain, count_matching(node_info, constraint, self.pod.metadata.namespace)
 
     def _count_on_host(self, node_info: NodeInfo, index: int) -> int:
         """The node's own pods that match a constraint."""
         constraint = self.constraints[index]
         if self._findings is None:
-            return count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+            return count_matching(node_info, constraint, self.pod.metadata.namespace)
         known = self._findings.on(f"spread host {index}")
         count: int | None = known.get(node_info)
         if count is None:
-            count = known[node_info] = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+            count = known[node_info] = count_matching(node_info, constraint, self.pod.metadata.namespace)
         return count
 
     def score(self, node_info: NodeInfo) -> int:
