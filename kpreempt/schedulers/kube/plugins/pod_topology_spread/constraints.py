@@ -87,9 +87,10 @@ def count_matching(node_info: NodeInfo, constraint: SpreadConstraint, namespace:
     Pods that are being deleted do not. A selector that matches everything counts none here, although the incoming pod
     does match it (``countPodsMatchSelector``).
     """
-    if _counts_none(constraint) or not node_info.num_pods:
+    if not node_info.num_pods:
         return 0
-    return sum(map(constraint.matches, node_info.labels_by_namespace.get(namespace, ())))
+    labels = node_info.labels_by_namespace.get(namespace)
+    return sum(map(constraint.matches, labels)) if labels and not _counts_none(constraint) else 0
 
 
 def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
