@@ -13,7 +13,7 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.kubectl import one_after_the_other
+from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
 from kpreempt.eviction.drain_command import parse_command
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json
@@ -29,11 +29,15 @@ def snapshot(documents: Sequence[Document]) -> ClusterSnapshot:
 
 
 def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
-    """The answer to ``kubectl drain LINE``; ``more`` goes to the question, but for ``algorithm``."""
+    """The answer to ``kubectl drain LINE``; ``more`` goes to the question, but for ``algorithm`` and ``upgrade``."""
     command = parse_command(shlex.split(line))
+    cluster, shifts = snapshot(documents), plain_drain(command.nodes)
+    upgrade: Upgrade | None = more.pop("upgrade", None)
+    if upgrade is not None:
+        cluster, shifts = upgraded(cluster, command.nodes, upgrade)
     question = DrainQuestion(
-        cluster=snapshot(documents),
-        shifts=more.pop("shifts", None) or one_after_the_other(command.nodes),
+        cluster=cluster,
+        shifts=shifts,
         command=command,
         told=f"kubectl drain {line}",
         rules=more.pop("rules", GateRules(command="drain")),

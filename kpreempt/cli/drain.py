@@ -57,6 +57,21 @@ class DrainRequest(AnswerRequest, without=["namespace", "all_namespaces", "stric
     chunk_size: Annotated[
         int, Option("--chunk-size", metavar="N", help="As kubectl drain; how pods are listed changes nothing here.")
     ] = 500
+    one_by_one: Annotated[
+        bool,
+        Option("--one-by-one", help="An upgrade: each node is cordoned, drained and replaced by an empty one in turn."),
+    ] = False
+    max_unavailable: Annotated[
+        int | None,
+        Option("--max-unavailable", metavar="N", min=1, help="An upgrade in which so many are drained side by side."),
+    ] = None
+    surge: Annotated[
+        int | None,
+        Option("--surge", metavar="N", min=1, help="So many new nodes like the old come before these are drained."),
+    ] = None
+    kubelet_version: Annotated[
+        _Text, Option("--kubelet-version", metavar="VERSION", help="The new nodes run this kubelet: v1.37.0.")
+    ] = None
     without: Annotated[Without, After("selector")] = []
     additions: Additions = []
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.analysis.check.gate import with_custom_rules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.kubectl import one_after_the_other
+from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.cli.answering import Run
 from kpreempt.cli.chances import chances, paces
@@ -42,13 +42,15 @@ def run_drain(request: DrainRequest) -> int:
     cluster = changed(loaded.cluster, removed=request.without)
     configured = asked.on(cluster)
     nodes = _nodes(request, cluster)
+    upgrade = _upgrade(request)
+    cluster, shifts = (cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade)
     excuses = gate.excuses()
     answer = drain_nodes(
         DrainQuestion(
             cluster=cluster,
-            shifts=one_after_the_other(nodes),
+            shifts=shifts,
             command=command,
-            told=_told(request),
+            told=_told(request, upgrade),
             rules=gate.rules,
             excuses=excuses,
             seed=request.seed,
@@ -109,11 +111,28 @@ def _options(request: DrainRequest) -> list[str]:
     return found
 
 
-def _told(request: DrainRequest) -> str:
+def _upgrade(request: DrainRequest) -> Upgrade | None:
+    """How nodes are replaced, where they are. Raises ``UsageError``."""
+    at_once = 1 if request.one_by_one else request.max_unavailable
+    if request.one_by_one and (request.max_unavailable or request.surge):
+        raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
+    if not at_once and not request.surge:
+        if request.kubelet_version:
+            raise UsageError("--kubelet-version is of new nodes", hint="--one-by-one, --max-unavailable N or --surge N")
+        return None
+    surge = request.surge or 0
+    return Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or "")
+
+
+def _told(request: DrainRequest, upgrade: Upgrade | None) -> str:
     """The command as a user would write it."""
     selector = request.selector or request.pool
     which = ["-l", quote(selector)] if selector else [quote(each) for each in dict.fromkeys(request.nodes)]
-    return " ".join(["kubectl drain", *which, *map(quote, _options(request))])
+    told = " ".join(["kubectl drain", *which, *map(quote, _options(request))])
+    if upgrade is None:
+        return told
+    before = f", {upgrade.surge} new {'one' if upgrade.surge == 1 else 'ones'} first" if upgrade.surge else ""
+    return f"{told}, {upgrade.at_once} at a time{before}, each then replaced by a new node"
 
 
 def _refuse_contradictions(request: DrainRequest) -> None:

@@ -7,7 +7,7 @@ for again at the next of its five seconds at which anything may have changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import ceil, inf
 
 import msgspec
@@ -265,8 +265,3 @@ def _about(pod: Pod) -> str:
 def _still_there(pod: Pod, why: str) -> str:
     name, namespace = pod.metadata.name, pod.metadata.namespace
     return f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {why}'
-
-
-def one_after_the_other(nodes: Iterable[str]) -> list[Shift]:
-    """The shifts of a plain drain: all nodes are cordoned first."""
-    return [Shift(nodes=list(nodes))]

@@ -163,18 +163,18 @@ def _without(cluster: ClusterSnapshot, budget: PodDisruptionBudget) -> Changed:
 
 def _with_node(cluster: ClusterSnapshot, like: str) -> Changed:
     node = next(each for each in cluster.nodes if each.name == like)
-    name = fresh_name(cluster, like)
+    name = _fresh_name(cluster, like)
     new = node_like(node, name, cluster)
     more = msgspec.structs.replace(cluster, nodes=[*cluster.nodes, new.node], pods=[*cluster.pods, *new.pods])
     unblock = Unblock(action=UnblockAction.ADD_NODE, target=f"Node {like}")
     return Changed(unblock, with_storage_limits(more, {name: like}))
 
 
-def fresh_name(cluster: ClusterSnapshot, like: str) -> str:
+def _fresh_name(cluster: ClusterSnapshot, like: str) -> str:
     """A name for a new node that no other has."""
     taken = {each.name for each in cluster.nodes}
     number = 1
-    while (name := f"{like}-new-{number}") in taken:
+    while (name := f"{like}-more-{number}") in taken:
         number += 1
     return name
 

@@ -124,7 +124,7 @@ def _add_sections(page: Page, check: Check, options: RenderOptions) -> None:
     for section in sections(check):
         page.blank()
         words = f"  {section.words}" if section.words else ""
-        page.paragraph(Span(section.title.upper(), section.tone), words)
+        page.paragraph(Span(section.title.upper(), section.tone), words, hanging=_INDENT)
         shown = section.items if options.verbose else section.items[:_CHANGES_SHOWN]
         for each in shown:
             page.paragraph(*each.phrase, indent=_INDENT, hanging=_INDENT)

@@ -13,12 +13,12 @@ def summary_phrase(drain: Drain) -> Phrase:
     """``the drain of n1 never finishes: 2 of 14 pods are not evicted``."""
     nodes = [each.node for each in drain.drained]
     which: Phrase = ("the drain of ", *(names(nodes) if len(nodes) <= 2 else (count(len(nodes), "node"),)))
-    moves = f"{count(drain.moved, 'pod')} {agree(drain.moved, 'moves')}"
+    moves = f"{count(drain.moved, 'pod')} {agree(drain.moved, 'is')} evicted" if drain.moved else "nobody is evicted"
     more = ""
     if drain.preempted:
         more += f", {count(drain.preempted, 'other pod')} {agree(drain.preempted, 'is')} preempted"
     if drain.left_pending:
-        more += f", {drain.left_pending:,} {agree(drain.left_pending, 'stays')} pending"
+        more += f", {count(drain.left_pending, 'pod')} that ran {agree(drain.left_pending, 'ends')} pending"
     if drain.finishes:
         took = f" in {clock(drain.at_least)} at least" if drain.at_least else " at once"
         return (*which, f" finishes{took}: {moves}{more}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.drain.shifts import Upgrade
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.check import GateStanding
 from kpreempt.verdict.drain import BlockReason, Drain
@@ -254,3 +255,39 @@ def test_every_run_counts_where_chance_decides() -> None:
     cluster = [*nodes(4, "4"), *deployment("web", ["n1", "n1"]), budget("web", maxUnavailable=1)]
     drain = drained(cluster, "n1", runs=4)
     assert (drain.runs, drain.finishes) == (4, True)
+
+
+def test_an_upgrade_replaces_nodes_in_turn_and_pods_may_land_on_the_new_ones() -> None:
+    cluster = [*nodes(2), *deployment("web", ["n1", "n1"]), *deployment("api", ["n2"], cpu="2")]
+    # With nothing but the old nodes there is no room.
+    assert drained(cluster, "n1").left_pending == 2
+    drain = drained(cluster, "n1 n2", upgrade=Upgrade(at_once=1, surge=1, kubelet_version="v1.37.0"))
+    assert drain.finishes and drain.left_pending == 0
+    assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty", "30 api-old-a", "60 n2 empty"]
+    assert {each.lands_on for each in drain.simulation.displaced} == {"n1-new-1", "n2-new-1"}
+
+
+def test_an_upgrade_without_surge_drains_into_the_node_that_is_left() -> None:
+    cluster = [*nodes(2, "4"), *deployment("web", ["n1", "n2"]), budget("web", maxUnavailable=1)]
+    drain = drained(cluster, "n1 n2", upgrade=Upgrade(at_once=1))
+    assert drain.finishes
+    # The pod from n1 goes to n2 and has to go once more.
+    assert drain.moved == 3
+    assert told(drain) == ["0 web-old-a", "30 n1 empty", "30 web-old-b", "35 web-old-new-1", "65 n2 empty"]
+
+
+def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> None:
+    logs = running(workload("DaemonSet", "logs", cpu="1"), ["n1", "n2"])
+    cluster = [*nodes(2), *logs, *deployment("web", ["n1"])]
+    drain = drained(cluster, "n1 --ignore-daemonsets", upgrade=Upgrade(at_once=1, surge=1))
+    assert drain.finishes and drain.moved == 1
+    gone = [step.pod for step in drain.simulation.steps if step.kind is StepKind.GONE]
+    came = [step.pod for step in drain.simulation.steps if step.kind is StepKind.ARRIVES]
+    assert gone == ["shop/web-old-a", "shop/logs-a"]
+    assert came[0] == "shop/logs-a-n1-new-1"
+
+
+def test_a_node_that_does_not_get_empty_is_not_replaced() -> None:
+    cluster = [*nodes(3), *deployment("web", ["n1"]), *deployment("api", ["n2"]), budget("web", minAvailable=1)]
+    drain = drained(cluster, "n1 n2 --timeout=40s", upgrade=Upgrade(at_once=1))
+    assert [(each.drained, each.began) for each in drain.drained] == [(False, 0.0), (False, None)]
