@@ -88,6 +88,9 @@ def _blocks(check: Check, options: RenderOptions) -> list[Block]:
     """The findings, what helps against them, the changes and the victims, for a screen."""
     broken = [(Span("✗ ", "bad"), each) for each in failing(check)]
     broken += [(Span("! ", "warn"), each) for each in warning(check)]
+    told = [(each.rule, _section_block(each, options)) for each in sections(check)]
+    # What a section tells is not told twice.
+    broken = [(mark, each) for mark, each in broken if each.rule not in dict(told)]
     findings = [
         paragraph(options, mark, strong(str(each.rule)), ": ", *finding_phrase(each), indent=0, most=_LINES_OF_FINDING)
         for mark, each in broken
@@ -98,10 +101,10 @@ def _blocks(check: Check, options: RenderOptions) -> list[Block]:
     add_displaced(evicted, check.simulation.displaced, indent=0)
     changed = [each for each in check.changes if each.kind not in (ChangeKind.UNCHANGED, ChangeKind.DRAINED)]
     changes = [paragraph(options, strong(each.object), "  ", *change_phrase(each), most=1) for each in changed]
-    told = [_section_block(each, options) for each in sections(check)]
     return [
+        *(block for rule, block in told if rule is RuleId.DRAIN_BLOCKED),
         Block([], findings, "finding", is_needed=True),
-        *told,
+        *(block for rule, block in told if rule is not RuleId.DRAIN_BLOCKED),
         Block(titled(options, Span("WHAT HELPS", "good")), advice, "rule"),
         Block(titled(options, Span("CHANGES", "heading")), changes, "object"),
         Block(titled(options, Span("EVICTED", "heading")), [[line] for line in evicted.lines], "line"),
@@ -116,7 +119,12 @@ def _section_block(section: Section, options: RenderOptions) -> Block:
         for helps in each.helps[:1]:
             lines += paragraph(options, Span("what helps: ", "good"), *helps, indent=_BODY, most=2)
         items.append(lines)
-    return Block(titled(options, Span(section.title.upper(), section.tone), section.words), items, section.noun)
+    return Block(
+        titled(options, Span(section.title.upper(), section.tone), section.words),
+        items,
+        section.noun,
+        bool(section.rule),
+    )
 
 
 def _add_sections(page: Page, check: Check, options: RenderOptions) -> None:

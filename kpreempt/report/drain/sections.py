@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.drain.summary import node_phrase
 from kpreempt.report.drain.words import blocked_phrase, unblock_phrase
@@ -22,13 +23,17 @@ class Item(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Items under a title; ``noun`` is what one is called that is left out, ``tone`` how bad they are."""
+    """Items under a title; ``noun`` is what one is called that is left out, ``tone`` how bad they are.
+
+    ``rule`` is the one whose findings it tells in full, if it does.
+    """
 
     title: str
     noun: str
     items: list[Item]
     words: str = ""
     tone: Style = "heading"
+    rule: RuleId | None = None
 
 
 def sections(check: Check) -> list[Section]:
@@ -44,7 +49,7 @@ def _blocked(drain: Drain) -> Section:
         Item(blocked_phrase(each), [], [unblock_phrase(remedy) for remedy in each.remedies]) for each in drain.blocked
     ]
     untried = f"what would help was not looked for {count(drain.untried, 'time')}" if drain.untried else ""
-    return Section("blocked", "blocked eviction", items, untried, "bad")
+    return Section("blocked", "blocked eviction", items, untried, "bad", RuleId.DRAIN_BLOCKED)
 
 
 def _nodes(drain: Drain) -> Section:

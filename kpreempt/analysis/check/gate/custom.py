@@ -28,7 +28,9 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def with_custom_rules(check: Check, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> Check:
+def with_custom_rules(
+    check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses
+) -> SomeCheck:
     """The answer with these rules put to it, after those that come with kpreempt, of which ``result`` has the findings.
 
     Whether one holds is asked once, of the answer over all runs. An expression that cannot be evaluated is a finding.
