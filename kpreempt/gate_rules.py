@@ -44,7 +44,8 @@ class Rule(NamedTuple):
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
     so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
-    ``severity`` is what it counts for where nobody says otherwise. ``commands`` are those that ask it.
+    ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
+    documentation on what the rule is about. ``commands`` are those that ask it.
     """
 
     name: str
@@ -60,11 +61,17 @@ class Rule(NamedTuple):
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
     commands: tuple[str, ...] = ("check", "drain")
+    concept: str = "concepts/scheduling-eviction/pod-priority-preemption/"
 
     @property
     def has_limit(self) -> bool:
         """Whether there is a number of what is allowed; of other rules whatever they find is too much."""
         return self.takes in (Takes.NUMBER, Takes.TIME)
+
+    @property
+    def concept_url(self) -> str:
+        """The address of ``concept``."""
+        return f"https://kubernetes.io/docs/{self.concept}"
 
     @property
     def default_text(self) -> str:
@@ -123,6 +130,7 @@ class RuleId(StrEnum):
         advice="Make room first, give the change a lower priority, or let the budget allow more.",
         option="So many victims may violate PodDisruptionBudgets.",
         is_pooled=True,
+        concept="concepts/workloads/pods/disruptions/",
     )
     MAX_VICTIMS = Rule(
         "max-victims",
@@ -160,6 +168,7 @@ class RuleId(StrEnum):
         option="Every pod of the change must be scheduled.",
         takes=Takes.SWITCH,
         commands=("check",),
+        concept="concepts/scheduling-eviction/kube-scheduler/",
     )
     MAX_CASCADE_DEPTH = Rule(
         "max-cascade-depth",
@@ -194,6 +203,7 @@ class RuleId(StrEnum):
         advice="Run them under a controller, give them a priority above that of the change, or make room first.",
         option="So many pods may be lost that nothing recreates.",
         is_pooled=True,
+        concept="concepts/workloads/pods/disruptions/",
     )
     MAX_DELETIONS = Rule(
         "max-deletions",
@@ -204,6 +214,7 @@ class RuleId(StrEnum):
         option="So many workloads may be deleted along.",
         is_pooled=True,
         commands=("check",),
+        concept="concepts/architecture/garbage-collection/",
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
@@ -214,6 +225,7 @@ class RuleId(StrEnum):
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,
         gitlab="major",
+        concept="concepts/policy/resource-quotas/",
     )
     FORBID_LOOPS = Rule(
         "forbid-loops",
@@ -232,6 +244,7 @@ class RuleId(StrEnum):
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods by a budget or a priority.",
         option="The share of ready pods, in percent, to which or below which no workload may fall.",
+        concept="concepts/workloads/controllers/deployment/",
     )
     APPLY_REFUSED = Rule(
         "apply-refused",
@@ -245,6 +258,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         commands=("check",),
+        concept="reference/using-api/api-concepts/",
     )
     REMOVED_API = Rule(
         "removed-api",
@@ -258,6 +272,7 @@ class RuleId(StrEnum):
         about_input=True,
         gitlab="major",
         commands=("check",),
+        concept="reference/using-api/deprecation-guide/",
     )
     BLOCKED_DRAINS = Rule(
         "blocked-drains",
@@ -270,6 +285,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         commands=("check",),
+        concept="tasks/run-application/configure-pdb/",
     )
     DRAIN_BLOCKED = Rule(
         "drain-blocked",
@@ -282,6 +298,7 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         commands=("drain",),
+        concept="tasks/administer-cluster/safely-drain-node/",
     )
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
@@ -296,6 +313,7 @@ class RuleId(StrEnum):
         gitlab="major",
         severity=RuleSeverity.WARN,
         commands=("check",),
+        concept="tasks/run-application/horizontal-pod-autoscale/",
     )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
@@ -310,6 +328,7 @@ class RuleId(StrEnum):
         gitlab="major",
         severity=RuleSeverity.WARN,
         commands=("check",),
+        concept="concepts/workloads/controllers/deployment/",
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
@@ -332,6 +351,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        concept="concepts/workloads/pods/disruptions/",
     )
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
@@ -342,6 +362,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        concept="concepts/overview/working-with-objects/",
     )
     FIELDS_NOT_MODELLED = Rule(
         "fields-not-modelled",
@@ -365,6 +386,7 @@ class RuleId(StrEnum):
         gitlab="minor",
         severity=RuleSeverity.WARN,
         commands=("check",),
+        concept="concepts/extend-kubernetes/api-extension/custom-resources/",
     )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",

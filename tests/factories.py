@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
@@ -14,9 +15,15 @@ from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, Reso
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.snapshot.redact import Redaction
 from kpreempt.verdict import Verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def redaction_of(cluster: ClusterSnapshot) -> Redaction:
+    """What redaction makes of a cluster now."""
+    return Redaction(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
 
 
 def make_pod(

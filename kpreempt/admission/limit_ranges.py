@@ -16,6 +16,7 @@ from kpreempt.admission.records import Admission, rejected
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import MAX_INT64, Quantity
+from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import LimitRange, LimitRangeItem
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind
 from kpreempt.verdict.unread import unread_of
@@ -52,6 +53,20 @@ def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
         problem = next(_violations(pod, resources, limit_range), None)
         if problem is not None:
             raise rejected(pod, f"LimitRange {_name(limit_range)}: {problem}")
+
+
+def claim_out_of_bounds(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> str:
+    """Why the LimitRanges of its namespace refuse a claim; empty where they do not."""
+    requests = claim.spec.resources.requests
+    for limit_range in cluster.limit_ranges:
+        if limit_range.metadata.namespace != claim.metadata.namespace:
+            continue
+        for item in limit_range.spec.limits:
+            if item.type == "PersistentVolumeClaim":
+                # A claim has no limits: its request is held against both bounds.
+                for problem in _out_of_bounds(item, requests, {}, is_limited=False):
+                    return f"LimitRange {_name(limit_range)}: {problem}"
+    return ""
 
 
 def _amounts(resources: ResourceRequirements) -> tuple[tuple[tuple[str, str], ...], ...]:
@@ -159,8 +174,10 @@ def _pod_amounts(pod: Pod) -> tuple[ResourceList, ResourceList]:
     return requests, limits
 
 
-def _out_of_bounds(item: LimitRangeItem, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
-    """What the API server says to amounts outside the item's bounds, in its words."""
+def _out_of_bounds(
+    item: LimitRangeItem, requests: ResourceList, limits: ResourceList, *, is_limited: bool = True
+) -> Iterator[str]:
+    """What the API server says to amounts outside the item's bounds, in its words; what ``is_limited`` needs limits."""
     for name, least in item.min.items():
         request, limit = requests.get(name), limits.get(name)
         bound = f"minimum {name} usage per {item.type} is {least}"
@@ -173,9 +190,9 @@ def _out_of_bounds(item: LimitRangeItem, requests: ResourceList, limits: Resourc
     for name, most in item.max.items():
         request, limit = requests.get(name), limits.get(name)
         bound = f"maximum {name} usage per {item.type} is {most}"
-        if limit is None:
-            yield f"{bound}.  No limit is specified"
-        elif _is_less(most, limit):
+        if limit is None and (is_limited or request is None):
+            yield f"{bound}.  No {'limit' if is_limited else 'request'} is specified"
+        elif limit is not None and _is_less(most, limit):
             yield f"{bound}, but limit is {limit}"
         elif request is not None and _is_less(most, request):
             yield f"{bound}, but request is {request}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -43,6 +43,9 @@ from kpreempt.model.workloads import (
     Service,
     StatefulSet,
 )
+
+# When redacted dumps say that they were taken: their times count back from then.
+REDACTED_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,10 +18,19 @@ class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An image on a node: all its names, and its size in bytes."""
+    """An image on a node: all its names, and its size in bytes.
+
+    Redaction rounds sizes: where there is ``size_bytes_up_to``, which the API does not have, it is between the two.
+    """
 
     names: Many[str] = NO_ITEMS
     size_bytes: int = 0
+    size_bytes_up_to: int = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """The most that it may have."""
+        return max(self.size_bytes, self.size_bytes_up_to)
 
 
 class NodeCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -134,11 +134,21 @@ class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
+class VolumeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """How much storage a claim asks for."""
+
+    requests: ResourceList = NO_ENTRIES
+
+
 class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What an ephemeral volume's claim asks for."""
 
     storage_class_name: str | None = None
     access_modes: Few[str] = NO_ITEMS
+    volume_mode: str | None = None
+    selector: LabelSelector | None = None
+    resources: VolumeResources = VolumeResources()
+    volume_attributes_class_name: str | None = None
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):

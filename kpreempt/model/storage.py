@@ -17,15 +17,10 @@ from kpreempt.model.pod import (
     GCEPersistentDisk,
     PortworxVolume,
     ResourceList,
+    VolumeResources,
     VsphereVolume,
 )
 from kpreempt.model.quantity import Quantity
-
-
-class VolumeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How much storage a claim asks for."""
-
-    requests: ResourceList = NO_ENTRIES
 
 
 class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -41,7 +41,7 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed
+from kpreempt.analysis.unread import BUDGETS, unread_beside_workloads, unread_of_changed
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
@@ -121,6 +121,8 @@ def check_rollout(
         excuses = msgspec.structs.replace(excuses, base=least(there))
     simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of, spread)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
+    if any(each.simulation.displaced for each in simulated) and _may_lack(question):
+        more += _without_budgets(question.plan)
     judgement = judge(
         simulated, is_all, question.plan.changes, lambda each: facts(each, question.plan, more), question.rules, excuses
     )
@@ -228,9 +230,9 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     found: list[Assumption] = []
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
-    if makes_pods and not question.is_live and not plan.cluster.listed and not plan.cluster.resource_quotas:
-        # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
-        # it does not for budgets. A live cluster that does not let them be read does.
+    # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate. A live
+    # cluster that does not let them be read does.
+    if makes_pods and _may_lack(question) and not plan.cluster.resource_quotas:
         message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
     found += plan.missing_namespaces.assumptions
@@ -241,6 +243,19 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
         found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
     return found
+
+
+def _may_lack(question: CheckQuestion) -> bool:
+    """Whether the input may have nothing of a kind of which the cluster has something."""
+    return not question.is_live and not question.plan.cluster.listed
+
+
+def _without_budgets(plan: Plan) -> list[Assumption]:
+    """That nobody may have asked for budgets when the dump was made, of which it has none."""
+    if plan.cluster.pod_disruption_budgets or BUDGETS in plan.cluster.unread:
+        return []
+    message = "there is none in the snapshot: assumed to be none in the cluster, and none to be violated"
+    return [Assumption(BUDGETS, "", message, AssumptionKind.TOLD)]
 
 
 def _of_changed(question: CheckQuestion) -> list[Assumption]:

@@ -17,6 +17,7 @@ from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
+from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.outcomes import Branch, Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.model.cluster import ClusterSnapshot
@@ -136,11 +137,17 @@ class Rollouts:
             assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
             before=made.cluster,
             after=after,
-            unbound=made.claims.unbound,
+            unbound={**made.claims.unbound, **self._unbound_since(made.claims.cluster, after)},
             refused=made.refused,
             exceeded=made.exceeded,
             waiting_claims=made.claims.waiting,
         )
+
+    def _unbound_since(self, before: ClusterSnapshot, after: ClusterSnapshot) -> Mapping[str, str]:
+        """Why claims that were made with pods are not bound, by key."""
+        known = {each.key for each in before.persistent_volume_claims}
+        new = [each.key for each in after.persistent_volume_claims if each.key not in known]
+        return bind_claims(after, new, self._scheduler.settings).unbound
 
 
 class Simulations(Generic[SomeSimulated]):

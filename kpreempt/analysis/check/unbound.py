@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.rollout.claims import claims_of_pod
+from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot

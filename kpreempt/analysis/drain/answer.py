@@ -171,7 +171,7 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
     """What is assumed because of what the snapshot shows, and how it is simulated."""
     cluster = question.cluster
     found = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
-    is_own = question.is_live or cluster.taken_at is not None
+    is_own = question.is_live or cluster.taken_at is not None or bool(cluster.listed)
     if not is_own and not cluster.pod_disruption_budgets and _BUDGET not in cluster.unread:
         message = "there is none in the snapshot, which does not say that it was asked for them"
         found.append(Assumption(_BUDGET, "", message, AssumptionKind.UNCERTAIN))

@@ -99,7 +99,10 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
         pod for _, _, unchosen in drain.unchosen if blocked.reason is BlockReason.NOT_CHOSEN for pod in unchosen
     }
     work = next(each for each in drain.works if each.node == blocked.node)
-    return work.began is not None and not pods & refused and not pods & set(work.left)
+    if work.began is None or pods & refused:
+        return False
+    # Where another option is missing, too, nobody goes yet.
+    return blocked.reason is BlockReason.NOT_CHOSEN or not pods & set(work.left)
 
 
 def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot) -> Iterator[Changed]:

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
@@ -197,12 +197,13 @@ def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
 
 
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """A scheduler's summary of a cluster with what the snapshot says of itself."""
+    """A scheduler's summary of a cluster with what the snapshot says of itself; a redacted one has no age."""
     taken_at = cluster.taken_at
+    is_dated = taken_at is not None and taken_at != REDACTED_AT
     return msgspec.structs.replace(
         summary,
         version=cluster.version,
         taken_at=taken_at,
-        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
+        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at and is_dated else None,
         skipped=cluster.skipped,
     )

@@ -12,6 +12,7 @@ import msgspec
 from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.simulation.budgets import Budgets
+from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.quotas import Quotas
 from kpreempt.analysis.version_rules import controller_rules
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
@@ -23,7 +24,7 @@ from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
-from kpreempt.verdict import AllocatedDevice
+from kpreempt.verdict import AllocatedDevice, Assumption
 
 # A century: no simulation is that long, and the calendar ends some time.
 _LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
@@ -60,6 +61,7 @@ class SimulatedCluster:
         self._labels_of_nodes = _copied_labels(cluster.nodes)
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
+        self.assumptions: dict[Assumption, None] = {}
         # Those that were told to go since the start, and are still there.
         self.told: dict[str, None] = {}
         self.budgets = Budgets(cluster, self.ready)
@@ -272,7 +274,7 @@ class SimulatedCluster:
         return self._now + timedelta(seconds=at)
 
     def _claim_volumes(self, pod: Pod) -> None:
-        """The claims of its ephemeral volumes are made with a pod, where they are not there yet."""
+        """The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node."""
         claims = list(_ephemeral_claims(pod))
         if not claims:
             return
@@ -280,7 +282,10 @@ class SimulatedCluster:
         new = [admit_claim(claim, self.cluster) for claim in claims if claim.key not in known]
         if new:
             there = self.cluster.persistent_volume_claims
-            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+            cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+            bound = bind_claims(cluster, [claim.key for claim in new], self._scheduler.settings)
+            self.cluster = bound.cluster
+            self.assumptions.update(dict.fromkeys(bound.assumptions))
             # What was prepared may be built upon only where pods and budgets alone have changed.
             self._prepared = None
             self._changed()
@@ -377,6 +382,11 @@ def _ephemeral_claims(pod: Pod) -> Iterable[PersistentVolumeClaim]:
                 name=f"{pod.metadata.name}-{volume.name}", namespace=pod.metadata.namespace, owner_references=[owner]
             ),
             spec=PersistentVolumeClaimSpec(
-                storage_class_name=template.spec.storage_class_name, access_modes=template.spec.access_modes
+                access_modes=template.spec.access_modes,
+                storage_class_name=template.spec.storage_class_name,
+                volume_mode=template.spec.volume_mode,
+                selector=template.spec.selector,
+                resources=template.spec.resources,
+                volume_attributes_class_name=template.spec.volume_attributes_class_name,
             ),
         )

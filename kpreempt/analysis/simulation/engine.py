@@ -220,7 +220,12 @@ class _Run:
             done={controller.workload: controller.is_done(self) for controller in self._everyone},
             held=self._held(),
         )
-        assumptions = {**self._scheduling.assumptions, **self._manager.assumptions, **self._assumptions}
+        assumptions = {
+            **self._scheduling.assumptions,
+            **self._manager.assumptions,
+            **self._world.assumptions,
+            **self._assumptions,
+        }
         found = result_of(self._world, self._chain, self._steps, self._everyone, ended)
         arriving = [*self._scene.arriving, *(pod for stage in self._scene.later for pod in stage.arriving)]
         unread = unread_in_simulation(self._start, found, arriving)

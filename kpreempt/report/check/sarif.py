@@ -68,7 +68,8 @@ def log_of(
 
 def _rule(rule: RuleId, options: RenderOptions) -> dict[str, Any]:
     row = rule.row
-    page = options.page_of(rule)
+    # Code scanning links a rule to a page: that of kpreempt's docs if it is known where they are.
+    page = options.page_of(rule) or ("" if rule.is_custom else row.concept_url)
     return {
         "id": str(rule),
         "name": "".join(part.capitalize() for part in rule.split("-")),

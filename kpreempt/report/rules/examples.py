@@ -137,6 +137,16 @@ _HIGH = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name
 _PREEMPTS = _workload("1500m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FITS = _workload("100m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FULL = "The nodes of zone a are full of `Deployment shop/web`, whose priority is lower"
+_NEWEST_FIRST = '''\
+from kpreempt.plugins import PreemptionPlugin
+
+
+class NewestFirst(PreemptionPlugin):
+    """On nodes of zone b the room is for whoever comes last."""
+
+    def may_evict(self, state, pod, victim, node_info):
+        return node_info.node.metadata.labels.get("zone") == "b"
+'''
 _WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"
 
 
@@ -184,11 +194,16 @@ EXAMPLES: dict[RuleId, Example] = {
         _workload("100m", namespace="tight"),
     ),
     RuleId.FORBID_LOOPS: Example(
-        "Pods of two workloads can run on one node only, and each preempts the other where PriorityClasses change"
-        " between them.",
-        "kpreempt check -f both-on-one-node.yaml\n",
-        "kpreempt check -f each-on-its-own-node.yaml\n",
+        "kube-scheduler's own preemption always settles, for a victim always has the lower priority. This plugin"
+        " takes any victim in zone b, where the one node has room for one of these pods.",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
+        "kpreempt check -f mended.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
         language=_SHELL,
+        files={
+            "change.yaml": _workload("1500m", more="nodeSelector: {zone: b}"),
+            "mended.yaml": _workload("100m", more="nodeSelector: {zone: b}"),
+            "newest.py": _NEWEST_FIRST,
+        },
     ),
     RuleId.MIN_READY: Example(
         "`Deployment shop/web` has two ready pods. With Recreate both go before the first new one comes.",

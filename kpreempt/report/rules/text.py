@@ -114,7 +114,10 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     language = "" if example.is_of_commands else example.language
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
     option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
-    files = "".join(f"\n`{name}`:\n\n{_block(text, 'yaml')}" for name, text in example.files.items())
+    files = "".join(
+        f"\n`{name}`:\n\n{_block(text, 'python' if name.endswith('.py') else 'yaml')}"
+        for name, text in example.files.items()
+    )
     said = f"\n`kpreempt {row.commands[0]}` says:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
@@ -125,6 +128,8 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
 | {row.default_text} | {row.severity} | {option} |
 
 What helps: {row.advice}
+
+Kubernetes' documentation: <{row.concept_url}>
 
 ## Example
 

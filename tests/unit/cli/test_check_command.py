@@ -417,6 +417,14 @@ def test_every_format_tells_what_is_lost_refused_or_not_known(
     assert rule in run.stdout
 
 
+@pytest.mark.parametrize("has_budget", [True, False])
+def test_evictions_without_any_budget_in_the_dump_say_so(ask: Ask, tmp_path: Path, *, has_budget: bool) -> None:
+    cluster = full_cluster()
+    written(tmp_path / "cluster.json", cluster if has_budget else cluster[:-1])
+    told = [each["subject"] for each in json.loads(ask("-o", "json").stdout)["assumptions"]]
+    assert ("PodDisruptionBudget" in told) is not has_budget
+
+
 @pytest.mark.parametrize("form", TELLING)
 def test_every_format_tells_how_often_a_rule_breaks(ask: Ask, tmp_path: Path, form: str) -> None:
     web, other = (workload("Deployment", name, replicas=1, cpu="2") for name in ("web", "other"))

@@ -159,7 +159,14 @@ def test_rules_have_a_page_where_it_is_known_where_the_docs_are() -> None:
     jsonschema.Draft4Validator(SCHEMA).validate(log)
     rules = {rule["id"]: rule for rule in log["runs"][0]["tool"]["driver"]["rules"]}
     assert rules["max-victims"]["helpUri"] == "https://wiki.example/docs/rules/max-victims.md"
-    assert not any("helpUri" in rule for rule in run_of(failed())["tool"]["driver"]["rules"])
+
+
+def test_rules_have_kubernetes_own_page_where_it_is_not_known() -> None:
+    rules = {rule["id"]: rule for rule in run_of(failed())["tool"]["driver"]["rules"]}
+    assert rules["max-victims"]["helpUri"] == (
+        "https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/"
+    )
+    assert all(rule["helpUri"].startswith("https://kubernetes.io/docs/") for rule in rules.values())
 
 
 def test_uris_are_relative_or_of_files_and_encoded() -> None:

@@ -11,7 +11,6 @@ import msgspec
 
 from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.analysis.check.rollout.apply import same_template
-from kpreempt.analysis.check.rollout.claims import Bound, bind_claims
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
     amount,
@@ -30,6 +29,7 @@ from kpreempt.analysis.check.rollout.object_quotas import exceeded_quotas
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.claims import Bound, bind_claims
 from kpreempt.analysis.simulation.client import Controller
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers import (

@@ -49,7 +49,9 @@ def lacking_kinds(
     specs |= {f"Pod {each.namespace}/{each.name}": (mapping_in(each.document, "spec"), {}) for each in pods}
     volumes = [name for name, (pod, owner) in specs.items() if _mounts_claims(pod) or owner.get("volumeClaimTemplates")]
     classes = [name for name, (pod, _) in specs.items() if pod.get("runtimeClassName")]
-    users = {**dict.fromkeys(_OF_VOLUMES, volumes), "RuntimeClass": classes}
+    # Those that name no PriorityClass get that of the default one, if there is one.
+    default = [name for name, (pod, _) in specs.items() if not pod.get("priorityClassName")]
+    users = {**dict.fromkeys(_OF_VOLUMES, volumes), "RuntimeClass": classes, "PriorityClass": default}
     kinds = [kind for kind in _there_must_be(cluster, after) if users[kind] and kind not in cluster.unread]
     of_volumes = [kind for kind in kinds if kind in _OF_VOLUMES]
     found = []
@@ -57,9 +59,11 @@ def lacking_kinds(
         # They come together, and so does what is not known.
         of_pods = f"{consequence_without(of_volumes[0])}, for pods of {_named(volumes)}"
         found.append(_lacking(of_volumes[0], of_pods, of_volumes))
-    if "RuntimeClass" in kinds:
-        of_pods = f"{consequence_without('RuntimeClass')}, for pods of {_named(classes)}"
-        found.append(_lacking("RuntimeClass", of_pods, ["RuntimeClass"]))
+    found += [
+        _lacking(kind, f"{consequence_without(kind)}, for pods of {_named(users[kind])}", [kind])
+        for kind in ("RuntimeClass", "PriorityClass")
+        if kind in kinds
+    ]
     return found
 
 
@@ -82,6 +86,7 @@ def _there_must_be(cluster: ClusterSnapshot, after: ClusterSnapshot) -> Iterator
         "StorageClass": not after.storage_classes
         and any(_PROVISIONED in each.metadata.annotations for each in volumes),
         "RuntimeClass": not cluster.runtime_classes and any(pod.spec.runtime_class_name for pod in cluster.pods),
+        "PriorityClass": not after.priority_classes and any(pod.spec.priority_class_name for pod in cluster.pods),
     }
     yield from (kind for kind, is_lacking in evidence.items() if is_lacking)
 

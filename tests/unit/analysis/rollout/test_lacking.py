@@ -102,3 +102,12 @@ def test_runtime_classes() -> None:
     command = "kubectl get runtimeclasses.node.k8s.io -A -o json adds them"
     assert found_in(plan_of(manifest, there)) == [("RuntimeClass", command)]
     assert found_in(plan_of(manifest)) == []
+
+
+def test_priority_classes() -> None:
+    there = owned_pod("X", "x", priorityClassName="system-node-critical")
+    command = "kubectl get priorityclasses.scheduling.k8s.io -A -o json adds them"
+    assert found_in(plan_of(workload(), there)) == [("PriorityClass", command)]
+    assert found_in(plan_of(workload(), owned_pod("X", "x"))) == []
+    known = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "a"}, "value": 1}
+    assert found_in(plan_of(workload(), there, known)) == []

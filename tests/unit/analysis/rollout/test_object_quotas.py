@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.verdict.check import RuleId
 from tests.rollouts import Document, checked, nodes, workload
-from tests.unit.analysis.rollout.test_claims import DB, FAST, claim
+from tests.unit.analysis.test_claim_binding import DB, FAST, claim
 
 
 def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> Document:

@@ -50,6 +50,12 @@ def csi_node(name: str) -> Document:
     }
 
 
+def bounds(**storage: str) -> Document:
+    item = {"type": "PersistentVolumeClaim", **{name: {"storage": amount} for name, amount in storage.items()}}
+    metadata = {"name": "b", "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [item]}}
+
+
 API = workload(
     "Deployment", "api", replicas=1, pod={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 )
@@ -84,6 +90,9 @@ STUCK = "storage class fast provisions no volumes, and none of its {} has 10Gi a
         pytest.param([], [claim()], "its storage class fast does not exist (the dump has none; kubectl get storageclasses -o json adds them)", id="a dump without classes"),
         pytest.param([FAST], [claim(volumeName="v")], "it names volume v, which does not exist", id="it names one that is nowhere"),
         pytest.param([FAST, volume("v", size="5Gi")], [claim(volumeName="v")], "it names volume v, whose size, class or modes do not suit it", id="it names one that does not suit"),
+        pytest.param([FAST, bounds(min="20Gi")], [claim()], "LimitRange shop/b: minimum storage usage per PersistentVolumeClaim is 20Gi, but request is 10Gi", id="a LimitRange wants more"),
+        pytest.param([FAST, bounds(max="5Gi")], [claim()], "LimitRange shop/b: maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 10Gi", id="a LimitRange allows less"),
+        pytest.param([FAST, bounds(min="1Gi", max="10Gi")], [claim()], "", id="within a LimitRange"),
         pytest.param([LATE], [claim()], STUCK.format(0), id="one that waits for its pod in vain"),
     ],
 )  # fmt: skip
@@ -118,6 +127,30 @@ def test_claims_of_a_stateful_set_are_bound_each_to_its_own(cluster: Sequence[Do
     if not passes:
         assert [each.subject for each in found.findings] == ["StatefulSet shop/db"]
         assert "PersistentVolumeClaim shop/data-db-1: " in found.findings[0].detail
+
+
+EPHEMERAL = workload(
+    "Deployment",
+    "api",
+    replicas=2,
+    pod={"volumes": [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}]},
+)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "passes"),
+    [
+        pytest.param([FAST], True, id="the class makes them"),
+        pytest.param([LOCAL, volume("v"), volume("w")], True, id="two are there"),
+        pytest.param([LOCAL, volume("v"), volume("w", size="5Gi")], False, id="one is too small"),
+    ],
+)
+def test_claims_of_ephemeral_volumes_are_bound_with_their_pods(cluster: Sequence[Document], *, passes: bool) -> None:
+    found = checked([*nodes(2), *cluster], [EPHEMERAL])
+    assert found.passed is passes
+    if not passes:
+        assert [each.subject for each in found.findings] == ["Deployment shop/api"]
+        assert found.findings[0].detail.endswith(STUCK.format(2))
 
 
 def test_the_volume_decides_where_the_pod_goes() -> None:

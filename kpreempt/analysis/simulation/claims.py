@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kpreempt.admission.limit_ranges import claim_out_of_bounds
 from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import NodeSelectorRequirement
@@ -87,7 +88,9 @@ class _Binder:
         for claim in claims:
             storage_class = self._classes.get(class_of_claim(claim))
             try:
-                if claim.spec.volume_name:
+                if refusal := claim_out_of_bounds(claim, self._cluster):
+                    self._unbound[claim.key] = refusal
+                elif claim.spec.volume_name:
                     self._take_named(claim)
                 elif storage_class is not None and storage_class.volume_binding_mode == _WAITS:
                     self._look_ahead(claim, storage_class)
