@@ -96,7 +96,8 @@ def drain_nodes(
     changes = [_change(each.node, each.left, each.evicted) for each in simulated[0].works]
 
     def facts(each: SimulatedDrain) -> Facts:
-        assumptions = [*general, *each.assumptions, *more]
+        moved = {victim.pod for victim in each.simulation.displaced if victim.drained}
+        assumptions = [*general, *each.assumptions, *_of_owners(cluster, moved), *more]
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         return msgspec.structs.replace(found, objections=_objections(each))
 
@@ -106,6 +107,7 @@ def drain_nodes(
     findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
+    moved = {each.pod for each in displaced if each.drained}
     return Drain(
         **{**judgement.fields, "findings": findings},
         algorithm=scheduler.algorithm,
@@ -120,9 +122,9 @@ def drain_nodes(
         at_least=_at_least(simulated),
         drained=list(shown.works),
         blocked=blocked,
-        deletes_data_of=_with_data(cluster, {each.pod for each in displaced if each.drained}),
+        deletes_data_of=_with_data(cluster, moved),
         untried=untried,
-        assumptions=list(dict.fromkeys([*general, *assumed, *more])),
+        assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
     )
 
 
@@ -185,9 +187,44 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
         kind = AssumptionKind.TOLD if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
+    found += _of_nodes(question)
     if not has_queue(scheduler.algorithm):
         message = f"the queue of {scheduler.algorithm} is not modelled; pods are tried in the order of that of today"
         found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
+    return found
+
+
+def _of_nodes(question: DrainQuestion) -> list[Assumption]:
+    """What is assumed of the nodes that are drained."""
+    names = {name for shift in question.shifts for name in shift.nodes}
+    message = "its kubelet does not answer: whether a pod that is told to go ever stops is not known"
+    return [
+        Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)
+        for node in question.cluster.nodes
+        if node.name in names and any(each.type == "Ready" and each.status != "True" for each in node.status.conditions)
+    ]
+
+
+def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumption]:
+    """That something makes the pods again whose owner is not among those of its kind that are in the snapshot."""
+    there = {
+        kind: {(each.metadata.namespace, each.metadata.name) for each in objects}
+        for kind, objects in (
+            ("ReplicaSet", cluster.replica_sets),
+            ("StatefulSet", cluster.stateful_sets),
+            ("ReplicationController", cluster.replication_controllers),
+            ("Job", cluster.jobs),
+        )
+        if objects
+    }
+    found = []
+    for pod in cluster.pods:
+        owner = controller_of(pod.metadata) if pod.key in moved else None
+        if owner is None or owner.kind not in there:
+            continue
+        if (pod.metadata.namespace, owner.name) not in there[owner.kind]:
+            message = f"{owner.kind} {owner.name} is not in the snapshot: if it is gone, nothing makes the pod again"
+            found.append(Assumption(f"Pod {pod.key}", "metadata.ownerReferences", message, AssumptionKind.UNCERTAIN))
     return found
 
 

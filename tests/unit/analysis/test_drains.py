@@ -291,3 +291,17 @@ def test_a_node_that_does_not_get_empty_is_not_replaced() -> None:
     cluster = [*nodes(3), *deployment("web", ["n1"]), *deployment("api", ["n2"]), budget("web", minAvailable=1)]
     drain = drained(cluster, "n1 n2 --timeout=40s", upgrade=Upgrade(at_once=1))
     assert [(each.drained, each.began) for each in drain.drained] == [(False, 0.0), (False, None)]
+
+
+def test_nothing_is_certain_of_a_node_whose_kubelet_does_not_answer() -> None:
+    cluster = [*nodes(2), *deployment("web", ["n1"]), budget("other", maxUnavailable=1)]
+    cluster[0]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    drain = drained(cluster, "n1")
+    assert drain.finishes
+    assert failing(drain) == {RuleId.OUTCOME_UNCERTAIN}
+
+
+def test_nothing_is_certain_of_a_pod_whose_owner_is_not_there() -> None:
+    orphan = running(workload("Deployment", "web", replicas=1), ["n1"])[-1]
+    cluster = [*nodes(2, "4"), orphan, *deployment("api", ["n2"]), budget("other", maxUnavailable=1)]
+    assert failing(drained(cluster, "n1")) == {RuleId.OUTCOME_UNCERTAIN}
