@@ -42,7 +42,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "The drain": (
         *("--pool", "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction"),
         *("--grace-period", "--pod-selector", "--skip-wait-for-delete-timeout", "--timeout", "--chunk-size"),
-        *("--one-by-one", "--max-unavailable", "--surge", "--kubelet-version"),
+        *("--one-by-one", "--max-unavailable", "--surge", "--kubelet-version", "--remove"),
     ),
     "Gate and exit code": (
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),

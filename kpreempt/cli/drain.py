@@ -69,6 +69,14 @@ class DrainRequest(AnswerRequest, without=["namespace", "all_namespaces", "stric
         int | None,
         Option("--surge", metavar="N", min=1, help="So many new nodes like the old come before these are drained."),
     ] = None
+    remove: Annotated[
+        bool,
+        Option(
+            "--remove",
+            help="Which of the nodes can go, as Cluster Autoscaler and Karpenter may move pods, with nobody left "
+            "pending.",
+        ),
+    ] = False
     kubelet_version: Annotated[
         _Text, Option("--kubelet-version", metavar="VERSION", help="The new nodes run this kubelet: v1.37.0.")
     ] = None

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from kpreempt.cli.drain import DrainRequest
 
 
+# Autoscalers ask nobody where their rules let a pod be moved.
+_ALL_MOVE = ["--ignore-daemonsets", "--delete-emptydir-data", "--force"]
+
+
 def run_drain(request: DrainRequest) -> int:
     """Answer the request, and return the exit code."""
     command = _command(request)
@@ -58,6 +62,7 @@ def run_drain(request: DrainRequest) -> int:
             worst_of=request.max_plays if request.worst_case else 0,
             assumptions=[*configured.assumptions, *loaded.assumptions],
             is_live=live is not None,
+            removes=request.remove,
         ),
         configured.scheduler,
         now=now,
@@ -77,13 +82,14 @@ def run_drain(request: DrainRequest) -> int:
 def _command(request: DrainRequest) -> DrainCommand:
     """The command as ``kubectl drain`` understands it. Raises ``UsageError`` for what it refuses, in its words."""
     selector = request.selector or request.pool or ""
+    options = _ALL_MOVE if request.remove else _options(request)
     arguments = ["--", *request.nodes] if request.nodes else []
     try:
         parse_selector(request.pod_selector)
     except SelectorError:
         raise UsageError("--pod-selector=<pod_selector> must be a valid label selector") from None
     try:
-        return parse_command([*_options(request), *([f"--selector={selector}"] if selector else []), *arguments])
+        return parse_command([*options, *([f"--selector={selector}"] if selector else []), *arguments])
     except CommandError as error:
         words = str(error).partition("\n")[0].removeprefix("error: ")
         if words.startswith("USAGE"):
@@ -120,6 +126,8 @@ def _upgrade(request: DrainRequest) -> Upgrade | None:
         if request.kubelet_version:
             raise UsageError("--kubelet-version is of new nodes", hint="--one-by-one, --max-unavailable N or --surge N")
         return None
+    if request.remove:
+        raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
     surge = request.surge or 0
     return Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or "")
 
@@ -129,6 +137,8 @@ def _told(request: DrainRequest, upgrade: Upgrade | None) -> str:
     selector = request.selector or request.pool
     which = ["-l", quote(selector)] if selector else [quote(each) for each in dict.fromkeys(request.nodes)]
     told = " ".join(["kubectl drain", *which, *map(quote, _options(request))])
+    if request.remove:
+        return f"which of {', '.join(dict.fromkeys(request.nodes)) or selector} can go"
     if upgrade is None:
         return told
     before = f", {upgrade.surge} new {'one' if upgrade.surge == 1 else 'ones'} first" if upgrade.surge else ""
@@ -141,6 +151,9 @@ def _refuse_contradictions(request: DrainRequest) -> None:
         raise UsageError("-l and --pool both say which nodes: one of both")
     if request.pool is not None and not all(request.pool.partition("=")[::2]):
         raise UsageError(f"--pool {request.pool}: this is not a label with its value", hint="--pool pool=general")
+    if request.remove and _options(request):
+        option = _options(request)[0].partition("=")[0]
+        raise UsageError(f"--remove goes by the rules of autoscalers, and {option} is of kubectl drain: one of both")
     if request.worst_case and (request.runs or 1) > 1:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
     single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})

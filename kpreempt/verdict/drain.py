@@ -105,6 +105,52 @@ class DrainedNode(SparseRecord, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
+class KeepRule(StrEnum):
+    """By which documented rule an autoscaler leaves the node of a pod.
+
+    Of Cluster Autoscaler: ``NotSafeToEvict`` (the annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict`` is
+    false), ``NoController``, ``SystemPod`` (of kube-system, without a budget) and ``LocalStorage`` (hostPath, or
+    emptyDir on disk). Of Karpenter: ``DoNotDisrupt`` (``karpenter.sh/do-not-disrupt`` is true).
+    """
+
+    NOT_SAFE_TO_EVICT = "NotSafeToEvict"
+    NO_CONTROLLER = "NoController"
+    SYSTEM_POD = "SystemPod"
+    LOCAL_STORAGE = "LocalStorage"
+    DO_NOT_DISRUPT = "DoNotDisrupt"
+
+
+class Keep(SparseRecord, frozen=True, kw_only=True):
+    """A pod for whose sake a node is left, and by which rule."""
+
+    rule: KeepRule
+    pod: str
+
+
+class NotGoing(StrEnum):
+    """Why a node cannot go beside those that go already.
+
+    ``Blocked``: a budget keeps a pod on it. ``Pending``: a pod has no node in the end. ``Preempts``: other pods have to
+    go. ``Budgets``: a budget is broken. ``NotTried``: there were too many nodes to try them all.
+    """
+
+    BLOCKED = "Blocked"
+    PENDING = "Pending"
+    PREEMPTS = "Preempts"
+    BUDGETS = "Budgets"
+    NOT_TRIED = "NotTried"
+
+
+class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
+    """Whether a node can go (``--remove``): not where a rule ``keeps`` it, nor for ``why``. ``moves`` pods move."""
+
+    node: str
+    goes: bool = False
+    keeps: list[Keep] = []
+    why: NotGoing | None = None
+    moves: int = 0
+
+
 class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt drain``: that of a check, whose change is that nodes are drained.
 
@@ -112,7 +158,8 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     pods are evicted by the drain, ``preempted`` ones by the scheduler for those that come in their place,
     ``left_pending`` ran before and have no node in the end. ``at_least`` is how many seconds it takes at least;
     ``None`` where it never ends. ``deletes_data_of`` are pods whose emptyDir goes with them. ``untried`` counts blocked
-    evictions for which no remedy was looked for, for there are many.
+    evictions for which no remedy was looked for, for there are many. Where it was asked which nodes can go,
+    ``removals`` has each of them, and the drain is that of those that do.
     """
 
     kind: str = "Drain"
@@ -126,3 +173,4 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     blocked: list[BlockedEviction] = []
     deletes_data_of: list[str] = []
     untried: int = 0
+    removals: list[NodeRemoval] = []

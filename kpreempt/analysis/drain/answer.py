@@ -14,7 +14,9 @@ from kpreempt.analysis.check.simulations import Simulations
 from kpreempt.analysis.drain.blocked import blocked_evictions
 from kpreempt.analysis.drain.details import detail_of, fix_of
 from kpreempt.analysis.drain.kubectl import Shift
+from kpreempt.analysis.drain.removal import removals
 from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
+from kpreempt.analysis.drain.shifts import plain_drain
 from kpreempt.analysis.drain.unblock import with_remedies
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
@@ -28,7 +30,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
-from kpreempt.verdict.drain import BlockedEviction, Drain
+from kpreempt.verdict.drain import BlockedEviction, Drain, NodeRemoval
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import unread_of
 
@@ -43,6 +45,7 @@ _OPTIONS = {
 class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: the nodes by shifts, the command, and the rules.
 
+    Where it ``removes``, it is asked which of the nodes can go, and those are drained.
     ``told`` is the command as a user would write it. ``runs`` and ``worst_of`` are as of a check's question, as are
     ``assumptions`` and ``is_live``.
     """
@@ -58,6 +61,7 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     worst_of: int = 0
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
+    removes: bool = False
 
 
 def drain_nodes(
@@ -75,11 +79,22 @@ def drain_nodes(
     cluster = question.cluster
     daemon_sets, lacking = _daemon_sets(cluster)
 
+    shifts = question.shifts
+
     def runs(
         of: ClusterSnapshot, arriving: Sequence[Pod] = (), command: DrainCommand = question.command
     ) -> Simulations[SimulatedDrain]:
-        play = DrainRuns(of, question.shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
+        play = DrainRuns(of, shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
         return Simulations(play, chances=chances, paces=paces)
+
+    def together(nodes: Sequence[str]) -> SimulatedDrain:
+        play = DrainRuns(cluster, plain_drain(nodes), question.command, daemon_sets, scheduler, now=at, phases=phases)
+        return Simulations(play, chances=chances, paces=paces).by_chance(question.seed)
+
+    can_go: list[NodeRemoval] = []
+    if question.removes:
+        found = removals(cluster, [name for shift in question.shifts for name in shift.nodes], together)
+        can_go, shifts = found.nodes, plain_drain(found.going)
 
     def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
         command = question.command
@@ -124,6 +139,7 @@ def drain_nodes(
         blocked=blocked,
         deletes_data_of=_with_data(cluster, moved),
         untried=untried,
+        removals=can_go,
         assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.layout import Part, Phrase
 from kpreempt.report.quoting import message, name, names
-from kpreempt.verdict.drain import BlockedEviction, BlockReason, Unblock, UnblockAction
+from kpreempt.verdict.drain import BlockedEviction, BlockReason, KeepRule, NodeRemoval, NotGoing, Unblock, UnblockAction
 
 
 def blocked_phrase(blocked: BlockedEviction) -> Phrase:
@@ -22,6 +22,19 @@ def unblock_phrase(unblock: Unblock) -> Phrase:
     pending = unblock.left_pending
     left = f", with {count(pending, 'pod')} left pending" if pending else ""
     return (*_deed(unblock), f"{ends}{left}")
+
+
+def removal_phrase(removal: NodeRemoval) -> Phrase:
+    """Whether a node can go, and by which rule it is kept where it cannot."""
+    if removal.goes:
+        return (f"yes, {count(removal.moves, 'pod')} {agree(removal.moves, 'moves')}",)
+    if removal.why is not None:
+        return (f"no, {_NOT_GOING[removal.why]}",)
+    parts: list[Part] = ["no"]
+    for rule in dict.fromkeys(each.rule for each in removal.keeps):
+        pods = [each.pod for each in removal.keeps if each.rule is rule]
+        parts += [", ", _KEEPS[rule], ": ", *names(pods)]
+    return tuple(parts)
 
 
 def _deed(unblock: Unblock) -> Phrase:
@@ -91,4 +104,19 @@ _WHY: dict[BlockReason, Callable[[BlockedEviction], Phrase]] = {
     BlockReason.NOT_CHOSEN: _said,
     BlockReason.TIMED_OUT: _late,
     BlockReason.OTHER: _said,
+}
+
+_NOT_GOING: dict[NotGoing, str] = {
+    NotGoing.BLOCKED: "a budget keeps a pod on it",
+    NotGoing.PENDING: "a pod would be left pending",
+    NotGoing.PREEMPTS: "other pods would be preempted",
+    NotGoing.BUDGETS: "a budget would be violated",
+    NotGoing.NOT_TRIED: "as far as is known: it was not tried, for there are many nodes",
+}
+_KEEPS: dict[KeepRule, str] = {
+    KeepRule.NOT_SAFE_TO_EVICT: "safe-to-evict is false (Cluster Autoscaler)",
+    KeepRule.NO_CONTROLLER: "no controller makes it again (Cluster Autoscaler)",
+    KeepRule.SYSTEM_POD: "of kube-system without a budget (Cluster Autoscaler)",
+    KeepRule.LOCAL_STORAGE: "local storage (Cluster Autoscaler)",
+    KeepRule.DO_NOT_DISRUPT: "do-not-disrupt (Karpenter)",
 }

@@ -10,7 +10,7 @@ import pytest
 from kpreempt.analysis.drain.shifts import Upgrade
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.check import GateStanding
-from kpreempt.verdict.drain import BlockReason, Drain
+from kpreempt.verdict.drain import BlockReason, Drain, KeepRule, NotGoing
 from kpreempt.verdict.simulation import StepKind
 from tests.drains import altered, budget, drained
 from tests.rollouts import Document, nodes, priority_class, running, workload
@@ -305,3 +305,70 @@ def test_nothing_is_certain_of_a_pod_whose_owner_is_not_there() -> None:
     orphan = running(workload("Deployment", "web", replicas=1), ["n1"])[-1]
     cluster = [*nodes(2, "4"), orphan, *deployment("api", ["n2"]), budget("other", maxUnavailable=1)]
     assert failing(drained(cluster, "n1")) == {RuleId.OUTCOME_UNCERTAIN}
+
+
+def annotated(documents: list[Document], name: str, **annotations: str) -> list[Document]:
+    """The documents, of which one has these annotations."""
+    return [
+        {**each, "metadata": {**each["metadata"], "annotations": annotations}}
+        if each["metadata"]["name"] == name
+        else each
+        for each in documents
+    ]
+
+
+def pod_of(name: str, **more: Any) -> list[Document]:
+    """A Deployment of one pod on ``n1``, which asks for little."""
+    return deployment(name, ["n1"], cpu="100m", **more)
+
+
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KEPT: dict[str, tuple[list[Document], list[KeepRule]]] = {
+    "nothing keeps a pod of a controller": (pod_of("web"), []),
+    "safe-to-evict is false": (annotated(pod_of("web"), "web-old-a", **{SAFE: "false"}), [KeepRule.NOT_SAFE_TO_EVICT]),
+    "do-not-disrupt": (
+        annotated(pod_of("web"), "web-old-a", **{"karpenter.sh/do-not-disrupt": "true"}),
+        [KeepRule.DO_NOT_DISRUPT],
+    ),
+    "a folder of the node": (
+        pod_of("web", pod={"volumes": [{"name": "host", "hostPath": {"path": "/var"}}]}),
+        [KeepRule.LOCAL_STORAGE],
+    ),
+    "an emptyDir": (pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}), [KeepRule.LOCAL_STORAGE]),
+    "an emptyDir in memory is no local storage": (
+        pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}]}),
+        [],
+    ),
+    "an emptyDir that is said to be safe": (
+        annotated(
+            pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}),
+            "web-old-a",
+            **{f"{SAFE}-local-volumes": "log,tmp"},
+        ),
+        [],
+    ),
+    "safe-to-evict outweighs local storage": (
+        annotated(pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}), "web-old-a", **{SAFE: "true"}),
+        [],
+    ),
+    "pods of DaemonSets keep no node": (
+        running(workload("DaemonSet", "logs", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}), ["n1"]),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("pods", "rules"), KEPT.values(), ids=KEPT)
+def test_a_node_is_kept_by_the_rules_of_autoscalers(pods: list[Document], rules: list[KeepRule]) -> None:
+    drain = drained([*nodes(2, "4"), *pods], "n1 --ignore-daemonsets --delete-emptydir-data --force", removes=True)
+    assert [each.rule for each in drain.removals[0].keeps] == rules
+    assert drain.removals[0].goes is not bool(rules)
+
+
+def test_nodes_go_one_beside_the_other_as_long_as_everybody_finds_room() -> None:
+    cluster = [*nodes(4), *deployment("web", ["n1", "n2"]), *deployment("api", ["n3", "n3", "n4"], cpu="500m")]
+    drain = drained(cluster, "n1 n2 n3 n4", removes=True)
+    assert [each.node for each in drain.removals if each.goes] == ["n1", "n2"]
+    assert {each.why for each in drain.removals if not each.goes} == {NotGoing.PENDING}
+    assert [each.node for each in drain.drained] == ["n1", "n2"]
+    assert drain.finishes and drain.left_pending == 0
