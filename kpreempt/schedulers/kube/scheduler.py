@@ -36,7 +36,6 @@ from kpreempt.schedulers.kube.profile import (
     from_outside,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import (
@@ -262,6 +261,10 @@ class KubeScheduler:
             return Cycle(framework, profile, self.behaviour, pod, state, frame).run()
 
         verdict = run(state)
+        if not pod.spec.volumes:
+            return verdict
+        from kpreempt.schedulers.kube.volume_choices import with_volume_choices  # noqa: PLC0415 - few pods have volumes
+
         return with_volume_choices(verdict, pod, state, framework, run)
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
