@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference
 from kpreempt.model.node import Node, NodeSpec, NodeStatus
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -50,6 +52,13 @@ def make_pod(
             phase=phase or ("Running" if node else "Pending"), start_time=started, nominated_node_name=nominated
         ),
     )
+
+
+def owned(pod: Pod, kind: str, name: str) -> Pod:
+    """The pod as one that such a controller made; of kinds that nobody knows, too."""
+    group = {"Node": "v1", "Job": "batch/v1", "CloneSet": "x/v1"}.get(kind, "apps/v1")
+    owner = OwnerReference(kind=kind, name=name, uid=name, api_version=group, controller=True)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
 
 
 def make_node(

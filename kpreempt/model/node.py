@@ -9,6 +9,17 @@ from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
 
+# What says which machine a node is, or where it is plugged in. No other node has the same.
+MACHINE_LABELS = frozenset(
+    {
+        "alpha.eksctl.io/instance-id",
+        "node.kubernetes.io/instance-id",
+        "cloud.google.com/gce-topology-host",
+        "cloud.google.com/gce-topology-subblock",
+        "topology.k8s.aws/network-node-layer-3",
+    }
+)
+
 
 class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What is decided about a node."""

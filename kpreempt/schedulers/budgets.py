@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.policy import PodDisruptionBudget, check_selecting
 from kpreempt.verdict import BudgetUse
 
 
@@ -28,12 +28,14 @@ class SelectingBudgets:
         }
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets whose selector matches the pod, in the order of the input."""
+        """The budgets whose selector matches the pod, in the order of the input; ``InputError`` for too many."""
         metadata = pod.metadata
         if not metadata.labels or metadata.namespace not in self._selectors:
             return []
         budgets = self._by_namespace[metadata.namespace]
-        return [budgets[index] for index in self._selectors[metadata.namespace].matching(metadata.labels)]
+        found = self._selectors[metadata.namespace].matching(metadata.labels)
+        check_selecting(pod.key, len(found))
+        return [budgets[index] for index in found]
 
 
 def taken_in_turn(

@@ -153,6 +153,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "dra_consumable_capacity",
         "dra_device_binding_conditions",
         "dra_device_taint_rules",
+        "taints_all_devices_without_selector",
         "dra_device_taints",
         "dra_fractional_capacity_range",
         "dra_partitionable_devices",

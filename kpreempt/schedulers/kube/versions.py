@@ -147,6 +147,7 @@ class Behaviour(NamedTuple):
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
+    taints_all_devices_without_selector: bool
     tells_all_changes_of_nodes: bool
     tells_claims_to_deallocate: bool
     tells_devices_of_errors: bool

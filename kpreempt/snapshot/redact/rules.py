@@ -16,6 +16,7 @@ from kpreempt.model import (
     affinity,
     devices,
     event,
+    karpenter,
     labels,
     meta,
     node,
@@ -116,6 +117,7 @@ _NAMES: dict[str, Space] = {
     "PodDisruptionBudget": Space("budget"),
     "PodGroup": _pod_group_space,
     "Queue": spaces.QUEUE,
+    "NodePool": spaces.NODE_POOL,
 }
 
 
@@ -143,6 +145,12 @@ def _requirement(renamer: Renamer, requirement: Any) -> Any:
     key = requirement.key
     values = [renamer.label_value(key, value) for value in requirement.values]
     return msgspec.structs.replace(requirement, key=renamer.rename(spaces.LABEL_KEY, key), values=values)
+
+
+def _pool_requirement(renamer: Renamer, requirement: karpenter.NodePoolRequirement) -> Any:
+    """The same where the operator may be any text."""
+    operator = renamer.word(requirement.operator) if requirement.operator else ""
+    return msgspec.structs.replace(_requirement(renamer, requirement), operator=operator)
 
 
 def _fields(renamer: Renamer, requirements: list[labels.NodeSelectorRequirement]) -> Any:
@@ -282,6 +290,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     labels.LabelSelectorRequirement: _requirement,
     labels.NodeSelectorRequirement: _requirement,
     storage.TopologySelectorLabelRequirement: _requirement,
+    karpenter.NodePoolRequirement: _pool_requirement,
     storage.ObjectReference: _claim_reference,
     event.ObjectReference: _event_reference,
     taints.Taint: _taint,
@@ -433,6 +442,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.QueueSpec: {"type": _word},
     volcano.QueueReservation: {"nodes": _node},
     volcano.QueueStatus: {"state": _word},
+    karpenter.NodePoolTemplateMeta: {"labels": LABELS},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},

@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.karpenter import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import Time
 from kpreempt.model.node import ContainerImage
@@ -84,6 +85,8 @@ WORD = Space("word", well_known.WORDS.__contains__, is_sorted_beside_kept=False)
 KIND = Space("kind", well_known.KINDS.__contains__, is_sorted_beside_kept=False)
 API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", is_sorted_beside_kept=False)
 POOL = Space("pool", "rbd".__eq__, is_sorted=False)
+# Of Karpenter's.
+NODE_POOL = Space("nodepool", is_sorted=False)
 # In the form of an EBS volume's name, which the scheduler looks for.
 HANDLE = Space("vol", is_sorted=False)
 CLAIM = Space("claim")
@@ -146,6 +149,8 @@ class Renamer:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
             return self.rename(NODE, value)
+        if key == NODE_POOL_LABEL:
+            return self.rename(NODE_POOL, value)
         if key in well_known.FLAGS and value in GO_BOOLEANS:
             return value
         if key in self._number_labels and parse_int64(value) is not None:

@@ -15,8 +15,8 @@ class AllocatorRules(NamedTuple):
     ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
     ends in an error where it comes to one. ``refuses_capacity``: an amount of capacity is an error, and not ignored,
     where devices are not to be shared; ``names_alternatives``: that error names the alternative, and not its request.
-    ``names_devices``: an error of a selector names the device. ``tells_limit_by_request``: too many devices are an
-    error of the request.
+    ``names_devices``: an error of a selector names the device, and says what helps against missing keys.
+    ``tells_limit_by_request``: too many devices are an error of the request.
     """
 
     pools: PoolRules
