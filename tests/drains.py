@@ -34,7 +34,8 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
     cluster, shifts = snapshot(documents), plain_drain(command.nodes)
     upgrade: Upgrade | None = more.pop("upgrade", None)
     if upgrade is not None:
-        cluster, shifts = upgraded(cluster, command.nodes, upgrade)
+        way = upgraded(cluster, command.nodes, upgrade, now=NOW)
+        cluster, shifts = way.cluster, way.shifts
     question = DrainQuestion(
         cluster=cluster,
         shifts=shifts,

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.analysis.check.gate import with_custom_rules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
+from kpreempt.analysis.drain.shifts import Upgrade, Upgraded, plain_drain, upgraded
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.cli.answering import Run
 from kpreempt.cli.chances import chances, paces
@@ -47,12 +47,13 @@ def run_drain(request: DrainRequest) -> int:
     configured = asked.on(cluster)
     nodes = _nodes(request, cluster)
     upgrade = _upgrade(request)
-    cluster, shifts = (cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade)
+    at = run.time_of(cluster, now)
+    way = Upgraded(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
     excuses = gate.excuses()
     answer = drain_nodes(
         DrainQuestion(
-            cluster=cluster,
-            shifts=shifts,
+            cluster=way.cluster,
+            shifts=way.shifts,
             command=command,
             told=_told(request, upgrade),
             rules=gate.rules,
@@ -60,13 +61,13 @@ def run_drain(request: DrainRequest) -> int:
             seed=request.seed,
             runs=request.runs,
             worst_of=request.max_plays if request.worst_case else 0,
-            assumptions=[*configured.assumptions, *loaded.assumptions],
+            assumptions=[*configured.assumptions, *loaded.assumptions, *way.assumptions],
             is_live=live is not None,
             removes=request.remove,
         ),
         configured.scheduler,
         now=now,
-        at=run.time_of(cluster, now),
+        at=at,
         chances=chances,
         paces=paces,
         spread=Spread(run.stopwatch, request.jobs),

@@ -17,7 +17,7 @@ from kpreempt.analysis.drain.kubectl import Shift
 from kpreempt.analysis.drain.removal import removals
 from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
 from kpreempt.analysis.drain.shifts import plain_drain
-from kpreempt.analysis.drain.unblock import with_remedies
+from kpreempt.analysis.drain.unblock import Way, with_remedies
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.simulation.outcomes import Choose
@@ -116,9 +116,10 @@ def drain_nodes(
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         return msgspec.structs.replace(found, objections=_objections(each))
 
+    coming = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
     judgement = judge(simulated, is_all, changes, facts, question.rules, question.excuses)
     shown = judgement.shown
-    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, again)
+    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, Way(again, at, coming))
     findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced

@@ -12,7 +12,8 @@ from math import ceil, inf
 
 import msgspec
 
-from kpreempt.analysis.drain.nodes import NewNode, cordoned
+from kpreempt.analysis.drain.nodes import cordoned
+from kpreempt.analysis.nodes.copies import Added
 from kpreempt.analysis.simulation.client import Site
 from kpreempt.eviction.drain_command import DrainCommand, shown_duration
 from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
@@ -36,8 +37,8 @@ class Shift(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: Sequence[str]
     is_parallel: bool = False
-    coming: Sequence[NewNode] = ()
-    fresh: Sequence[NewNode] = ()
+    coming: Sequence[Added] = ()
+    fresh: Sequence[Added] = ()
     are_deleted: bool = False
 
 
@@ -167,7 +168,7 @@ class KubectlDrain:
         self._is_begun = True
         shut = cordoned(site.nodes, shift.nodes)
         if shift.coming or shut != list(site.nodes):
-            site.set_nodes([*shut, *(each.node for each in shift.coming)])
+            site.set_nodes([*shut, *(node for each in shift.coming for node in each.nodes)])
             for each in shift.coming:
                 site.place(each.pods)
 
@@ -177,7 +178,7 @@ class KubectlDrain:
         if shift.are_deleted:
             names = set(shift.nodes)
             left = [each for each in site.nodes if each.name not in names]
-            site.set_nodes([*left, *(each.node for each in shift.fresh)])
+            site.set_nodes([*left, *(node for each in shift.fresh for node in each.nodes)])
             for each in shift.fresh:
                 site.place(each.pods)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import msgspec
 
 from kpreempt.analysis.drain.kubectl import Shift
-from kpreempt.analysis.drain.nodes import NewNode, node_like, with_storage_limits
+from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.verdict import Assumption
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,30 +30,52 @@ def plain_drain(nodes: Sequence[str]) -> list[Shift]:
     return [Shift(nodes=list(nodes))]
 
 
-def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade) -> tuple[ClusterSnapshot, list[Shift]]:
-    """The shifts of an upgrade, and the cluster with what is known of the nodes to come."""
+class Upgraded(msgspec.Struct, frozen=True):
+    """The shifts of an upgrade, the cluster with what is known of the nodes to come, and what is assumed of them."""
+
+    cluster: ClusterSnapshot
+    shifts: list[Shift]
+    assumptions: list[Assumption] = []
+
+
+def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *, now: datetime) -> Upgraded:
+    """How these nodes of the cluster are upgraded, in this order; the new ones come ``now`` or later."""
     by_name = {each.name: each for each in cluster.nodes}
-    taken = set(by_name)
-    made: dict[str, str] = {}
-
-    def new(like: str) -> NewNode:
-        name = next(name for number in range(1, len(taken) + 2) if (name := f"{like}-new-{number}") not in taken)
-        taken.add(name)
-        made[name] = like
-        return node_like(by_name[like], name, cluster, upgrade.kubelet_version)
-
-    def shift(own: Sequence[str]) -> Shift:
-        first = [new(name) for name in own[: upgrade.surge]]
-        return Shift(
-            nodes=own,
-            is_parallel=len(own) > 1,
-            coming=first,
-            fresh=[new(name) for name in own[upgrade.surge :]],
-            are_deleted=True,
+    copier = Copier(cluster, now=now)
+    beside = Added()
+    shifts: list[Shift] = []
+    for own in _batches(nodes, max(upgrade.at_once, upgrade.surge, 1)):
+        made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
+        for each in made:
+            beside += each
+        shifts.append(
+            Shift(
+                nodes=own,
+                is_parallel=len(own) > 1,
+                coming=made[: upgrade.surge],
+                fresh=made[upgrade.surge :],
+                are_deleted=True,
+            )
         )
+    # What belongs to a node that is not there yet counts for nobody.
+    known = with_nodes(cluster, msgspec.structs.replace(beside, nodes=[], pods=[]))
+    return Upgraded(known, shifts, list(dict.fromkeys(beside.assumptions)))
 
-    shifts = [shift(own) for own in _batches(nodes, max(upgrade.at_once, upgrade.surge, 1))]
-    return with_storage_limits(cluster, made), shifts
+
+def _with_kubelet(added: Added, version: str) -> Added:
+    """The nodes with a kubelet of this version, where one is given."""
+    if not version:
+        return added
+    nodes = [
+        msgspec.structs.replace(
+            each,
+            status=msgspec.structs.replace(
+                each.status, node_info=msgspec.structs.replace(each.status.node_info, kubelet_version=version)
+            ),
+        )
+        for each in added.nodes
+    ]
+    return msgspec.structs.replace(added, nodes=nodes)
 
 
 def _batches(nodes: Sequence[str], size: int) -> Iterator[list[str]]:

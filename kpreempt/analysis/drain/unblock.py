@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.drain.blocked import budgets_selecting
-from kpreempt.analysis.drain.nodes import node_like, with_storage_limits
 from kpreempt.analysis.drain.runs import SimulatedDrain
+from kpreempt.analysis.nodes.copies import Copier, with_nodes
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Candidates, disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.replacement import replacement_of
@@ -53,8 +53,16 @@ class Changed(msgspec.Struct, frozen=True):
 Play = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
 
 
+class Way(msgspec.Struct, frozen=True):
+    """How a drain is simulated once more, at which time, and the names of the nodes that come in it."""
+
+    play: Play
+    now: datetime
+    names_to_come: Sequence[str] = ()
+
+
 def with_remedies(
-    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, play: Play
+    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: Way
 ) -> tuple[list[BlockedEviction], int]:
     """What is blocked, each with the changes that help, and how many could not be looked into."""
     left = proofs_for(shown, len(cluster.nodes))
@@ -64,7 +72,7 @@ def with_remedies(
         key = (each.reason, *each.budgets) if each.budgets else (each.reason, each.message.partition(":")[0])
         if key not in known:
             helping: list[Unblock] = []
-            for changed in _candidates(each, cluster):
+            for changed in _candidates(each, cluster, way):
                 if len(helping) == _SHOWN:
                     break
                 if not left:
@@ -72,7 +80,7 @@ def with_remedies(
                     break
                 left -= 1
                 option = changed.unblock.target if changed.unblock.action is UnblockAction.OPTION else ""
-                helped = play(changed.cluster, changed.arriving, option)
+                helped = way.play(changed.cluster, changed.arriving, option)
                 if _helps(each, helped):
                     helping.append(_proved(changed.unblock, helped))
             # Who is pending afterwards counts for more than how small the change is.
@@ -105,7 +113,7 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     return blocked.reason is BlockReason.NOT_CHOSEN or not pods & set(work.left)
 
 
-def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot) -> Iterator[Changed]:
+def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) -> Iterator[Changed]:
     """The changes that may help, the smallest first."""
     reason = blocked.reason
     if reason is BlockReason.NOT_CHOSEN:
@@ -121,7 +129,7 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot) -> Iterator[
     budget = budgets[0]
     pods = {pod.key: pod for pod in cluster.pods}
     if reason is BlockReason.NO_ROOM:
-        yield _with_node(cluster, blocked.node)
+        yield _with_node(cluster, blocked.node, way)
     if reason is BlockReason.NOT_READY and set(blocked.pods) <= set(blocked.unready):
         yield _with_spec(cluster, budget, "unhealthyPodEvictionPolicy", "AlwaysAllow")
     if reason is BlockReason.SINGLE_REPLICA:
@@ -164,22 +172,10 @@ def _without(cluster: ClusterSnapshot, budget: PodDisruptionBudget) -> Changed:
     return Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
 
 
-def _with_node(cluster: ClusterSnapshot, like: str) -> Changed:
+def _with_node(cluster: ClusterSnapshot, like: str, way: Way) -> Changed:
     node = next(each for each in cluster.nodes if each.name == like)
-    name = _fresh_name(cluster, like)
-    new = node_like(node, name, cluster)
-    more = msgspec.structs.replace(cluster, nodes=[*cluster.nodes, new.node], pods=[*cluster.pods, *new.pods])
-    unblock = Unblock(action=UnblockAction.ADD_NODE, target=f"Node {like}")
-    return Changed(unblock, with_storage_limits(more, {name: like}))
-
-
-def _fresh_name(cluster: ClusterSnapshot, like: str) -> str:
-    """A name for a new node that no other has."""
-    taken = {each.name for each in cluster.nodes}
-    number = 1
-    while (name := f"{like}-more-{number}") in taken:
-        number += 1
-    return name
+    added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
+    return Changed(Unblock(action=UnblockAction.ADD_NODE, target=f"Node {like}"), with_nodes(cluster, added))
 
 
 def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:

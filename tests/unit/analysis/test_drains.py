@@ -284,7 +284,7 @@ def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> N
     gone = [step.pod for step in drain.simulation.steps if step.kind is StepKind.GONE]
     came = [step.pod for step in drain.simulation.steps if step.kind is StepKind.ARRIVES]
     assert gone == ["shop/web-old-a", "shop/logs-a"]
-    assert came[0] == "shop/logs-a-n1-new-1"
+    assert came[0] == "shop/logs-n1-new-1"
 
 
 def test_a_node_that_does_not_get_empty_is_not_replaced() -> None:
