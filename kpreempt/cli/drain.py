@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from kpreempt.cli.gate_options import DrainGate
-from kpreempt.cli.options import Additions, After, AnswerRequest, Without
+from kpreempt.cli.options import Additions, After, AnswerRequest, ChangingNodes, Without
 
 if TYPE_CHECKING:
     from kpreempt.report.options import RenderOptions
@@ -82,6 +82,7 @@ class DrainRequest(AnswerRequest, without=["namespace", "all_namespaces", "stric
     ] = None
     without: Annotated[Without, After("selector")] = []
     additions: Additions = []
+    node_changes: ChangingNodes
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
     runs: Annotated[
         int | None,

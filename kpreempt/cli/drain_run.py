@@ -157,7 +157,9 @@ def _refuse_contradictions(request: DrainRequest) -> None:
         raise UsageError(f"--remove goes by the rules of autoscalers, and {option} is of kubectl drain: one of both")
     if request.worst_case and (request.runs or 1) > 1:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
-    single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
+    single_use_of_stdin(
+        {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}
+    )
 
 
 def _nodes(request: DrainRequest, cluster: ClusterSnapshot) -> Sequence[str]:

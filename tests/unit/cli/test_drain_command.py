@@ -64,6 +64,12 @@ def test_what_if_an_object_were_not_there(kpreempt: Kpreempt) -> None:
     assert answer(kpreempt, "n1", *ALLOWED, "--without", "pdb/shop/checkout")["finishes"] is True
 
 
+def test_what_if_there_were_one_more_node(kpreempt: Kpreempt) -> None:
+    two = [*ALLOWED, "--without", "pdb/shop/checkout", "--runs", "1"]
+    assert answer(kpreempt, "n1", "n2", *two, code=1)["leftPending"] > 0
+    assert answer(kpreempt, "n1", "n2", *two, "--add-node", "n3")["leftPending"] == 0
+
+
 def test_a_pool_is_upgraded_with_new_nodes_first(kpreempt: Kpreempt) -> None:
     upgrade = ["--pool", "pool=general", "--surge", "1", "--kubelet-version", "v1.37.0", "--runs", "1"]
     done = answer(kpreempt, *upgrade, *ALLOWED, "--without", "pdb/shop/checkout")
