@@ -81,11 +81,11 @@ def with_nodes(cluster: ClusterSnapshot, added: Added) -> ClusterSnapshot:
 class Copier:
     """Makes nodes for a cluster; each has a name that neither the cluster nor another one of them has."""
 
-    def __init__(self, cluster: ClusterSnapshot, *, now: datetime) -> None:
-        """``now`` is when the nodes and their pods come."""
+    def __init__(self, cluster: ClusterSnapshot, *, now: datetime, taken: Iterable[str] = ()) -> None:
+        """``now`` is when the nodes and their pods come. Names that are ``taken`` are those of nodes still to come."""
         self._cluster = cluster
         self._now = now
-        self._taken = {node.name for node in cluster.nodes}
+        self._taken = {*(node.name for node in cluster.nodes), *taken}
         self._by_node: dict[str, list[Pod]] | None = None
 
     def like(self, node: Node, number: int) -> Added:

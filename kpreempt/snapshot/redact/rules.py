@@ -212,6 +212,10 @@ def _plugins(renamer: Renamer, value: str) -> str:
     return ",".join(_driver(renamer, name) for name in value.split(","))
 
 
+def _volume_names(renamer: Renamer, value: str) -> str:
+    return ",".join(renamer.rename(spaces.VOLUME, name) for name in value.split(",")) if value else value
+
+
 def _shaped(shape: re.Pattern[str]) -> Rule:
     """The rule for a text that stays where it has the shape, in which it tells nothing."""
 
@@ -348,6 +352,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     },
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
+    pod.EmptyDirVolume: {"medium": _word},
     pod.Volume: {"name": name_of(spaces.VOLUME)},
     pod.PodAnnotations: {
         "nominated_node_name": _node,
@@ -360,6 +365,10 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "template_uid": name_of(Space("template")),
         "numa_policy": _word,
         "deletion_cost": _count,
+        "config_mirror": nothing,
+        "safe_to_evict": _boolean,
+        "safe_local_volumes": _volume_names,
+        "do_not_disrupt": _word,
     },
     pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},

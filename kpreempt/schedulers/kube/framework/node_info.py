@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.node import ContainerImage, Node
@@ -173,6 +174,7 @@ class NodeInfo:
         "allocatable",
         "frozen_node",
         "image_states",
+        "labels_by_namespace",
         "node",
         "non_zero_memory",
         "non_zero_milli_cpu",
@@ -192,6 +194,8 @@ class NodeInfo:
     non_zero_memory: int
     used_ports: HostPorts
     pvc_ref_counts: dict[str, int]
+    # The labels of its pods that are not being deleted.
+    labels_by_namespace: dict[str, list[dict[str, str]]]
     # The node with lists and maps that cannot be changed, for out-of-tree plugins.
     frozen_node: Node
 
@@ -211,6 +215,8 @@ class NodeInfo:
             self._list_pods()
         elif name in _TOTALS:
             self._add_up()
+        elif name == "labels_by_namespace":
+            self._sort_labels()
         elif name == "frozen_node":
             self.frozen_node = frozen(self.node)
         else:
@@ -224,6 +230,14 @@ class NodeInfo:
         self.pods_with_required_anti_affinity = [
             info for info in self.pods_with_affinity if info.has_required_anti_affinity
         ]
+
+    def _sort_labels(self) -> None:
+        labels: dict[str, list[dict[str, str]]] = {}
+        for info in self.pods:
+            metadata = info.pod.metadata
+            if metadata.deletion_timestamp is None:
+                labels.setdefault(metadata.namespace, []).append(metadata.labels)
+        self.labels_by_namespace = labels
 
     def _add_up(self) -> None:
         self.requested = Resource()
@@ -258,6 +272,7 @@ class NodeInfo:
 
     def add_pod(self, pod_info: PodInfo) -> None:
         """Put a pod on the node."""
+        self._forget_labels()
         self.pods.append(pod_info)
         self.num_pods += 1
         if pod_info.has_affinity:
@@ -268,6 +283,7 @@ class NodeInfo:
 
     def remove_pod(self, pod_info: PodInfo) -> None:
         """Take a pod off the node; raises ``ValueError`` if it is not there."""
+        self._forget_labels()
         self.pods.remove(pod_info)
         self.num_pods -= 1
         if pod_info.has_affinity:
@@ -275,6 +291,10 @@ class NodeInfo:
         if pod_info.has_required_anti_affinity:
             self.pods_with_required_anti_affinity.remove(pod_info)
         self._update(pod_info, -1)
+
+    def _forget_labels(self) -> None:
+        with suppress(AttributeError):
+            del self.labels_by_namespace
 
     def _update(self, pod_info: PodInfo, sign: int) -> None:
         self.requested.add(pod_info.resource, sign)

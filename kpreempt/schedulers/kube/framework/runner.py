@@ -170,9 +170,10 @@ class Framework:
 
         Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
         """
-        if state.findings is None:
+        findings = state.shape_findings or state.findings
+        if findings is None:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
-        run = RememberedRun(self.plugins.filters, state, pod, state.findings.on("filter"))
+        run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
         return [
             self._refusal_beside_nominated(state, pod, node_info) or run.status_of(node_info) for node_info in nodes
         ]
