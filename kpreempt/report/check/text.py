@@ -184,10 +184,10 @@ def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> No
     if options.verbose and len(finding.pods) > 1:
         page.paragraph("pods: ", *names(finding.pods, limit=_ALL), indent=_BODY, hanging=_INDENT)
     place = place_of(finding).text
-    by: Phrase = ("for ", Span(finding.change), ", ") if finding.change and finding.change != finding.subject else ()
-    if place or by:
-        where = Span(place, "dim") if place else Span("not in a file", "dim")
-        page.paragraph(*by, where, indent=_BODY, hanging=_INDENT)
+    by: Phrase = ("for ", Span(finding.change)) if finding.change and finding.change != finding.subject else ()
+    where: Phrase = (Span(place, "dim"),) if place else ()
+    if by or where:
+        page.paragraph(*by, *((", ",) if by and where else ()), *where, indent=_BODY, hanging=_INDENT)
     if options.verbose:
         page.paragraph(Span("to waive it: ", "dim"), Span(waive_option(finding)), indent=_BODY, hanging=_INDENT)
 

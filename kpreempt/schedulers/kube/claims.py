@@ -91,6 +91,9 @@ def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterato
         more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
         message = "whether the search for devices comes to one on which it ends in an error is left to chance"
         yield Assumption(f"Node {names[0]}{more}", "ResourceSlices", message)
+    if cluster.behaviour.allocates_from_incomplete_pools and cluster.behaviour.dra_consumable_capacity:
+        message = "with DRAConsumableCapacity, 1.34 holds amounts against another device too, which is not modelled"
+        yield Assumption(subject, "spec.resourceClaims", message)
     if cluster.behaviour.allocates_from_incomplete_pools and any(
         pool.invalid for node in cluster.node_infos for pool in cluster.devices.slices.pools_of(node.node)
     ):
