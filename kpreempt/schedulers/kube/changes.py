@@ -256,6 +256,13 @@ CHANGES: Mapping[str, Change] = {
         "noderesources/fit.go: fitsRequest",
         went="With DRAExtendedResource, a node without huge pages is too small for a pod that requests them.",
     ),
+    "leaves_alternatives_of_all_devices": Change(
+        "",
+        "1.36",
+        "k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go: allocateOne",
+        went="An alternative that wants all devices gets them; before, the search took the first of them and went on"
+        " with the first alternative.",
+    ),
     "lists_missing_features": Change(
         "",
         "1.36",

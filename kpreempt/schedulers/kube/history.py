@@ -164,6 +164,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "follows_actuated_resources_alone",
         "follows_allocated_resources_alone",
         "infers_user_namespaces_on_host_network",
+        "leaves_alternatives_of_all_devices",
         "keeps_nominated_pods_whole",
         "leaves_unlisted_resources_to_devices",
         "needs_no_consent_of_csi_drivers",

@@ -118,6 +118,7 @@ class Behaviour(NamedTuple):
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
     leaves_unlisted_resources_to_devices: bool
+    leaves_alternatives_of_all_devices: bool
     lists_missing_features: bool
     migrates_disks_by_annotation: bool
     migrates_portworx_by_annotation: bool
