@@ -55,7 +55,12 @@ class Evaluator:
     @cached_property
     def _budgets(self) -> BudgetIndex:
         stops = self._handle.behaviour.stops_at_violated_budget
-        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets, stops_at_violated=stops)
+        memory = self._handle.framework.memory if self._handle.framework is not None else None
+        before = memory.budgets if memory is not None else None
+        budgets = BudgetIndex(self._cluster.cluster.pod_disruption_budgets, before, stops_at_violated=stops)
+        if memory is not None:
+            memory.budgets = budgets
+        return budgets
 
     def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
         """Decide whom to evict.
@@ -161,7 +166,7 @@ class Evaluator:
             return None
         if not framework.looks_at_nodes_alone(state):
             return None
-        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
+        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, framework, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
