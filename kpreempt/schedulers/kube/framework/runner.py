@@ -174,7 +174,11 @@ class Framework:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
         run = RememberedRun(self.plugins.filters, state, pod, state.findings.on("filter"))
         beside = self._remembered_beside_nominated if self.looks_at_nodes_alone(state) else self._beside_nominated
-        return [beside(state, pod, node_info) or run.status_of(node_info) for node_info in nodes]
+        nominated = self.cluster.nominated_pods
+        return [
+            (beside(state, pod, node_info) if node_info.name in nominated else None) or run.status_of(node_info)
+            for node_info in nodes
+        ]
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:
         """Whether what each filter that runs says of a node hangs on that node and its pods only.
@@ -203,8 +207,6 @@ class Framework:
 
     def _remembered_beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
         """The same from memory, where the same pods were nominated to the node when it was found out."""
-        if node_info.name not in self.cluster.nominated_pods:
-            return None
         assert state.findings is not None
         known = state.findings.on("filter beside nominated")
         nominated = [info.pod for info in self.nominated_pods_beside(pod, node_info.name)]
