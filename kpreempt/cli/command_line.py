@@ -37,7 +37,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "What if": (
         *("--priority", "--priority-class", "--preemption-policy", "--set", "--without", "--with"),
-        *("--cordon", "--uncordon", "--budget"),
+        *("--cordon", "--uncordon", "--add-node", "--add-pool", "--remove-node", "--budget"),
     ),
     "Gate and exit code": (
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from kpreempt.model.affinity import Affinity
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import LAST_APPLIED, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
@@ -246,7 +246,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     node_selector: dict[str, str] = NO_ENTRIES
     affinity: Affinity | None = None
     tolerations: Few[Toleration] = NO_ITEMS
-    topology_spread_constraints: Few[TopologySpreadConstraint] = NO_ITEMS
+    topology_spread_constraints: Handful[TopologySpreadConstraint] = NO_ITEMS
     scheduling_gates: Few[PodSchedulingGate] = NO_ITEMS
     overhead: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None

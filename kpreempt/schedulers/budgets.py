@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.policy import PodDisruptionBudget, check_selecting
 from kpreempt.verdict import BudgetUse
 
 
@@ -39,22 +39,28 @@ class SelectingBudgets:
         self._known: dict[tuple[str, int], tuple[Mapping[str, str], list[int]]] = {}
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets whose selector matches the pod, in the order of the input; not to be changed."""
+        """The budgets whose selector matches the pod, in the order of the input, not to be changed.
+
+        Raises ``InputError`` where they are too many.
+        """
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         key = namespace, id(labels)
         found = self._of_labels.get(key)
         if found is None:
             known = self._known.get(key)
             if known is None:
-                known = self._known[key] = labels, self._matching(namespace, labels)
+                known = self._known[key] = labels, self._matching(pod)
             found = self._of_labels[key] = [self._budgets[position] for position in known[1]]
         return found
 
-    def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[int]:
+    def _matching(self, pod: Pod) -> list[int]:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
         if not labels or namespace not in self._selectors:
             return []
         positions = self._positions[namespace]
-        return [positions[index] for index in self._selectors[namespace].matching(labels)]
+        found = self._selectors[namespace].matching(labels)
+        check_selecting(pod.key, len(found))
+        return [positions[index] for index in found]
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""

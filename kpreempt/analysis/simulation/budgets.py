@@ -18,7 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudgetStatus
+from kpreempt.model.policy import PodDisruptionBudgetStatus, check_selecting
 from kpreempt.verdict.simulation import BudgetLow
 
 
@@ -116,7 +116,9 @@ class Budgets:
         if namespace not in self._selectors:
             return []
         indexes = self._by_namespace[namespace]
-        return [indexes[each] for each in self._selectors[namespace].matching(pod.metadata.labels)]
+        found = self._selectors[namespace].matching(pod.metadata.labels)
+        check_selecting(pod.key, len(found))
+        return [indexes[each] for each in found]
 
     def _add(self, index: int, pod: Pod) -> bool:
         """Whether no other pod of its owner was there."""

@@ -12,7 +12,7 @@ from kpreempt.report.check.gate import gate_phrases, is_loosened
 from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
-from kpreempt.report.durations import format_time
+from kpreempt.report.durations import format_snapshot, format_time
 from kpreempt.report.html.markup import (
     Html,
     badge,
@@ -138,7 +138,7 @@ def _facts(check: Check) -> str:
         facts.append(f"Kubernetes {cluster.version}")
     facts.append(f"algorithm {check.algorithm}")
     if cluster.taken_at is not None:
-        facts.append(f"snapshot of {format_time(cluster.taken_at)}")
+        facts.append(format_snapshot(cluster.taken_at))
     if check.at is not None:
         facts.append(f"for {format_time(check.at)}")
     if check.runs > 1:

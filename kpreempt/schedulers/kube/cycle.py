@@ -18,6 +18,7 @@ from kpreempt.schedulers.kube.assumptions import (
     MISSED_ERRORS,
     asked_about_more,
     nomination_assumptions,
+    rounded_images,
     through_others,
     unordered_budgets,
     unpatched,
@@ -210,6 +211,7 @@ class Cycle:
         is_taken = self._takes_nominated and nominated in scores
         return self._verdict(
             Outcome.LANDS,
+            [] if is_taken else rounded_images(self._framework.plugins, self._pod, feasible, self._cluster),
             filter=evaluated,
             feasible_nodes=[node_info.name for node_info in feasible],
             scores=scores,

@@ -25,6 +25,7 @@ OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
 HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
 # What cannot be told apart by the pod alone: sessions, a play, and what has owners of other kinds.
 OF_OTHER_QUESTIONS = {"Event", "ResourceQuota", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
+    "NodePool",
     "PodDisruptionBudget",
     "Service",
     "ReplicationController",

@@ -38,11 +38,9 @@ class FoundDevices(NamedTuple):
 
 def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> PodDevices | Status | None:
     """The pod's claims, ready for filters; why it is refused on all nodes; or ``None`` where it has none."""
-    try:
-        kind = "Pod" if cluster.behaviour.capitalizes_owners_of_claims else "pod"
-        claims = claims_of(pod, cluster.resource_claims, kind=kind)
-    except NoClaimError as error:
-        return _refusal(str(error))
+    claims = _claims(pod, cluster)
+    if isinstance(claims, Status):
+        return claims
     resources = _backed_resources(pod, cluster)
     special = special_claim(pod, cluster.cluster.resource_claims) if resources else None
     if not claims and special is None:
@@ -51,6 +49,20 @@ def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> P
         if claim.status.allocation is None and (refusal := _refusal_of(claim, cluster)) is not None:
             return refusal
     return PodDevices(pod, cluster, binding_timeout, claims, special, resources)
+
+
+def missing_claim(pod: Pod, cluster: ClusterState) -> Status | None:
+    """The refusal of a pod that names a claim that is not there, goes, or is another pod's."""
+    claims = _claims(pod, cluster)
+    return claims if isinstance(claims, Status) else None
+
+
+def _claims(pod: Pod, cluster: ClusterState) -> Sequence[ResourceClaim] | Status:
+    try:
+        kind = "Pod" if cluster.behaviour.capitalizes_owners_of_claims else "pod"
+        return claims_of(pod, cluster.resource_claims, kind=kind)
+    except NoClaimError as error:
+        return _refusal(str(error))
 
 
 def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
@@ -130,6 +142,16 @@ class PodDevices:
         if status is None:
             status = self._statuses[node_info.name] = self._evaluate(node_info)
         return status
+
+    def fails_by_order(self, node_info: NodeInfo) -> bool:
+        """Whether the order of the node's pools decides if the search there ends in an error."""
+        if self.allocator is None or node_info.name not in self._statuses:
+            return False
+        wanted = [each for each in self.claims if each.status.allocation is None and each is not self._special]
+        try:
+            return self.allocator.fails_by_order(node_info.node, wanted)
+        except HiddenSelectorError:
+            return False
 
     def _evaluate(self, node_info: NodeInfo) -> Status:
         needed = self._left_to_devices(node_info)

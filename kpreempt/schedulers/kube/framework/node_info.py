@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kpreempt.model.frozen import frozen
-from kpreempt.model.node import Node
+from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.framework.affinity_terms import (
@@ -150,12 +150,13 @@ _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
 
 
 class ImageState:
-    """An image on a node: its size in bytes, and on how many nodes it is."""
+    """An image on a node: its size in bytes, and on how many nodes it is. ``most`` is more where it is rounded."""
 
-    __slots__ = ("num_nodes", "size")
+    __slots__ = ("most", "num_nodes", "size")
 
-    def __init__(self, size: int, num_nodes: int) -> None:
-        self.size = size
+    def __init__(self, image: ContainerImage, num_nodes: int) -> None:
+        self.size = image.size_bytes
+        self.most = image.most_bytes
         self.num_nodes = num_nodes
 
 

@@ -24,6 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
+    PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
     ReservePlugin,
@@ -54,7 +55,9 @@ class _State:
         self.devices = devices
 
 
-class DynamicResources(PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
+class DynamicResources(
+    PreEnqueuePlugin, PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin
+):
     """Claims are allocated where their devices are, and allocated ones keep the pod where these can be reached."""
 
     name = "DynamicResources"
@@ -67,6 +70,14 @@ class DynamicResources(PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, Scor
         timeout = args.get("bindingTimeout")
         nanoseconds = timeout if isinstance(timeout, int) else _DEFAULT_BINDING_TIMEOUT
         self._binding_timeout = timedelta(seconds=nanoseconds / SECOND)
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Hold back a pod while a claim that it names is not there or goes; only a running scheduler has a queue."""
+        if not pod.spec.resource_claims or not self._cluster.is_queued:
+            return SUCCESS
+        from kpreempt.schedulers.kube.devices.pod_devices import missing_claim  # noqa: PLC0415 - few pods have devices
+
+        return missing_claim(pod, self._cluster) or SUCCESS
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]

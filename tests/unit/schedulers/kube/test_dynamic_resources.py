@@ -171,11 +171,12 @@ def test_a_claim_that_is_used_is_not_deallocated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("asked", "is_held", "message"),
     [
-        pytest.param(None, 'could not find ResourceClaim "shop/c"', id="no claim"),
+        pytest.param(None, True, 'could not find ResourceClaim "shop/c"', id="no claim"),
         pytest.param(
             claim("c", exactly(deviceClassName="nosuch")),
+            False,
             "request gpu: device class nosuch does not exist",
             id="no class",
         ),
@@ -183,23 +184,29 @@ def test_a_claim_that_is_used_is_not_deallocated() -> None:
             msgspec.structs.replace(
                 claim("c"), metadata=msgspec.structs.replace(claim("c").metadata, deletion_timestamp=NOW)
             ),
+            True,
             'resourceclaim "c" is being deleted',
             id="a claim on its way out",
         ),
     ],
 )
-def test_pods_that_are_refused_on_all_nodes(asked: ResourceClaim | None, message: str) -> None:
-    claims = () if asked is None else (asked,)
-    verdict = decide(devices_cluster(gpus("a", "g0"), claims=claims), claiming("new", "c"))
-    assert verdict.pre_filter is not None
-    assert verdict.pre_filter.message == message
+def test_pods_that_are_refused_on_all_nodes_or_kept_out_of_the_queue(
+    asked: ResourceClaim | None, is_held: bool, message: str
+) -> None:
+    cluster = devices_cluster(gpus("a", "g0"), claims=() if asked is None else (asked,))
+    scheduler = KubeScheduler()
+    tried = scheduler.decide(scheduler.prepare(cluster, now=NOW, is_queued=False), claiming("new", "c"))
+    assert tried.pre_filter is not None
+    assert tried.pre_filter.message == message
+    queued = decide(cluster, claiming("new", "c"))
+    assert (queued.held_by, queued.reason) == (("DynamicResources", message) if is_held else ("", ""))
 
 
 def test_a_claim_that_is_still_to_be_made_from_a_template_is_waited_for() -> None:
     pod = make_pod("new", resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="t")])
     verdict = decide(devices_cluster(gpus("a", "g0")), pod)
-    assert verdict.pre_filter is not None
-    assert verdict.pre_filter.message == 'pod "shop/new": ResourceClaim not created yet'
+    assert verdict.held_by == "DynamicResources"
+    assert verdict.reason == 'pod "shop/new": ResourceClaim not created yet'
 
 
 def test_a_taint_has_to_be_tolerated() -> None:
@@ -472,3 +479,22 @@ def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, 
     assert "no such key: model" in verdict.error
     is_told = any("left to chance" in each.message for each in verdict.assumptions)
     assert is_told is (outcome is Outcome.UNCERTAIN)
+
+
+@pytest.mark.parametrize(
+    ("version", "expression", "is_told"),
+    [
+        pytest.param("1.35", f"device.attributes['{DRIVER}'].model == 'a'", True, id="pools in any order"),
+        pytest.param("1.36", f"device.attributes['{DRIVER}'].model == 'a'", False, id="pools in order"),
+        pytest.param("1.35", "device.driver != ''", False, id="no error"),
+    ],
+)
+def test_an_error_to_which_the_search_may_not_come_is_told(version: str, expression: str, *, is_told: bool) -> None:
+    other = {"name": "other", "generation": 1, "resourceSliceCount": 1}
+    first = gpus("a", {"name": "g0", "attributes": {"model": {"string": "a"}}})
+    wanted = claim("c", exactly(selectors=[{"cel": {"expression": expression}}]))
+    scheduler = KubeScheduler(behaviour=behaviour(version))
+    prepared = scheduler.prepare(devices_cluster(first, gpus("a", "g1", pool=other), claims=(wanted,)), now=NOW)
+    verdict = scheduler.decide(prepared, claiming("new", "c"))
+    told = [each for each in verdict.assumptions if "ends in an error" in each.message]
+    assert bool(told) is is_told
