@@ -249,7 +249,10 @@ class Cycle:
         evidence = result.evidence if result else None
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
-        victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
+        memory = self._framework.memory
+        victims = victims_by_node(
+            [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
+        )
         outcome = _outcome(nominated, candidates, victims, self._extending)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(

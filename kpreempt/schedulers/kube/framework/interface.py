@@ -19,6 +19,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -269,6 +270,11 @@ class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
     @property
+    def memory(self) -> Memory | None:
+        """What clusters before this one left, if there were any."""
+        ...
+
+    @property
     def has_foreign_plugins(self) -> bool:
         """Whether an out-of-tree plugin runs, of which nothing is known."""
         ...
@@ -289,6 +295,10 @@ class FilterRunner(Protocol):
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters, twice where nominated pods count."""
+        ...
+
+    def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
+        """The pods nominated to the node that count beside those on it."""
         ...
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kpreempt.model.pod import Pod, Volume, annotations_of
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
 Answer = TypeVar("Answer")
@@ -60,6 +61,8 @@ class Memory:
 
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
+        # Those of the cluster that was asked about last.
+        self.budgets: SelectingBudgets | None = None
         # The latest last.
         self._findings: dict[bytes, Findings | None] = {}
         self._shapes: dict[bytes, Findings | None] = {}

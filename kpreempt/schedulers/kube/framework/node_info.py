@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.versions import Behaviour
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _POD_LISTS = _AFFINITY_LISTS | {"pods"}
-_TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
+_AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
 
 
 class PodInfo:
@@ -213,10 +213,18 @@ class NodeInfo:
             self.pods_with_affinity, self.pods_with_required_anti_affinity = [], []
         elif name in _POD_LISTS:
             self._list_pods()
-        elif name in _TOTALS:
+        elif name in _AMOUNTS:
             self._add_up()
         elif name == "labels_by_namespace":
             self._sort_labels()
+        elif name == "used_ports":
+            self.used_ports = HostPorts()
+            for info in self.pods:
+                self._take_ports(info)
+        elif name == "pvc_ref_counts":
+            self.pvc_ref_counts = {}
+            for info in self.pods:
+                self._count_claims(info, 1)
         elif name == "frozen_node":
             self.frozen_node = frozen(self.node)
         else:
@@ -242,10 +250,8 @@ class NodeInfo:
     def _add_up(self) -> None:
         self.requested = Resource()
         self.non_zero_milli_cpu = self.non_zero_memory = 0
-        self.used_ports = HostPorts()
-        self.pvc_ref_counts = {}
         for info in self.pods:
-            self._update(info, 1)
+            self._add_amounts(info, 1)
 
     @property
     def name(self) -> str:
@@ -297,19 +303,27 @@ class NodeInfo:
             del self.labels_by_namespace
 
     def _update(self, pod_info: PodInfo, sign: int) -> None:
+        self._add_amounts(pod_info, sign)
+        if sign > 0:
+            self._take_ports(pod_info)
+        else:
+            for port in pod_info.host_ports:
+                self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
+        self._count_claims(pod_info, sign)
+
+    def _add_amounts(self, pod_info: PodInfo, sign: int) -> None:
         self.requested.add(pod_info.resource, sign)
         milli_cpu, memory = pod_info.non_zero
         self.non_zero_milli_cpu += sign * milli_cpu
         self.non_zero_memory += sign * memory
+
+    def _take_ports(self, pod_info: PodInfo) -> None:
         for port in pod_info.host_ports:
-            if sign > 0:
-                self.used_ports.add(port.host_ip, port.protocol, port.host_port)
-            else:
-                self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
-        if pod_info.pod.spec.volumes:
-            self._count_claims(pod_info, sign)
+            self.used_ports.add(port.host_ip, port.protocol, port.host_port)
 
     def _count_claims(self, pod_info: PodInfo, sign: int) -> None:
+        if not pod_info.pod.spec.volumes:
+            return
         for key in pod_info.claim_keys:
             count = self.pvc_ref_counts.get(key, 0) + sign
             if count > 0:
