@@ -107,6 +107,7 @@ class Run:
             wanted=wanted,
             unneeded=unneeded,
             intake=self.request.intake,
+            at=self.request.at,
         )
         unread = unread_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded

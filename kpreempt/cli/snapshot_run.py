@@ -63,6 +63,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
         compared=() if request.redact else COMPARED,
         completes=False,
         intake=request.intake,
+        at=request.at,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     redaction = Redaction(cluster) if request.redact else None
