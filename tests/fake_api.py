@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Condition, Thread
 from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -16,6 +16,7 @@ from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 
 
@@ -28,12 +29,16 @@ class Asked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What to answer; ``cut`` bytes of the body are sent before the connection is dropped, ``None`` for all."""
+    """What to answer; ``cut`` bytes of the body are sent before the connection is dropped, ``None`` for all.
+
+    A ``stream`` is sent in place of a body, piece by piece as it comes, until it ends.
+    """
 
     status: int = 200
     body: bytes = b"{}"
     headers: Mapping[str, str] = {"Content-Type": "application/json"}
     cut: int | None = None
+    stream: Iterable[bytes] | None = None
 
 
 Answering = Callable[[Asked], Answer]
@@ -75,6 +80,13 @@ class FakeApi:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
+                if answer.stream is not None:
+                    self.send_header("Connection", "close")
+                    self.end_headers()
+                    for piece in answer.stream:
+                        self.wfile.write(piece)
+                        self.wfile.flush()
+                    return
                 self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
                 self.wfile.write(answer.body if answer.cut is None else answer.body[: answer.cut])
@@ -129,10 +141,15 @@ class FakeCluster:
         page: int = 500,
         version: int = 100,
         special: Callable[[Asked], Answer | None] = lambda _: None,
+        holder: str = "",
     ) -> None:
         self.objects = objects
         self.version = version
         self.special = special
+        self.holder = holder
+        self.changes: list[tuple[int, str, str, dict[str, Any]]] = []
+        self._news = Condition()
+        self._is_over = False
         self._page = page
         self._kinds = {
             path_of(kind, version): (kind.name, version)
@@ -146,9 +163,13 @@ class FakeCluster:
             return answer
         if asked.path == "/version":
             return good(VERSION)
+        if asked.path == LEASES:
+            return self._lease(asked)
         if asked.path not in self._kinds:
             return refused(404, "the server could not find the requested resource")
         kind, api_version = self._kinds[asked.path]
+        if asked.query.get("watch"):
+            return self._watch(kind, asked)
         version, _, start = asked.query.get("continue", f"{self.version}:0").partition(":")
         reason = asked.query.get("fieldSelector", "").removeprefix("reason=")
         items = [item for item in self.objects.get(kind, []) if not reason or item["reason"] == reason]
@@ -157,6 +178,67 @@ class FakeCluster:
         if rest > 0:
             metadata |= {"continue": f"{version}:{int(start) + self._page}", "remainingItemCount": rest}
         return good({"kind": f"{kind}List", "apiVersion": api_version, "metadata": metadata, "items": shown})
+
+    def change(self, what: str, kind: str, document: dict[str, Any]) -> int:
+        """Change an object, at the version that comes next, and tell who watches; gives that version."""
+        with self._news:
+            self.version += 1
+            metadata = {**document["metadata"], "resourceVersion": str(self.version)}
+            document = {**document, "metadata": metadata}
+            key = metadata.get("namespace", ""), metadata["name"]
+            others = [
+                each
+                for each in self.objects.get(kind, [])
+                if (each["metadata"].get("namespace", ""), each["metadata"]["name"]) != key
+            ]
+            kept = others if what == "DELETED" else [*others, document]
+            kept.sort(key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]))
+            self.objects = {**self.objects, kind: kept}
+            self.changes.append((self.version, what, kind, document))
+            self._news.notify_all()
+            return self.version
+
+    def forget(self) -> None:
+        """Let go of all changes so far, so that no watch can go on from before them; all watches end."""
+        with self._news:
+            self.changes = []
+            self._forgotten = self.version
+            self._news.notify_all()
+
+    def end(self) -> None:
+        """End all watches."""
+        with self._news:
+            self._is_over = True
+            self._news.notify_all()
+
+    _forgotten = 0
+
+    def _lease(self, asked: Asked) -> Answer:
+        if asked.query.get("watch"):
+            return self._watch("Lease", asked)
+        items = [{"spec": {"holderIdentity": self.holder}}] if self.holder else []
+        return good({"kind": "LeaseList", "metadata": {"resourceVersion": str(self.version)}, "items": items})
+
+    def _watch(self, kind: str, asked: Asked) -> Answer:
+        version, reason = int(asked.query["resourceVersion"]), asked.query.get("fieldSelector", "")
+        if version < self._forgotten:
+            return refused(410, "too old resource version")
+        return Answer(stream=self._told(kind, version, reason.removeprefix("reason=")))
+
+    def _told(self, kind: str, version: int, reason: str) -> Iterator[bytes]:
+        begun = self._forgotten
+        while True:
+            with self._news:
+                news = [each for each in self.changes if each[0] > version]
+                if not news:
+                    if self._is_over or self._forgotten != begun:
+                        return
+                    self._news.wait()
+                    continue
+            for number, what, of, document in news:
+                version = number
+                if of == kind and (kind == "Lease" or not reason or document.get("reason") == reason):
+                    yield json.dumps({"type": what, "object": document}).encode() + b"\n"
 
 
 def objects_by_kind(documents: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -107,6 +107,7 @@ class Run:
             wanted=wanted,
             unneeded=unneeded if self.request.node_changes.pools else {*unneeded, "NodePool"},
             intake=self.request.intake,
+            at=self.request.at,
         )
         if any(self.request.node_changes):
             loaded = self._with_changed_nodes(loaded)

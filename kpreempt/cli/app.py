@@ -21,6 +21,7 @@ from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
 from kpreempt.cli.plugins import plugins
 from kpreempt.cli.queue import queue
+from kpreempt.cli.record import record
 from kpreempt.cli.rules import rules
 from kpreempt.cli.snapshot import snapshot
 from kpreempt.cli.volcano import volcano
@@ -54,6 +55,7 @@ for _command in (
     compare,
     completion,
     snapshot,
+    record,
     help_command,
     version,
 ):

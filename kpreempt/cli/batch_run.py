@@ -70,6 +70,7 @@ def run_batch(request: BatchRequest) -> int:
                 phases=stopwatch,
                 wanted=wanted,
                 intake=request.intake,
+                at=request.at,
             )
             # As in a line, the order is that in which a scheduler was handed the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)

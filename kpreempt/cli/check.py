@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kpreempt.report.options import RenderOptions
 
 
-class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict"]):
+class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict", "at"]):
     """What the options of ``kpreempt check`` ask for."""
 
     files: Annotated[

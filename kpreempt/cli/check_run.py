@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,11 +33,12 @@ from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
-from kpreempt.errors import UsageError
+from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of, read_file
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.report.check.summary import summary
 from kpreempt.snapshot import decode_object, object_decoder
+from kpreempt.snapshot.recording.folder import is_recording
 
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.cluster_documents import WantedObject
@@ -66,6 +67,7 @@ def run_check(request: CheckRequest) -> int:
     base = read_change(request.base, request.intake)
     pruned = _pruned(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
+    _refuse_recordings(request.snapshots)
     loaded = load_cluster(
         request.snapshots,
         live=live,
@@ -146,6 +148,17 @@ def run_check(request: CheckRequest) -> int:
     gate.save_baseline(answer.findings)
     run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE
+
+
+def _refuse_recordings(paths: Iterable[str]) -> None:
+    """Raise ``InputError`` for a recording: there are no manifests in it, and a change would seem to be another."""
+    for path in paths:
+        if is_recording(path):
+            raise InputError(
+                "is a recording, which has no manifests to compare a change with",
+                source=name_of(path),
+                hint="kpreempt snapshot --to cluster.json.gz, of the live cluster",
+            )
 
 
 def _former(request: CheckRequest) -> FormerCheck | None:

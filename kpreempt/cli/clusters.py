@@ -71,6 +71,7 @@ def load_cluster(
     completes: bool = True,
     unneeded: Container[str] = (),
     intake: Intake | None = None,
+    at: str | None = None,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
@@ -78,15 +79,19 @@ def load_cluster(
     name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
     have ``wanted`` is in the cluster.
-    ``intake`` bounds what the inputs unpack to.
+    ``intake`` bounds what the inputs unpack to. ``at`` is the moment of recordings among ``paths``.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
     have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
-        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
+        loaded = _load(
+            paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake, at=at
+        )
     else:
+        if at is not None:
+            raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
         loaded = _read(
             live,
             phases,
@@ -121,6 +126,7 @@ def _load(
     keeps: Keeps | None,
     wanted: Wanted,
     intake: Intake | None,
+    at: str | None = None,
 ) -> Loaded:
     progress = Progress()
     try:
@@ -134,6 +140,7 @@ def _load(
             keeps=keeps,
             wanted=wanted,
             intake=intake,
+            at=at,
         )
     finally:
         progress.close()

@@ -28,6 +28,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "The cluster": (
         "--snapshot",
+        "--at",
         "--before",
         "--events",
         "--skip-bad-objects",
@@ -63,7 +64,20 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "Output": (
         *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
-        *("--interval", "--to", "--redact", "--redact-map", "--stream-name", "--docs-url", "--compare-with"),
+        *(
+            "--interval",
+            "--to",
+            "--info",
+            "--for",
+            "--keep",
+            "--max-size",
+            "--base-every",
+            "--redact",
+            "--redact-map",
+            "--stream-name",
+            "--docs-url",
+            "--compare-with",
+        ),
         *("--quiet", "--jobs", "--profile-json"),
     ),
     "Scheduler": (
@@ -139,6 +153,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "snapshot": (
         f"snapshot {_DEMO} --to cluster.json.gz",
         f"snapshot {_DEMO} --redact --to -",
+    ),
+    "record": (
+        "record --info fixtures/recording",
+        "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
     ),
     "help": ("help explain", "help check"),
     "version": ("version", "version -o json"),

@@ -290,10 +290,19 @@ class ClusterRequest(Request):
         Option(
             "--snapshot",
             metavar="PATH",
-            help="What kubectl get, cluster-info dump or kwokctl wrote: file, directory or archive, - for standard "
-            "input. Repeatable; all are merged.",
+            help="What kubectl get, cluster-info dump, kwokctl or kpreempt record wrote: file, directory or archive, "
+            "- for standard input. Repeatable; all are merged.",
         ),
     ] = []
+    at: Annotated[
+        _Text,
+        Option(
+            "--at",
+            metavar="TIME",
+            help="Of a recording (kpreempt record), the cluster at this time, or just before the scheduler decided on "
+            "pod/NAMESPACE/NAME.  [its end]",
+        ),
+    ] = None
     skip_bad_objects: Annotated[
         bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
     ] = False

@@ -65,6 +65,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
         compared=() if request.redact else COMPARED,
         completes=False,
         intake=request.intake,
+        at=request.at,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)

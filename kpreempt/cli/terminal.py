@@ -171,7 +171,12 @@ class Progress:
         self._is_wanted = sys.stderr is not None and sys.stderr.isatty()
 
     def __call__(self, what: str, share: float) -> None:
-        """Say that ``share`` (0 to 1, negative where unknown) of ``what`` is done."""
+        """Say that ``share`` (0 to 1, negative where unknown) of ``what`` is read."""
+        percent = f" {share:.0%}" if share >= 0 else ""
+        self.say(f"reading {what}{percent}")
+
+    def say(self, what: str) -> None:
+        """Say what is done."""
         now = time.monotonic()
         if not self._is_wanted or now < self._next:
             return
@@ -179,8 +184,7 @@ class Progress:
 
         self._next = now + _SECONDS_BETWEEN_UPDATES
         self._is_shown = True
-        percent = f" {share:.0%}" if share >= 0 else ""
-        line = f"reading {printable(what)}{percent} ..."
+        line = f"{printable(what)} ..."
         sys.stderr.write(f"\r\x1b[2K{line[: terminal_width() - 1]}")
         sys.stderr.flush()
 

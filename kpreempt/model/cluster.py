@@ -49,6 +49,16 @@ from kpreempt.model.workloads import (
 REDACTED_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
+class PodOrder(msgspec.Struct, frozen=True):
+    """The pods of a node as the scheduler's cache has them, in the order of ``NodeInfo.Pods``, as far as it is known.
+
+    ``places`` are keys of pods (``namespace/name``), empty where it is not known which of the ``unplaced`` is there.
+    """
+
+    places: tuple[str, ...]
+    unplaced: frozenset[str] = frozenset()
+
+
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that decides about scheduling, each kind in the order in which the input had it.
 
@@ -59,6 +69,9 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     ``skipped`` counts the objects of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the
     cluster may have objects that could not be read; of all others the lists are all there is in the input. ``listed``
     are those kinds that no scheduler reads of which the input has all that there are.
+
+    ``pod_orders`` has what is known of the order of each node's pods, by the node's name. It is as it was seen, also
+    where a what-if has changed the pods; who reads it compares it with the pods that are there.
 
     ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
     that is wanted has its key also where there are none. They are in the order of the input, each object once, with
@@ -103,5 +116,6 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     skipped: dict[str, int] = NO_ENTRIES
     listed: tuple[str, ...] = ()
     has_scheduler_order: bool = False
+    pod_orders: dict[str, PodOrder] = NO_ENTRIES
     unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

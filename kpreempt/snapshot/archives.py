@@ -67,14 +67,14 @@ class Intake:
             )
 
 
-def parse_size(text: str) -> int:
-    """``--max-unpacked`` in bytes, as Kubernetes writes amounts: ``4Gi``, ``500Mi``. Raises ``UsageError``."""
+def parse_size(text: str, option: str = "--max-unpacked") -> int:
+    """A size in bytes that ``option`` says, as Kubernetes writes amounts: ``4Gi``, ``500Mi``. Raises ``UsageError``."""
     try:
         size = quantity(text).value
     except ValueError:
         size = 0
     if size <= 0:
-        raise UsageError(f'--max-unpacked: "{text[:40]}" is not a size', hint="4Gi, 500Mi")
+        raise UsageError(f'{option}: "{text[:40]}" is not a size', hint="4Gi, 500Mi")
     return size
 
 

@@ -6,12 +6,12 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from kpreempt.errors import InputError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot, PodOrder
 from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
@@ -20,8 +20,12 @@ from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.read import read_batches
+from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
 from kpreempt.verdict import Assumption
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.recording.past import Past
 
 Progress = Callable[[str, float], None]
 
@@ -50,19 +54,33 @@ def load_snapshot(
     keeps: Keeps | None = None,
     wanted: Wanted = NOTHING_WANTED,
     intake: Intake | None = None,
+    at: str | None = None,
 ) -> Loaded:
     """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``intake``.
 
     ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
     of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
     is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. What is
-    ``wanted`` goes into the cluster; that dumps of kpreempt's do not keep it is an assumption. Raises ``InputError``.
+    ``wanted`` goes into the cluster; that dumps of kpreempt's do not keep it is an assumption. Of recordings it is the
+    cluster ``at`` a moment (``recording.moments``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     files = files_skipped = 0
     intake = intake or Intake()
+    recordings = [path for path in paths if path != STDIN and is_recording(path)]
+    if at is not None and not recordings:
+        raise UsageError("--at: there is no recording to look at", hint="--snapshot DIR, of kpreempt record --to DIR")
+    pasts: list[Past] = []
     with without_collection():
         for path in paths:
+            if path in recordings:
+                with phases.phase("read"):
+                    pasts.append(_past(path, at, intake))
+                with phases.phase("decode"):
+                    for batch in pasts[-1].batches:
+                        collector.add(batch)
+                files += 1
+                continue
             found = 0
             for source in each_in_phase(phases, "read", read_sources(path, stdin, intake)):
                 has_objects = False
@@ -79,8 +97,26 @@ def load_snapshot(
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     with phases.phase("decode"):
         cluster = collector.cluster()
-    assumptions = [*collector.assumptions, *collector.lacking()]
+    assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
+    if pasts and len(paths) == 1:
+        cluster = _in_order(cluster, pasts[0].orders)
     return Loaded(cluster, collector.set_aside, files, files_skipped, assumptions, collector.documents())
+
+
+def _past(path: str, at: str | None, intake: Intake) -> Past:
+    from kpreempt.snapshot.recording.moments import moment_of  # noqa: PLC0415 - few inputs are recordings
+    from kpreempt.snapshot.recording.past import past_of  # noqa: PLC0415
+
+    return past_of(path, moment_of(path, at), intake)
+
+
+def _in_order(cluster: ClusterSnapshot, orders: dict[str, PodOrder]) -> ClusterSnapshot:
+    """The cluster with its pods in the order of each node's, where that is known, the others in the likely one."""
+    if not orders:
+        return cluster
+    place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
+    pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))
+    return msgspec.structs.replace(cluster, pods=pods, pod_orders=orders)
 
 
 def cluster_from_json(

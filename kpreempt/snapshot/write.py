@@ -63,8 +63,7 @@ def dump_pieces(
     ``rewrite`` makes of each record the one that is written. ``documents`` are written as they are: in the place of the
     records of the same objects, and those that have none at the end.
     """
-    metadata = _ENCODER.encode({"annotations": _annotations(header)})
-    begin = b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
+    begin = _begin_of_list(header)
     if as_lines:
         yield begin + b"]}\n"
         yield from _pieces((item + b"\n" for item in _items(cluster, rewrite, documents)), b"")
@@ -72,6 +71,16 @@ def dump_pieces(
         yield begin
         yield from _pieces(_items(cluster, rewrite, documents), b",\n")
         yield b"]}\n"
+
+
+def header_line(header: DumpHeader) -> bytes:
+    """An empty list that says the header, with which an object a line begins."""
+    return _begin_of_list(header) + b"]}"
+
+
+def line_of(kind: Kind, record: Record) -> bytes:
+    """A record as the line of its object."""
+    return _begin_of_object(kind) + _ENCODER.encode(record)[1:]
 
 
 def api_version_of(kind: Kind) -> str:
@@ -91,15 +100,24 @@ def _items(cluster: ClusterSnapshot, rewrite: Rewrite, documents: Sequence[Mappi
         (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in documents
     }
     for kind in KINDS.values():
-        begin = f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
+        begin = _begin_of_object(kind)
         for record in getattr(cluster, kind.field):
             document = whole.pop((kind.name, record.metadata.namespace, record.metadata.name), None) if whole else None
             if document is not None:
                 yield _ENCODER.encode(document)
             else:
-                # Every record has a name, so that its text is never an empty object.
                 yield begin + _ENCODER.encode(rewrite(record))[1:]
     yield from map(_ENCODER.encode, whole.values())
+
+
+def _begin_of_list(header: DumpHeader) -> bytes:
+    metadata = _ENCODER.encode({"annotations": _annotations(header)})
+    return b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
+
+
+def _begin_of_object(kind: Kind) -> bytes:
+    # Every record has a name, so that its text is never an empty object.
+    return f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
 
 
 def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:

@@ -290,6 +290,7 @@ class KubeScheduler:
         Raises ``KeyError`` for a node that is not there.
         """
         from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.preemption.known_orders import stand_in_order  # noqa: PLC0415
         from kpreempt.schedulers.kube.preemption.standing import rank_victims  # noqa: PLC0415
 
         cluster = prepared.cluster
@@ -301,7 +302,7 @@ class KubeScheduler:
             priority,
             budgets,
             cluster.now,
-            has_scheduler_order=cluster.cluster.has_scheduler_order,
+            has_scheduler_order=stand_in_order(cluster.cluster, cluster.by_name[node_name], priority),
             reads_starts_once=self.behaviour.reads_start_times_once,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
@@ -27,6 +27,8 @@ _RETRIES = 4
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
 _MAX_BYTES = 2 * 2**30
+# An object of etcd has at most some megabytes.
+_MAX_LINE = 32 * 2**20
 _MAX_ERROR_BYTES = 64 * 2**10
 _CHUNK = 2**18
 _CONNECTIONS = 8
@@ -89,21 +91,40 @@ class Api:
             self._sleep(wait)
             tried += 1
 
+    def lines(self, path: str, query: Mapping[str, str], *, seconds: float) -> Iterator[bytes]:
+        """The lines of the answer to ``GET path?query`` as they come, none of them empty; tried once.
+
+        An answer that says nothing for ``seconds`` is given up. Raises ``ClusterError``, also where it breaks off.
+        """
+        source = f"{self.connection.server}{path}"
+        try:
+            response = self._open(f"{source}?{urlencode(query)}", JSON, seconds)
+            try:
+                if response.status != 200:
+                    body = self._body(response, _MAX_ERROR_BYTES)
+                    raise refusal(response.status, response.headers, body, source, self.connection.user)
+                yield from self._lines(response)
+            finally:
+                response.close()
+        except http.HTTPError as error:
+            raise failure(error, self.connection.server, seconds) from None
+
+    def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+        """Of what follows the last line break nothing comes: it is cut off."""
+        rest = bytearray()
+        while chunk := response.read1(_CHUNK, decode_content=True):
+            rest += chunk
+            if b"\n" in chunk:
+                *lines, last = rest.split(b"\n")
+                rest = bytearray(last)
+                yield from (bytes(line) for line in lines if line.strip())
+            if len(rest) > _MAX_LINE:
+                raise ClusterError("answers with a line without end", source=self.connection.server)
+
     def _request(self, url: str, accept: str) -> _Answer:
         # A little longer than anybody waits, so that a thread ends that was still looking up a name.
         timeout = None if self.connection.timeout is None else self.connection.timeout + 1
-        connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
-        headers = urllib3.HTTPHeaderDict(self.connection.headers)
-        headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
-        response = self._pool.request(
-            "GET",
-            url,
-            headers=headers,
-            redirect=False,
-            retries=False,
-            preload_content=False,
-            timeout=urllib3.Timeout(connect=connect, read=timeout),
-        )
+        response = self._open(url, accept, timeout)
         is_done = False
         try:
             body = self._body(response, _MAX_BYTES if response.status == 200 else _MAX_ERROR_BYTES)
@@ -114,6 +135,21 @@ class Api:
             else:
                 response.close()
         return _Answer(response.status, response.headers, body)
+
+    def _open(self, url: str, accept: str, timeout: float | None) -> urllib3.BaseHTTPResponse:
+        """The answer before its body is read; ``timeout`` (seconds) is for each time that something is waited for."""
+        connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
+        headers = urllib3.HTTPHeaderDict(self.connection.headers)
+        headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
+        return self._pool.request(
+            "GET",
+            url,
+            headers=headers,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            timeout=urllib3.Timeout(connect=connect, read=timeout),
+        )
 
     def _body(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """The whole body, or as much of it as an error is read for."""

@@ -53,13 +53,15 @@ class Reading(msgspec.Struct, frozen=True):
     """A live cluster, the objects that were set aside because they are bad, and what is not known of it.
 
     Which kinds could not be read the cluster says itself; the assumptions are about those that only plugins read.
-    ``documents`` are the plain objects that were asked for.
+    ``documents`` are the plain objects that were asked for. ``starts`` says of each kind and, of events, reason that
+    was listed under which ``apiVersion``, and at which resource version.
     """
 
     cluster: ClusterSnapshot
     set_aside: list[InputError]
     assumptions: list[Assumption]
     documents: list[dict[str, Any]] = []
+    starts: dict[tuple[str, str], tuple[str, str]] = {}
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -98,7 +100,7 @@ def read_cluster(
     cluster = _with_events_in_order(collector.cluster())
     unlisted = [_unlisted(key) for key in kinds_without_place(wanted)]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
-    return Reading(cluster, collector.set_aside, assumptions, collector.documents())
+    return Reading(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
 
 
 def _with_events_in_order(cluster: ClusterSnapshot) -> ClusterSnapshot:
@@ -114,6 +116,7 @@ class _Reader:
         self.assumptions: list[Assumption] = []
         # Of each kind, in the order of their ends.
         self.versions: dict[str, str] = {}
+        self.starts: dict[tuple[str, str], tuple[str, str]] = {}
         self._api = api
         self._collector = collector
         self._progress = progress
@@ -196,6 +199,8 @@ class _Reader:
             self._collector.note_listed([label])
         if page.ends and page.api_version and not listing.reason:
             self.versions[label] = listing.version
+        if page.ends and page.api_version:
+            self.starts[label, listing.reason] = page.api_version, listing.version
         self._done += len(page.items)
         self._remaining[label] = page.remaining
         if self._progress is not None:

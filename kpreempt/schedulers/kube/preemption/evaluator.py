@@ -27,6 +27,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.known_orders import stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
@@ -141,7 +142,7 @@ class Evaluator:
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
     ) -> dict[str, Victims]:
         """The victims on every potential node: all at once where that can be done, one by one otherwise."""
-        orders = None if self._cluster.cluster.has_scheduler_order else Steps(MAX_STEPS)
+        steps = Steps(MAX_STEPS)
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
         remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
@@ -150,12 +151,17 @@ class Evaluator:
         at_once: dict[str, Victims] = {}
         is_worth_it = not outcomes or len(untried) > _FEW_NODES
         if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._rules.chooses_victims:
-            at_once = self._handle.dry_run_at_once(state, pod, untried, self._budgets, orders)
+            # All at once they have one order or another, but those of which a recording knows it.
+            has_order = self._cluster.cluster.has_scheduler_order
+            unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
+            orders = None if has_order else steps
+            at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders) if unordered else {}
         for node_info in untried:
+            orders = None if self._in_order(pod, node_info) else steps
             found = at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
             outcomes[node_info.name] = found
         # What is not known for want of steps may be found out another time.
-        if remembered is not None and (orders is None or orders.left > 0):
+        if remembered is not None and steps.left > 0:
             remembered.remember(untried, outcomes)
         return {node_info.name: outcomes[node_info.name] for node_info in potential}
 
@@ -183,6 +189,11 @@ class Evaluator:
             reason = f'expected at least one victim pod on node "{node_info.name}"'
             return outcome._replace(status=Status(Code.ERROR, [reason]))
         return outcome
+
+    def _in_order(self, pod: Pod, node_info: NodeInfo) -> bool:
+        """Whether the pods of a node that may go for ``pod`` are known to stand in the scheduler's order."""
+        priority = None if self._rules.chooses_victims else pod.priority
+        return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
 
     def _no_candidate_message(self, dry_run: dict[str, Status]) -> str:
         statuses = NodeToStatus()
@@ -253,12 +264,13 @@ class Evaluator:
             if len(best) >= MAX_WITH_STEPS:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
-        orders = None if self._cluster.cluster.has_scheduler_order else Steps(0)
         remembered = self._remembered(state, pod, with_steps=True)
         nodes = [self._cluster.by_name[name] for name in best]
         tried = remembered.recall(nodes) if remembered is not None else {}
         untried = [node_info for node_info in nodes if node_info.name not in tried]
-        tried |= {node_info.name: self._dry_run(state, pod, node_info, orders) for node_info in untried}
+        for node_info in untried:
+            orders = None if self._in_order(pod, node_info) else Steps(0)
+            tried[node_info.name] = self._dry_run(state, pod, node_info, orders)
         if remembered is not None:
             remembered.remember(untried, tried)
         return [

@@ -1,0 +1,124 @@
+"""Doing ``kpreempt record``: a cluster listed, then watched into a folder; and what is in one."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from queue import Empty
+from typing import TYPE_CHECKING
+
+from kpreempt import __version__
+from kpreempt.cli.clusters import live_connection
+from kpreempt.cli.output import write_stdout
+from kpreempt.cli.terminal import Progress, write_to_stderr
+from kpreempt.errors import KpreemptError, UsageError
+from kpreempt.model.durations import SECOND, parse_duration
+from kpreempt.report.escape import printable
+from kpreempt.snapshot.archives import parse_size
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.live import Api, read_cluster
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.watching import Start, Watches
+from kpreempt.snapshot.recording.info import RecordingInfo, info_of
+from kpreempt.snapshot.recording.recorder import Recorder, Stream, version_number
+from kpreempt.snapshot.recording.segments import Limits, Segments
+from kpreempt.snapshot.write import DumpHeader
+
+if TYPE_CHECKING:
+    from kpreempt.cli.record import RecordRequest
+    from kpreempt.snapshot.live import Connection
+
+# So long nothing need be heard before it is time to look at the clock.
+_PATIENCE = 0.5
+
+
+def run_record(request: RecordRequest) -> int:
+    """Record, or say what is recorded, and return the exit code."""
+    if (request.to is None) == (request.info is None):
+        raise UsageError("either --to or --info is needed", hint="kpreempt record --to DIR")
+    if request.info is not None:
+        write_stdout(_told(request.info, info_of(request.info)))
+        return 0
+    assert request.to is not None
+    limits = Limits(
+        keep=_duration("--keep", request.keep),
+        max_size=parse_size(request.max_size, "--max-size"),
+        base_every=_duration("--base-every", request.base_every),
+    )
+    end = None if request.duration is None else time.monotonic() + _duration("--for", request.duration).total_seconds()
+    live = live_connection([], request.connection)
+    assert live is not None
+    segments = Segments(request.to, limits)
+    try:
+        _record(request, live, segments, end)
+    finally:
+        segments.close()
+    if not request.quiet:
+        write_to_stderr(_told(request.to, info_of(request.to)))
+    return 0
+
+
+def _record(request: RecordRequest, live: Connection, segments: Segments, end: float | None) -> None:
+    """Record until ``end`` (of the monotonic clock), or until Ctrl-C."""
+    progress, api = Progress(), Api(live)
+    watches = Watches(api, reconnect=lambda: connect(request.connection, os.environ))
+    recorder = None
+    try:
+        recorder = _begin(api, watches, segments, progress)
+        while end is None or time.monotonic() < end:
+            try:
+                told = watches.news.get(timeout=_PATIENCE)
+            except Empty:
+                pass
+            else:
+                if isinstance(told, KpreemptError):
+                    raise told
+                recorder.take(told)
+            recorder.tick(datetime.now(UTC))
+            progress.say(f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes")
+    except KeyboardInterrupt:
+        if recorder is None:
+            raise
+    finally:
+        if recorder is not None:
+            recorder.flush(datetime.now(UTC))
+        watches.end()
+        progress.close()
+        api.close()
+
+
+def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -> Recorder:
+    """List the cluster, write it as the first base, and watch it from there."""
+    taken_at = datetime.now(UTC)
+    reading = read_cluster(api, taken_at=taken_at, with_events=True, progress=progress)
+    source = api.connection.server
+    starts = {
+        Stream(KINDS[kind], reason): Start(api_version, version_number(version, source))
+        for (kind, reason), (api_version, version) in reading.starts.items()
+        if kind in KINDS
+    }
+    header = DumpHeader(
+        server_version=reading.cluster.version,
+        taken_at=taken_at,
+        kpreempt_version=__version__,
+        assumptions=reading.assumptions,
+        unread=reading.cluster.unread,
+    )
+    holder, _ = watches.holder()
+    versions = {stream.label: start.version for stream, start in starts.items()}
+    recorder = Recorder(segments, reading.cluster, header, versions, source=source, holder=holder)
+    watches.begin(starts)
+    return recorder
+
+
+def _duration(option: str, text: str) -> timedelta:
+    nanoseconds = parse_duration(text)
+    if nanoseconds is None or nanoseconds <= 0:
+        raise UsageError(f'{option}: "{text[:40]}" is not a duration', hint="10m, 24h")
+    return timedelta(seconds=nanoseconds / SECOND)
+
+
+def _told(folder: str, info: RecordingInfo) -> str:
+    """What a recording holds, as lines."""
+    return "".join(f"{printable(line)}\n" for line in info.lines(folder))

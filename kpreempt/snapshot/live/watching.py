@@ -1,0 +1,261 @@
+"""Watches: what changes in a live cluster, stream by stream, each in a thread that goes on after whatever happens.
+
+A watch goes on at the last version that it has told. Where the server has let go of that (410), the kind is listed
+anew. Nothing but GET is sent.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from queue import Queue
+from threading import Thread
+
+import msgspec
+
+from kpreempt.errors import InputError, KpreemptError
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import Connection
+from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.live.listing import INDISPENSABLE, Listing, path_of
+from kpreempt.snapshot.recording.changes import What
+from kpreempt.snapshot.recording.recorder import (
+    Bookmark,
+    Holder,
+    Listed,
+    Refused,
+    Stream,
+    Told,
+    Watched,
+    version_number,
+)
+
+# The server ends a watch after so many seconds, and another begins.
+_WATCH_SECONDS = 300
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_WAIT_SECONDS = 30.0
+# So much may wait to be written before watches are read no further.
+_QUEUED = 10_000
+_GONE = 410
+_UNKNOWN_USER = 401
+_REFUSED = (403, 404, 405)
+
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+_LEASE_QUERY = {"fieldSelector": "metadata.name=kube-scheduler"}
+
+News = Queue[Told | KpreemptError]
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Where a watch of a stream begins: the version of the API that serves it, and the resource version of its list."""
+
+    api_version: str
+    version: int
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    code: int = 0
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
+    holder_identity: str = ""
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    spec: _LeaseSpec = _LeaseSpec()
+    metadata: _Meta = _Meta()
+
+
+class _Leases(msgspec.Struct, frozen=True):
+    items: list[_Lease]
+    metadata: _Meta = _Meta()
+
+
+class _ExpiredError(Exception):
+    """The server does not have the version any more at which a watch is to go on."""
+
+
+class Watches:
+    """The watches of all streams. ``news`` has what they tell, and the error of one that cannot go on."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        reconnect: Callable[[], Connection] | None = None,
+    ) -> None:
+        """``sleep`` takes seconds, ``jitter`` gives a number from 0 to 1 by which waits are drawn out.
+
+        ``reconnect`` gives the connection with credentials of now, where those of before have expired.
+        """
+        self.news: News = Queue(_QUEUED)
+        self._api = api
+        self._sleep = sleep
+        self._jitter = jitter
+        self._clock = clock
+        self._reconnect = reconnect
+        self._is_over = False
+
+    def begin(self, starts: Mapping[Stream, Start]) -> None:
+        """Watch every stream from where it was listed, and the scheduler's lease. Threads end with the process."""
+        for stream, start in starts.items():
+            Thread(target=self._run, args=(self._watch, stream, start), daemon=True).start()
+        Thread(target=self._run, args=(self._watch_lease,), daemon=True).start()
+
+    def end(self) -> None:
+        """Let the threads end, each once it has heard what it waits for."""
+        self._is_over = True
+
+    def holder(self) -> tuple[str, str]:
+        """Who holds the scheduler's lease, and the version of the list; both empty where that cannot be read."""
+        try:
+            found = msgspec.json.decode(self._api.get(_LEASE, _LEASE_QUERY), type=_Leases)
+        except (ClusterError, msgspec.DecodeError, UnicodeDecodeError):
+            return "", ""
+        holder = found.items[0].spec.holder_identity if len(found.items) == 1 else ""
+        return holder, found.metadata.resource_version
+
+    def _run(self, watch: Callable[..., None], *arguments: object) -> None:
+        try:
+            watch(*arguments)
+        except KpreemptError as error:
+            self.news.put(error)
+
+    def _tell(self, stream: Stream | None, news: Watched | Bookmark | Listed | Refused | Holder) -> None:
+        self.news.put(Told(self._clock(), stream, news))
+
+    def _watch(self, stream: Stream, start: Start) -> None:
+        version, failures = start.version, 0
+        path = path_of(stream.kind, start.api_version)
+        query = {"fieldSelector": f"reason={stream.reason}"} if stream.reason else {}
+        while not self._is_over:
+            is_told = False
+            try:
+                for line in self._lines(path, query, version):
+                    is_told, failures = True, 0
+                    meta = _object(line.object).metadata
+                    version = version_number(meta.resource_version, f"{self._api.connection.server}{path}")
+                    if line.type == "BOOKMARK":
+                        self._tell(stream, Bookmark(version))
+                    else:
+                        self._tell(stream, Watched(What(line.type), line.object, start.api_version))
+                if not is_told:
+                    self._wait(failures)
+                    failures += 1
+            except _ExpiredError:
+                version = self._listed(stream)
+            except ClusterError as error:
+                if error.status in _REFUSED and stream.kind.name in INDISPENSABLE:
+                    raise
+                if error.status in _REFUSED:
+                    self._tell(stream, Refused(error.status))
+                    return
+                self._wait(failures, error)
+                failures += 1
+
+    def _listed(self, stream: Stream) -> int:
+        """Have the stream listed anew, as often as it takes; its version."""
+        failures = 0
+        while not self._is_over:
+            try:
+                listing = Listing(stream.kind, "", reason=stream.reason)
+                objects: list[msgspec.Raw] = []
+                while True:
+                    page = listing.next_page(self._api)
+                    if page.refusal is not None:
+                        raise page.refusal
+                    objects = [*page.items] if page.begins else [*objects, *page.items]
+                    if page.ends:
+                        break
+                version = version_number(listing.version, page.source)
+            except ClusterError as error:
+                if error.status in _REFUSED:
+                    raise
+                self._wait(failures, error)
+                failures += 1
+            else:
+                self._tell(stream, Listed(version, objects, page.api_version))
+                return version
+        return 0
+
+    def _watch_lease(self) -> None:
+        """Tell whenever another scheduler holds the lease, or it is no longer known which one does."""
+        failures = 0
+        while not self._is_over:
+            holder, version = self.holder()
+            self._tell(None, Holder(holder))
+            if not holder:
+                return
+            try:
+                for line in self._lines(_LEASE, _LEASE_QUERY, int(version)):
+                    failures = 0
+                    if line.type != "BOOKMARK":
+                        lease = msgspec.json.decode(line.object, type=_Lease)
+                        self._tell(None, Holder("" if line.type == "DELETED" else lease.spec.holder_identity))
+            except _ExpiredError:
+                continue
+            except (ClusterError, msgspec.DecodeError, ValueError) as error:
+                self._wait(failures, error)
+                failures += 1
+
+    def _lines(self, path: str, query: Mapping[str, str], version: int) -> Iterator[_Line]:
+        """One watch, until the server ends it. Raises ``ClusterError`` and ``_ExpiredError``."""
+        asked = {
+            **query,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": str(version),
+            "timeoutSeconds": str(int(_WATCH_SECONDS * (1 + self._jitter()))),
+        }
+        source = f"{self._api.connection.server}{path}"
+        try:
+            for text in self._api.lines(path, asked, seconds=2 * _WATCH_SECONDS):
+                line = _decoded(text, source)
+                if line.type == "ERROR":
+                    code = _object(line.object).code
+                    if code == _GONE:
+                        raise _ExpiredError
+                    raise ClusterError(f"the watch fails ({code})", source=source, status=code if code >= 500 else 0)
+                yield line
+        except ClusterError as error:
+            if error.status == _GONE:
+                raise _ExpiredError from None
+            raise
+
+    def _wait(self, failures: int, error: Exception | None = None) -> None:
+        if isinstance(error, ClusterError) and error.status == _UNKNOWN_USER and self._reconnect is not None:
+            self._api.connection = self._reconnect()
+        self._sleep(min(_FIRST_WAIT_SECONDS * 2 ** min(failures, 10), _LONGEST_WAIT_SECONDS) * (1 + self._jitter()))
+
+
+def _decoded(text: bytes, source: str) -> _Line:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        line = None
+    if line is None or line.type not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"):
+        # What was cut off is sent again.
+        raise ClusterError("answers with something else than changes", source=source)
+    return line
+
+
+def _object(json: msgspec.Raw) -> _Object:
+    try:
+        return msgspec.json.decode(json, type=_Object)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"holds an object without metadata: {error}", source="the watch") from None

@@ -1,0 +1,233 @@
+"""The cluster of a recording as it was at a moment: a base, and the changes up to then.
+
+A moment is a resource version: versions count the changes of the whole store, so that all kinds fit together. Events
+may be in a store of their own, and are as they were seen.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain, takewhile
+from typing import NamedTuple
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.files import name_of
+from kpreempt.model.cluster import PodOrder
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.folder import began, segments_in
+from kpreempt.snapshot.recording.kept import Kept
+from kpreempt.snapshot.recording.orders import NodeOrders
+from kpreempt.snapshot.recording.pods import pod_line, seen_pod
+from kpreempt.snapshot.recording.recorder import ALIVE_SECONDS, follow
+from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.verdict import Assumption, AssumptionKind
+
+# Watches of different kinds tell at different times of what has happened at once.
+_LATE = timedelta(seconds=60)
+# A recording says more often than this that it goes on.
+SILENCE = timedelta(seconds=4 * ALIVE_SECONDS)
+# Bindings take less than this, as a rule.
+_BINDING = timedelta(seconds=2)
+_BATCH = 4096
+_NAMES_SHOWN = 3
+_EVENT = "Event"
+_END_OF_ALL = datetime.max.replace(tzinfo=UTC)
+
+
+class Moment(NamedTuple):
+    """When: at a time, or with a ``version`` just after that one was made. Without either at the end."""
+
+    time: datetime = _END_OF_ALL
+    version: int | None = None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether it is the end of the recording."""
+        return self.time == _END_OF_ALL
+
+
+class Past(NamedTuple):
+    """A cluster as it was at ``time``, in batches as other sources have it, with what is known of its pods' order."""
+
+    batches: list[Batch]
+    time: datetime
+    assumptions: list[Assumption]
+    orders: dict[str, PodOrder]
+
+
+def past_of(folder: str, moment: Moment, intake: Intake) -> Past:
+    """The cluster at a moment. Raises ``InputError`` for one that the recording does not have."""
+    segments = _segments_for(folder, moment)
+    state = _State(segments[0], intake)
+    version = moment.version
+    if version is None:
+        first = takewhile(lambda each: each.seen <= moment.time, segments[0].changes())
+        version = max((each.version for each in first if each.kind != _EVENT), default=segments[0].version)
+        version = max(version, segments[0].version)
+    last_seen = segments[0].end.taken_at
+    for change in chain.from_iterable(each.changes() for each in segments):
+        if not moment.is_end and change.seen > moment.time + _LATE:
+            break
+        is_seen = change.seen <= moment.time
+        if is_seen:
+            last_seen = max(last_seen, change.seen)
+        if is_seen if change.kind == _EVENT or not change.version else change.version <= version:
+            state.apply(change)
+        else:
+            state.note_later(change, moment, version)
+    time = last_seen if moment.is_end else moment.time
+    assumptions = [*state.assumptions(), *_unwatched(folder, segments[0], last_seen, time)]
+    return Past(state.batches(name_of(folder), time), time, assumptions, state.pod_orders())
+
+
+def _segments_for(folder: str, moment: Moment) -> list[Segment]:
+    """The segment with the last base before the moment, and the next one, if nothing was missed in between."""
+    paths = segments_in(folder)
+    index = max((index for index, path in enumerate(paths) if began(path) <= moment.time), default=-1)
+    if index < 0:
+        raise InputError(f"the recording begins at {shown(began(paths[0]))}", source=name_of(folder))
+    segment = Segment(paths[index])
+    # Some kinds of a base may be later than a version that is asked for.
+    if moment.version is not None and index and segment.end.continues and segment.version > moment.version:
+        return [Segment(paths[index - 1]), segment]
+    follower = Segment(paths[index + 1]) if index + 1 < len(paths) else None
+    return [segment, follower] if follower is not None and follower.end.continues else [segment]
+
+
+class _State:
+    """The cluster while changes are applied to it."""
+
+    def __init__(self, segment: Segment, intake: Intake) -> None:
+        self.header = b""
+        self.kept = Kept()
+        self._orders = NodeOrders(segment.end.orders)
+        self._holder = segment.end.holder
+        self._unread: dict[str, int] = {}
+        self._gaps: list[str] = []
+        self._binding: dict[str, str] = {}
+        lines = segment.base(intake)
+        self.header = next(lines, b"{}")
+        for line in lines:
+            named = _named(line, segment.name)
+            self.kept.put(named.kind, named.key, line)
+            if named.kind == "Pod":
+                self._orders.put(seen_pod(line))
+
+    def apply(self, change: Change) -> None:
+        """Follow a change."""
+        self.kept.apply(change)
+        if change.kind == "Pod":
+            follow(self._orders, change)
+        elif change.what is What.SCHEDULER:
+            self._holder = change.name
+            self._orders.forget()
+        if change.what is What.UNREAD:
+            self._unread[change.kind] = change.status
+
+    def note_later(self, change: Change, moment: Moment, version: int) -> None:
+        """Take from a change after the moment what it says about the moment."""
+        if change.what is What.GAP and change.since < version:
+            self._gaps.append(change.kind)
+        is_close = not moment.is_end and change.seen <= moment.time + _BINDING
+        if change.kind == "Pod" and is_close and change.what is What.MODIFIED:
+            known = self.kept.get("Pod", (change.namespace, change.name))
+            node = pod_line(change.object).spec.node_name
+            if known is not None and node and not pod_line(known).spec.node_name:
+                self._binding[f"{change.namespace}/{change.name}"] = node
+
+    def pod_orders(self) -> dict[str, PodOrder]:
+        """What is known of the order of pods on nodes: nothing where it is not known which scheduler it is."""
+        if not self._holder:
+            return {}
+        return {
+            node: PodOrder(tuple(each.places), frozenset(each.unplaced))
+            for node, each in self._orders.known()
+            if node not in self._binding.values()
+        }
+
+    def batches(self, name: str, time: datetime) -> list[Batch]:
+        """The header, then the objects, those of the header's own words changed to what is known at ``time``."""
+        header = batch_of_header(name, TOP_LEVEL.decode(self.header))
+        unread = {**(msgspec.json.decode(header.unread) if header.unread else {}), **self._unread}
+        header = msgspec.structs.replace(
+            header, taken_at=time.isoformat(), unread=msgspec.json.encode(unread).decode() if unread else ""
+        )
+        lines = list(self.kept.lines())
+        starts = range(0, len(lines), _BATCH)
+        return [header, *(Batch(name, lines[start : start + _BATCH], _no_line, is_own=True) for start in starts)]
+
+    def assumptions(self) -> list[Assumption]:
+        """What is not certain about the moment."""
+        found = [
+            Assumption(
+                kind,
+                "recording",
+                "its watch was interrupted around this moment: some may have come and gone, or be as they were later",
+                AssumptionKind.UNCERTAIN,
+            )
+            for kind in dict.fromkeys(self._gaps)
+        ]
+        if self._binding:
+            names = ", ".join(list(self._binding)[:_NAMES_SHOWN]) + (", …" if len(self._binding) > _NAMES_SHOWN else "")
+            message = (
+                f"bound within {_BINDING.total_seconds():g}s after this moment: {names}; the scheduler may have given"
+                " them their nodes already"
+            )
+            found.append(Assumption("pods", "spec.nodeName", message, AssumptionKind.UNCERTAIN))
+        return found
+
+
+class _NamedMeta(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    kind: str
+    metadata: _NamedMeta = _NamedMeta()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.metadata.namespace, self.metadata.name
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def _named(line: bytes, source: str) -> _Named:
+    try:
+        named = _NAMED.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        named = None
+    if named is None or named.kind not in KINDS:
+        raise InputError("holds something else than kpreempt writes", source=source)
+    return named
+
+
+def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetime) -> list[Assumption]:
+    """That nothing was watched before the moment. Raises ``InputError`` for one after the end of the recording."""
+    if time - last_seen <= SILENCE and segment.damage is None:
+        return []
+    paths = segments_in(folder)
+    is_last = began(paths[-1]) <= time
+    if is_last and time - last_seen > SILENCE:
+        raise InputError(f"the recording ends at {shown(last_seen)}", source=name_of(folder))
+    if segment.damage is not None and segment.damage.is_torn and time - last_seen <= SILENCE:
+        return []
+    why = "is damaged" if segment.damage is not None and not segment.damage.is_torn else "has nothing"
+    message = f"{why} after {shown(last_seen)}: what changed since then is not known"
+    return [Assumption("recording", segment.name, message, AssumptionKind.UNCERTAIN)]
+
+
+def _no_line(_: int) -> int:
+    return 0
+
+
+def shown(time: datetime) -> str:
+    """A time in words."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,74 @@
+"""What of a pod's line a recording looks at: where it is, and how its scheduler has decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.model.meta import Time
+from kpreempt.model.pod import TERMINAL_PHASES, PodCondition
+from kpreempt.snapshot.decode import Json
+from kpreempt.snapshot.recording.orders import Seen
+
+# How the scheduler says that no node fits, which it finds before it assumes a pod anywhere.
+_NO_NODE = re.compile(r"0/\d+ nodes are available")
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    deletion_timestamp: Time | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    phase: str = ""
+    nominated_node_name: str = ""
+    conditions: Sequence[PodCondition] = ()
+
+
+class PodLine(msgspec.Struct, frozen=True):
+    """The few fields of a pod that are looked at."""
+
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    def condition(self, type_: str) -> PodCondition | None:
+        """The condition of a type, if the pod has it."""
+        return next((each for each in self.status.conditions if each.type == type_), None)
+
+    @property
+    def refusal(self) -> str:
+        """Why its scheduler has refused it; empty where it has not."""
+        scheduled = self.condition("PodScheduled")
+        is_refused = scheduled is not None and scheduled.status == "False" and scheduled.reason != "SchedulingGated"
+        return scheduled.message if scheduled is not None and is_refused else ""
+
+
+_LINE = msgspec.json.Decoder(PodLine)
+
+
+def pod_line(line: Json) -> PodLine:
+    """The pod of a line."""
+    return _LINE.decode(line)
+
+
+def seen_pod(line: Json) -> Seen:
+    """The pod as the order of a node's pods knows it; a finished one is on none, for schedulers do not watch it."""
+    pod = _LINE.decode(line)
+    is_finished = pod.status.phase in TERMINAL_PHASES
+    refusal = pod.refusal
+    return Seen(
+        key=f"{pod.metadata.namespace}/{pod.metadata.name}",
+        uid=pod.metadata.uid,
+        node="" if is_finished else pod.spec.node_name,
+        is_waiting=not is_finished and not pod.spec.node_name,
+        has_failed=bool(refusal) and not pod.spec.node_name and not _NO_NODE.match(refusal),
+    )

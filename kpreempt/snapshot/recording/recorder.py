@@ -1,0 +1,276 @@
+"""What watches tell, to changes in a recording; the cluster as it stands makes each new base.
+
+Nothing here connects anywhere: who watches hands in what it was told (``snapshot.live.watching``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.unread import Unread
+from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decode_carefully, decoder_of
+from kpreempt.snapshot.kinds import KINDS, Kind, resource_of
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, What
+from kpreempt.snapshot.recording.kept import Kept, Key
+from kpreempt.snapshot.recording.orders import NodeOrders
+from kpreempt.snapshot.recording.pods import seen_pod
+from kpreempt.snapshot.recording.segments import Segments
+from kpreempt.snapshot.write import DumpHeader, header_line, line_of
+
+# Nothing may have happened for so long before the recording says that it is still there.
+ALIVE_SECONDS = 10.0
+# Changes go to the disk this often.
+FLUSH_SECONDS = 1.0
+
+
+class Stream(NamedTuple):
+    """What is watched as one: a kind, of events those of one reason."""
+
+    kind: Kind
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a recording calls it."""
+        return f"{self.kind.name} {self.reason}".rstrip()
+
+
+class Watched(NamedTuple):
+    """An object was added, modified or deleted."""
+
+    what: What
+    object: Json
+    api_version: str
+
+
+class Bookmark(NamedTuple):
+    """Nothing of the stream has changed up to a version."""
+
+    version: int
+
+
+class Listed(NamedTuple):
+    """All objects of a stream, read anew because changes were missed."""
+
+    version: int
+    objects: list[msgspec.Raw]
+    api_version: str
+
+
+class Refused(NamedTuple):
+    """The stream may not be watched any more; the status is HTTP's."""
+
+    status: int
+
+
+class Holder(NamedTuple):
+    """Who holds the scheduler's lease; empty where that cannot be told."""
+
+    identity: str
+
+
+class Told(NamedTuple):
+    """Something that a watch told, and when. A holder is of no stream."""
+
+    seen: datetime
+    stream: Stream | None
+    news: Watched | Bookmark | Listed | Refused | Holder
+
+
+class Recorder:
+    """A recording under way. ``source`` names the cluster in messages."""
+
+    def __init__(
+        self,
+        segments: Segments,
+        cluster: ClusterSnapshot,
+        header: DumpHeader,
+        versions: Mapping[str, int],
+        *,
+        source: str,
+        holder: str = "",
+    ) -> None:
+        """Begin with the cluster as it was listed, each stream (by label) at its version."""
+        self.num_changes = 0
+        self._segments = segments
+        self._header = header
+        self._versions = dict(versions)
+        self._source = source
+        self._holder = holder
+        self._kept = Kept()
+        self._orders = NodeOrders()
+        self._unread = dict(header.unread)
+        self._pending: list[Change] = []
+        for kind in KINDS.values():
+            for record in getattr(cluster, kind.field):
+                line = line_of(kind, least(record))
+                self._kept.put(kind.name, _key(record), line)
+                if kind.name == "Pod":
+                    self._orders.put(seen_pod(line))
+        self._flushed = header.taken_at
+        self._begin(header.taken_at, continues=False)
+
+    def __len__(self) -> int:
+        """How many objects there are now."""
+        return len(self._kept)
+
+    def take(self, told: Told) -> None:
+        """Follow what a watch told. Raises ``InputError`` for an object that is bad."""
+        seen, stream, news = told
+        if isinstance(news, Holder):
+            if news.identity != self._holder:
+                self._holder = news.identity
+                self._orders.forget()
+                self._add([Change(what=What.SCHEDULER, seen=seen, name=news.identity)])
+            return
+        assert stream is not None
+        if isinstance(news, Bookmark):
+            self._versions[stream.label] = max(news.version, self._versions.get(stream.label, 0))
+        elif isinstance(news, Watched):
+            self._add([self._change(stream, seen, news)])
+        elif isinstance(news, Listed):
+            self._add(list(self._differences(stream, seen, news)))
+        else:
+            self._add([Change(what=What.UNREAD, seen=seen, kind=stream.kind.name, status=news.status)])
+
+    def tick(self, now: datetime) -> None:
+        """Bring to the disk what is due by ``now``. Raises ``InputError`` where it cannot be written."""
+        waited = (now - self._flushed).total_seconds()
+        if not self._pending and waited >= ALIVE_SECONDS:
+            self._pending.append(Change(what=What.ALIVE, seen=now))
+        if self._pending and waited >= FLUSH_SECONDS:
+            self.flush(now)
+            if self._segments.wants_base(now):
+                self._begin(now, continues=True)
+
+    def flush(self, now: datetime) -> None:
+        """Bring all to the disk that is not there yet."""
+        if self._pending:
+            self._segments.append(self._pending)
+            self._pending = []
+        self._flushed = now
+
+    def _begin(self, now: datetime, *, continues: bool) -> None:
+        header = msgspec.structs.replace(self._header, taken_at=now, unread=self._unread)
+        end = BaseEnd(
+            versions=self._versions,
+            taken_at=now,
+            holder=self._holder,
+            orders=dict(self._orders.known()),
+            continues=continues,
+        )
+        self._segments.begin(_lines(header, self._kept), end)
+
+    def _add(self, changes: list[Change]) -> None:
+        for change in changes:
+            self._kept.apply(change)
+            if change.kind == "Pod":
+                follow(self._orders, change)
+            if change.what is What.UNREAD:
+                self._unread[change.kind] = unread_as(change)
+            self.num_changes += change.what in OBJECT_CHANGES
+        self._pending += changes
+
+    def _change(self, stream: Stream, seen: datetime, news: Watched) -> Change:
+        record, version = self._decoded(stream.kind, news.object, news.api_version)
+        self._versions[stream.label] = max(version, self._versions.get(stream.label, 0))
+        namespace, name = _key(record)
+        return Change(
+            what=news.what,
+            seen=seen,
+            kind=stream.kind.name,
+            namespace=namespace,
+            name=name,
+            version=version,
+            object=msgspec.Raw(b"null" if news.what is What.DELETED else line_of(stream.kind, least(record))),
+        )
+
+    def _differences(self, stream: Stream, seen: datetime, news: Listed) -> Iterator[Change]:
+        """A list that was read anew, as changes from what was known."""
+        kind = stream.kind
+        yield Change(
+            what=What.GAP,
+            seen=seen,
+            kind=kind.name,
+            since=self._versions.get(stream.label, 0),
+            version=news.version,
+        )
+        self._versions[stream.label] = news.version
+        gone = {key for key in self._kept.keys(kind.name) if self._is_of(stream, key)}
+        for json in news.objects:
+            record, version = self._decoded(kind, json, news.api_version)
+            key = _key(record)
+            gone.discard(key)
+            line, known = line_of(kind, least(record)), self._kept.get(kind.name, key)
+            if line != known:
+                what = What.ADDED if known is None else What.MODIFIED
+                yield Change(
+                    what=what,
+                    seen=seen,
+                    kind=kind.name,
+                    namespace=key[0],
+                    name=key[1],
+                    version=version,
+                    object=msgspec.Raw(line),
+                )
+        for namespace, name in sorted(gone):
+            yield Change(
+                what=What.DELETED, seen=seen, kind=kind.name, namespace=namespace, name=name, version=news.version
+            )
+
+    def _is_of(self, stream: Stream, key: Key) -> bool:
+        if not stream.reason:
+            return True
+        line = self._kept.get(stream.kind.name, key) or b"{}"
+        return bool(decoder_of(stream.kind.record).decode(line).reason == stream.reason)
+
+    def _decoded(self, kind: Kind, json: Json, api_version: str) -> tuple[Record, int]:
+        try:
+            try:
+                record = decoder_of(kind.record).decode(json)
+            except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+                record = decode_carefully(kind, json)
+            record = as_served(record, api_version)
+            if not record.metadata.name:
+                raise BadObjectError(kind.name, "metadata.name", "is missing")
+        except BadObjectError as error:
+            raise error.at(self._source, 0) from None
+        return record, version_number(record.metadata.resource_version, self._source)
+
+
+def version_number(text: str, source: str) -> int:
+    """A resource version as the number that it is. Raises ``InputError``."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 20:
+        raise InputError(f'"{text[:40]}" is no resource version that counts changes', source=source)
+    return int(text)
+
+
+def follow(orders: NodeOrders, change: Change) -> None:
+    """Follow a change of pods."""
+    if change.what in (What.ADDED, What.MODIFIED):
+        orders.change(seen_pod(change.object))
+    elif change.what is What.DELETED:
+        orders.delete(f"{change.namespace}/{change.name}")
+    elif change.what in (What.GAP, What.UNREAD):
+        orders.forget()
+
+
+def unread_as(change: Change) -> Unread:
+    """The kind of a change as one that cannot be read."""
+    return Unread(change.status, resource_of(KINDS[change.kind]))
+
+
+def _lines(header: DumpHeader, kept: Kept) -> Iterable[bytes]:
+    yield header_line(header)
+    yield from kept.lines()
+
+
+def _key(record: Record) -> Key:
+    return record.metadata.namespace, record.metadata.name

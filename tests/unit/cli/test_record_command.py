@@ -1,0 +1,217 @@
+"""``kpreempt record`` against an API server of the test's own: lists, watches, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.errors import KpreemptError
+from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.live import Api
+from kpreempt.snapshot.live.connection import Connection
+from kpreempt.snapshot.live.watching import Start, Watches
+from kpreempt.snapshot.recording.changes import What
+from kpreempt.snapshot.recording.recorder import Bookmark, Holder, Listed, Recorder, Refused, Stream, Told, Watched
+from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, refused
+from tests.unit.snapshot.recording.making import a_node, a_pod
+
+Kpreempt = Callable[..., Any]
+PODS = Stream(KINDS["Pod"])
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    pods = [each | {"metadata": each["metadata"] | {"resourceVersion": "7"}} for each in (a_pod("a"), a_pod("b"))]
+    nodes = [a_node("n1") | {"metadata": {"name": "n1", "resourceVersion": "8"}}]
+    return FakeCluster({"Pod": pods, "Node": nodes}, holder="one")
+
+
+_WATCHES: list[Watches] = []
+
+
+@pytest.fixture
+def server(cluster: FakeCluster) -> Iterator[FakeApi]:
+    with FakeApi(cluster) as server:
+        yield server
+        while _WATCHES:
+            _WATCHES.pop().end()
+        cluster.end()
+
+
+class Watching:
+    """Watches of a server, whose waits are noted and take no time."""
+
+    def __init__(self, server: FakeApi, *streams: Stream, version: int = 100) -> None:
+        self.waits: list[float] = []
+        self.watches = Watches(
+            Api(Connection(server=server.url), retries=0), sleep=self.waits.append, jitter=lambda: 0.0
+        )
+        _WATCHES.append(self.watches)
+        self.watches.begin({stream: Start("v1", version) for stream in streams})
+
+    def next(self, stream: Stream = PODS) -> Any:
+        """What the stream tells next."""
+        while True:
+            told = self.watches.news.get(timeout=20)
+            if isinstance(told, KpreemptError):
+                return told
+            assert isinstance(told, Told)
+            if told.stream == stream:
+                return told.news
+
+
+def test_changes_come_as_they_happen(cluster: FakeCluster, server: FakeApi) -> None:
+    watching = Watching(server, PODS)
+    cluster.change("ADDED", "Pod", a_pod("c"))
+    cluster.change("MODIFIED", "Node", a_node("n1", "8"))
+    cluster.change("DELETED", "Pod", a_pod("a"))
+    assert [watching.next().what for _ in range(2)] == [What.ADDED, What.DELETED]
+    asked = next(each for each in server.asked if each.query.get("watch") and each.path == "/api/v1/pods")
+    assert (asked.query["resourceVersion"], asked.query["allowWatchBookmarks"]) == ("100", "true")
+
+
+@pytest.mark.parametrize("way", ["status", "event"])
+def test_what_the_server_has_let_go_of_is_listed_anew(cluster: FakeCluster, server: FakeApi, way: str) -> None:
+    gone = b'{"type":"ERROR","object":{"kind":"Status","code":410}}\n'
+
+    def special(asked: Asked) -> Answer | None:
+        if asked.path == "/api/v1/pods" and asked.query.get("watch") and asked.query["resourceVersion"] == "100":
+            return refused(410, "too old") if way == "status" else Answer(stream=[gone])
+        return None
+
+    cluster.change("ADDED", "Pod", a_pod("c"))
+    cluster.special = special
+    watching = Watching(server, PODS)
+    listed = watching.next()
+    assert isinstance(listed, Listed)
+    assert (listed.version, len(listed.objects)) == (101, 3)
+    cluster.change("ADDED", "Pod", a_pod("d"))
+    assert isinstance(watching.next(), Watched)
+
+
+def test_a_watch_that_breaks_off_goes_on_where_it_was_after_ever_longer_waits(
+    cluster: FakeCluster, server: FakeApi
+) -> None:
+    pieces = iter(
+        [
+            [b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"105"}}}\n', b'{"type":"ADDED","obj'],
+            [],
+            [b"<html>\n"],
+            [b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"106"}}}\n'],
+        ]
+    )
+    cluster.version = 105
+    asked_for: list[str] = []
+
+    def special(asked: Asked) -> Answer | None:
+        if asked.path != "/api/v1/pods" or not asked.query.get("watch"):
+            return None
+        asked_for.append(asked.query["resourceVersion"])
+        if len(asked_for) == 3:
+            return refused(503, "starting")
+        found = next(pieces, None)
+        return Answer(stream=found) if found is not None else None
+
+    cluster.special = special
+    watching = Watching(server, PODS)
+    assert [watching.next(), watching.next()] == [Bookmark(105), Bookmark(106)]
+    assert asked_for[:5] == ["100", "105", "105", "105", "105"]
+    assert watching.waits[:3] == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(("kind", "goes_on"), [("PodDisruptionBudget", True), ("Pod", False)])
+def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, kind: str, goes_on: bool) -> None:
+    cluster.special = lambda asked: refused(403, "no") if asked.query.get("watch") else None
+    stream = Stream(KINDS[kind])
+    watches = Watches(Api(Connection(server=server.url), retries=0))
+    _WATCHES.append(watches)
+    watches.begin({stream: Start("policy/v1" if goes_on else "v1", 100)})
+    while isinstance(told := watches.news.get(timeout=20), Told) and isinstance(told.news, Holder):
+        pass
+    if goes_on:
+        assert isinstance(told, Told)
+        assert told.news == Refused(403)
+    else:
+        assert isinstance(told, KpreemptError)
+        assert "not allowed (403)" in told.message
+
+
+def test_who_holds_the_lease_is_told_as_it_changes(cluster: FakeCluster, server: FakeApi) -> None:
+    watching = Watching(server)
+    assert watching.watches.news.get(timeout=20).news == Holder("one")  # type: ignore[union-attr]
+    cluster.change("MODIFIED", "Lease", {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "two"}})
+    assert watching.watches.news.get(timeout=20).news == Holder("two")  # type: ignore[union-attr]
+
+
+def test_a_cluster_is_recorded_and_read_back(
+    kpreempt: Kpreempt, cluster: FakeCluster, server: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = []
+    take = Recorder.take
+
+    def take_and_end(self: Recorder, told: Told) -> None:
+        take(self, told)
+        if isinstance(told.news, Watched):
+            # As Ctrl-C does.
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recorder, "take", take_and_end)
+
+    def special(asked: Asked) -> None:
+        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+            changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
+
+    cluster.special = special
+    folder = str(tmp_path / "rec")
+    result = kpreempt("record", "--to", folder, "--server", server.url)
+    assert result.returncode == 0
+    assert "1 change: Pod 1" in result.stderr
+    assert [pod.metadata.name for pod in load_snapshot([folder]).cluster.pods] == ["a", "b", "c"]
+    info = kpreempt("record", "--info", folder)
+    assert info.stdout == result.stderr
+    assert all(each.path and set(each.query) <= READING for each in server.asked)
+
+
+READING = {
+    *("limit", "resourceVersion", "resourceVersionMatch", "fieldSelector", "watch", "allowWatchBookmarks"),
+    *("timeoutSeconds", "continue"),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "either --to or --info is needed"),
+        (["--to", "a", "--info", "b"], "either --to or --info is needed"),
+        (["--to", "a", "--for", "soon"], '--for: "soon" is not a duration'),
+        (["--to", "a", "--keep", "0s"], '--keep: "0s" is not a duration'),
+        (["--to", "a", "--max-size", "much"], '--max-size: "much" is not a size'),
+    ],
+)
+def test_wrong_usage_is_told(kpreempt: Kpreempt, options: list[str], words: str) -> None:
+    result = kpreempt("record", *options)
+    assert result.returncode == 2
+    assert words in result.stderr
+
+
+def test_a_folder_without_a_recording_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    result = kpreempt("record", "--info", str(tmp_path))
+    assert result.returncode == 3
+    assert "is no recording" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["pending", "--snapshot", "fixtures/demo/cluster.yaml"], "--at: there is no recording to look at"),
+        (["pending", "--server", "http://127.0.0.1:1"], "--at: a live cluster is as it is now"),
+    ],
+)
+def test_a_moment_is_one_of_a_recording(kpreempt: Kpreempt, command: list[str], words: str) -> None:
+    result = kpreempt(*command, "--at", "2026-11-21T03:12:00Z")
+    assert result.returncode == 2
+    assert words in result.stderr
