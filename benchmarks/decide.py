@@ -108,7 +108,7 @@ def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> 
         "secondAnswer": statistics.median(each["second"] for each in twice),
     }
     if against_reference:
-        real = _reference(snapshot, case.flavour, runs)
+        real = reference_seconds(snapshot, question(case.flavour), runs)
         ours, theirs = (sum(seconds[name] for name in DECISION) for seconds in (result["phases"], real))
         result |= {"reference": real, "ratioToReference": ours / theirs}
     return result
@@ -148,12 +148,12 @@ def _answer_twice(snapshot: Path, flavour: Flavour) -> Seconds:
     return answer
 
 
-def _reference(snapshot: Path, flavour: Flavour, runs: int) -> Seconds:
+def reference_seconds(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
     """Seconds of the real scheduler's phases; what PreFilter takes belongs to the filters."""
     # It builds the program, which only this comparison needs.
     from tests.parity.reference import program  # noqa: PLC0415
 
-    scenario = json.dumps({"name": "", "objects": [], "pod": question(flavour)})
+    scenario = json.dumps({"name": "", "objects": [], "pod": pod})
     arguments = [str(program("reference")), "-bench", str(runs), "-snapshot", str(snapshot)]
     answer = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True, input=scenario).stdout)
     bench = answer["bench"]

@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
     so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
     ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
-    documentation on what the rule is about.
+    documentation on what the rule is about. ``commands`` are those that ask it.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Rule(NamedTuple):
     about_input: bool = False
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
+    commands: tuple[str, ...] = ("check", "drain")
     concept: str = "concepts/scheduling-eviction/pod-priority-preemption/"
 
     @property
@@ -166,6 +167,7 @@ class RuleId(StrEnum):
         advice="Request less, relax the pod's node constraints, or add nodes.",
         option="Every pod of the change must be scheduled.",
         takes=Takes.SWITCH,
+        commands=("check",),
         concept="concepts/scheduling-eviction/kube-scheduler/",
     )
     MAX_CASCADE_DEPTH = Rule(
@@ -211,6 +213,7 @@ class RuleId(StrEnum):
         advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
         option="So many workloads may be deleted along.",
         is_pooled=True,
+        commands=("check",),
         concept="concepts/architecture/garbage-collection/",
     )
     QUOTA_REFUSALS = Rule(
@@ -254,6 +257,7 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         about_input=True,
+        commands=("check",),
         concept="reference/using-api/api-concepts/",
     )
     REMOVED_API = Rule(
@@ -267,6 +271,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         about_input=True,
         gitlab="major",
+        commands=("check",),
         concept="reference/using-api/deprecation-guide/",
     )
     BLOCKED_DRAINS = Rule(
@@ -279,7 +284,21 @@ class RuleId(StrEnum):
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
+        commands=("check",),
         concept="tasks/run-application/configure-pdb/",
+    )
+    DRAIN_BLOCKED = Rule(
+        "drain-blocked",
+        promise="every node gets empty",
+        meaning="Pods that a drain cannot evict, so that it waits for ever or gives up: a budget that never allows it,"
+        " or not as long as other pods are pending or not ready; two budgets on one pod; pods that kubectl drain leaves"
+        " alone without an option.",
+        advice="Let the budget allow one disruption (maxUnavailable: 1), run one pod more, or make room first.",
+        option="Every pod that is to go must be evicted in the end.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        commands=("drain",),
+        concept="tasks/administer-cluster/safely-drain-node/",
     )
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
@@ -293,6 +312,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        commands=("check",),
         concept="tasks/run-application/horizontal-pod-autoscale/",
     )
     ROLLOUT_STUCK = Rule(
@@ -307,6 +327,7 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
+        commands=("check",),
         concept="concepts/workloads/controllers/deployment/",
     )
     MAX_SNAPSHOT_AGE = Rule(
@@ -364,6 +385,7 @@ class RuleId(StrEnum):
         about_input=True,
         gitlab="minor",
         severity=RuleSeverity.WARN,
+        commands=("check",),
         concept="concepts/extend-kubernetes/api-extension/custom-resources/",
     )
     OUTCOME_UNCERTAIN = Rule(

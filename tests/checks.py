@@ -267,6 +267,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.APPLY_REFUSED, "Deployment shop/api", amount=1, detail="spec.selector: immutable", **at_api),
         finding(RuleId.REMOVED_API, "PodDisruptionBudget shop/api", amount=1, detail="policy/v1beta1"),
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
+        finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
         finding(RuleId.AUTOSCALED_REPLICAS, "Deployment shop/api", amount=1, detail="the apply deletes 2 pods"),
         finding(RuleId.ROLLOUT_STUCK, "StatefulSet shop/db", amount=1, detail="the partition 2 keeps pods"),
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=3600),

@@ -6,17 +6,26 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference
 from kpreempt.model.node import Node, NodeSpec, NodeStatus
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.snapshot.redact import Redaction
 from kpreempt.verdict import Verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def redaction_of(cluster: ClusterSnapshot) -> Redaction:
+    """What redaction makes of a cluster now."""
+    return Redaction(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
 
 
 def make_pod(
@@ -43,6 +52,13 @@ def make_pod(
             phase=phase or ("Running" if node else "Pending"), start_time=started, nominated_node_name=nominated
         ),
     )
+
+
+def owned(pod: Pod, kind: str, name: str) -> Pod:
+    """The pod as one that such a controller made; of kinds that nobody knows, too."""
+    group = {"Node": "v1", "Job": "batch/v1", "CloneSet": "x/v1"}.get(kind, "apps/v1")
+    owner = OwnerReference(kind=kind, name=name, uid=name, api_version=group, controller=True)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
 
 
 def make_node(

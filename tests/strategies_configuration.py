@@ -193,6 +193,12 @@ def _turned(version: str, name: str) -> dict[str, bool]:
 
 def _is_consistent(version: str, setting: dict[str, bool]) -> bool:
     known, needed = known_gates(version), needed_gates(version)
+    if version == "1.34" and setting.get("DRAConsumableCapacity"):
+        # Amounts are held against another device, and what was taken stays taken: an assumption says so.
+        return False
+    if setting.get("DRAExtendedResource") and setting.get("DynamicResourceAllocation") is False:
+        # 1.34 does not check it, and crashes at the first pod with an extended resource.
+        return False
     is_on = {name: gate.default for name, gate in known.items()} | setting
     return all(is_on.get(other, True) for name, value in is_on.items() if value for other in needed.get(name, ()))
 

@@ -110,7 +110,9 @@ def _with_limits(resources: Any, requests: Any) -> Any:
 
 
 def _empty_dir(volume: Any, given: Any) -> Any:
-    """A volume without any source is an empty directory."""
+    """A volume without any source is an empty directory; of a record nobody knows which sources it had."""
+    if not isinstance(volume, dict):
+        return given
     return given if any(value is not None for key, value in volume.items() if key != "name") else {}
 
 

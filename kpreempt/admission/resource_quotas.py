@@ -59,12 +59,15 @@ def covers(quota: ResourceQuota, pod: Pod) -> bool:
     return all(_is_in_scope(pod, each) for each in wanted)
 
 
-def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod) -> str:
-    """Why the quota, which covers the pod, does not let it be created, in the API server's words, or an empty text."""
+def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage: Mapping[str, Quantity]) -> str:
+    """Why the quota, which covers the pod, does not let it be created, in the API server's words, or an empty text.
+
+    ``used`` is what it has used, and ``usage`` what the pod takes.
+    """
     name, hard = quota.metadata.name, quota.limits
     if missing := _unspecified(pod, [each for each in hard if counts_pods(each)]):
         return f"failed quota: {name}: must specify {missing}"
-    asked = {key: amount for key, amount in usage_of(pod).items() if key in hard and amount.nano}
+    asked = {key: amount for key, amount in usage.items() if key in hard and amount.nano}
     if unknown := sorted(key for key in asked if key not in used):
         return f"status unknown for quota: {name}, resources: {','.join(unknown)}"
     exceeded = [key for key, amount in asked.items() if used[key].nano + amount.nano > hard[key].nano]
@@ -77,7 +80,8 @@ def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod) -> str
 def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     """That quotas would not let a new pod be created, one for each of them."""
     asked = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
-    refusals = {quota.key: refusal(quota, used_of(quota, cluster.pods), pod) for quota in asked}
+    counts, usage = QuotaCounts(cluster.pods), usage_of(pod)
+    refusals = {quota.key: refusal(quota, counts.used_of(quota), pod, usage) for quota in asked}
     return [
         Assumption(
             f"ResourceQuota {key}",
@@ -90,25 +94,52 @@ def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     ]
 
 
-def used_of(quota: ResourceQuota, pods: Iterable[Pod]) -> Amounts:
-    """What is used of a quota; what its status does not say is counted, as for a quota that was made just now."""
-    known = quota.status.used
-    return {**counted(quota, pods), **{key: known[key] for key in known if key in quota.limits}}
-
-
-def changed(used: Mapping[str, Quantity], pod: Pod, by: int) -> Amounts:
-    """What is used once a pod has come (1) or gone (-1), of what was counted before."""
-    usage = usage_of(pod)
+def changed(used: Mapping[str, Quantity], usage: Mapping[str, Quantity], by: int) -> Amounts:
+    """What is used once a pod that takes ``usage`` has come (1) or gone (-1), of what was counted before."""
     return {key: _moved(amount, usage[key], by) if key in usage else amount for key, amount in used.items()}
 
 
-def counted(quota: ResourceQuota, pods: Iterable[Pod]) -> Amounts:
-    """What the pods that the quota covers use of it, as its controller counts."""
-    total: ResourceList = {}
+class QuotaCounts:
+    """What pods use of quotas, as their controller counts.
+
+    Pods between which no scope of a quota distinguishes are added up once, whoever many quotas there are.
+    """
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._pods = pods
+        self._alike: dict[str, list[tuple[Pod, ResourceList]]] = {}
+
+    def used_of(self, quota: ResourceQuota) -> Amounts:
+        """What is used of a quota; what its status does not say is counted, as for a quota that was made just now."""
+        known = quota.status.used
+        told = {key: known[key] for key in known if key in quota.limits}
+        return (
+            told if all(key in told for key in quota.limits if counts_pods(key)) else {**self._counted(quota), **told}
+        )
+
+    def _counted(self, quota: ResourceQuota) -> Amounts:
+        total: ResourceList = {}
+        namespace = quota.metadata.namespace
+        if namespace not in self._alike:
+            self._alike[namespace] = _added_up(pod for pod in self._pods if pod.metadata.namespace == namespace)
+        for pod, usage in self._alike[namespace]:
+            if covers(quota, pod):
+                add_amounts(total, usage)
+        return {key: total.get(key, quantity("0")) for key in quota.limits if counts_pods(key)}
+
+
+def _added_up(pods: Iterable[Pod]) -> list[tuple[Pod, ResourceList]]:
+    """One of each group of pods that are in the same scopes, and what they all use."""
+    alike: dict[tuple[str, bool, bool, bool], tuple[Pod, ResourceList]] = {}
     for pod in pods:
-        if covers(quota, pod):
-            add_amounts(total, usage_of(pod))
-    return {key: total.get(key, quantity("0")) for key in quota.limits if counts_pods(key)}
+        scopes = (
+            pod.spec.priority_class_name,
+            _is_terminating(pod),
+            _is_best_effort(pod),
+            _reaches_other_namespaces(pod),
+        )
+        add_amounts(alike.setdefault(scopes, (pod, {}))[1], usage_of(pod))
+    return list(alike.values())
 
 
 def _moved(amount: Quantity, more: Quantity, by: int) -> Quantity:
@@ -163,14 +194,17 @@ def _has_pod_level(amounts: ResourceList) -> bool:
 
 def _is_in_scope(pod: Pod, wanted: ScopeRequirement) -> bool:
     scope = wanted.scope_name
-    is_terminating = pod.spec.active_deadline_seconds is not None and pod.spec.active_deadline_seconds >= 0
     if scope in ("Terminating", "NotTerminating"):
-        return is_terminating == (scope == "Terminating")
+        return _is_terminating(pod) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
         return _is_best_effort(pod) == (scope == "BestEffort")
     if scope == "CrossNamespacePodAffinity":
         return _reaches_other_namespaces(pod)
     return scope == "PriorityClass" and _has_class(pod.spec.priority_class_name, wanted)
+
+
+def _is_terminating(pod: Pod) -> bool:
+    return pod.spec.active_deadline_seconds is not None and pod.spec.active_deadline_seconds >= 0
 
 
 def _has_class(name: str, wanted: ScopeRequirement) -> bool:

@@ -44,3 +44,10 @@ def eviction_rules(algorithm: str) -> EvictionRules:
 
     version = version_of(algorithm)
     return EvictionRules(**_held(EvictionRules, behaviour(version)._asdict() if version is not None else {}))
+
+
+def eviction_rules_of(settings: Settings) -> EvictionRules:
+    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
+    from kpreempt.eviction.rules import EvictionRules  # noqa: PLC0415 - few questions are about evictions
+
+    return EvictionRules(**_held(EvictionRules, settings.facts))

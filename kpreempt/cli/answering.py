@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ class Run:
         with_events: bool = True,
         keeps: Keeps | None = None,
         compared: Collection[str] = (),
-        unneeded: Container[str] = (),
+        unneeded: Collection[str] = (),
     ) -> LoadedCluster:
         """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
 
@@ -105,12 +105,33 @@ class Run:
             keeps=keeps,
             compared=compared,
             wanted=wanted,
-            unneeded=unneeded,
+            unneeded=unneeded if self.request.node_changes.pools else {*unneeded, "NodePool"},
             intake=self.request.intake,
             at=self.request.at,
         )
+        if any(self.request.node_changes):
+            loaded = self._with_changed_nodes(loaded)
         unread = unread_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
+
+    def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:
+        from kpreempt.analysis.nodes.changes import with_changed_nodes
+
+        changes, request = self.request.node_changes, self.request
+
+        def read_file(path: str) -> ClusterSnapshot:
+            skips, intake = request.skip_bad_objects, request.intake
+            return load_cluster([path], skip_bad_objects=skips, phases=self.stopwatch, intake=intake).cluster
+
+        cluster, said = with_changed_nodes(
+            loaded.cluster,
+            added=changes.added,
+            pools=changes.pools,
+            removed=changes.removed,
+            read_file=read_file,
+            now=self.time_of(loaded.cluster, self.now()),
+        )
+        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *said])
 
     def write(
         self,

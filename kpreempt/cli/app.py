@@ -15,6 +15,7 @@ from kpreempt.cli.check import check
 from kpreempt.cli.command_line import AnswerCommand, Program
 from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
+from kpreempt.cli.drain import drain
 from kpreempt.cli.explain import explain
 from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
@@ -44,6 +45,7 @@ for _command in (
     who_preempted,
     at_risk,
     check,
+    drain,
     rules,
     budgets,
     volcano,

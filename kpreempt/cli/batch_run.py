@@ -184,7 +184,7 @@ class Answerer:
             body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
             # That the scheduler's attempt ends in an error is an answer, and stands beside it.
             failure = verdict.error if isinstance(verdict, Verdict) else ""
-            told = f',"error":{{"message":{msgspec.json.encode(failure).decode()}}}' if failure else ""
+            told = f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
@@ -199,7 +199,7 @@ class Answerer:
             verdict = answer_drain(line, source, rules, self._now, partial(self._landing, scenario))
         else:
             verdict = answer_line(line, source, rules)
-        return Answer(msgspec.json.encode({"name": scenario.name, "verdict": verdict}).decode() + "\n")
+        return Answer(_line({"name": scenario.name, "verdict": verdict}))
 
     def _landing(self, scenario: Scenario, cluster: ClusterSnapshot, pod: Pod) -> Placement | None:
         """Where the scheduler of a line puts a pod, first of those that it may choose."""
@@ -287,4 +287,9 @@ class Answerer:
 def _error_line(line: bytes | InputError, message: str) -> str:
     name = name_of(line) if isinstance(line, bytes) else ""
     error = {"name": name, "error": {"message": message}}
-    return printable_json(msgspec.json.encode(error).decode()) + "\n"
+    return _line(error)
+
+
+def _line(answer: dict[str, Any]) -> str:
+    """An answer as a line of JSON, in which nothing stands that a terminal or a pipeline would obey."""
+    return printable_json(msgspec.json.encode(answer).decode()) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,9 +24,8 @@ from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import prepared
 from kpreempt.analysis.check.since import FormerCheck, read_former, since
 from kpreempt.analysis.document_reader import describe
-from kpreempt.analysis.simulation.outcomes import Branch, Choose
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
+from kpreempt.cli.chances import chances, paces
 from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.gate_config import job_seconds_in
 from kpreempt.cli.gate_settings import gate_settings
@@ -138,8 +136,8 @@ def run_check(request: CheckRequest) -> int:
         decode,
         now=now,
         at=run.time_of(loaded.cluster, now),
-        chances=_chances,
-        paces=_paces,
+        chances=chances,
+        paces=paces,
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
@@ -271,20 +269,3 @@ def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocume
     """The objects that the base has and the manifests have no more. Raises ``InputError``."""
     had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
     return missing_from(had, have)
-
-
-def _paces(seed: int) -> Pace:
-    """By the first seed everything is done at once; any other draws how long it takes."""
-    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - no secret
-
-
-def _chances(seed: int) -> Choose:
-    """Draws branches by their weights."""
-    source = random.Random(seed)  # noqa: S311 - which branch it is is no secret
-
-    def choose(branches: Sequence[Branch]) -> Branch:
-        if len({branch.weight for branch in branches}) == 1:
-            return source.choice(branches)
-        return source.choices(branches, [branch.weight for branch in branches])[0]
-
-    return choose

@@ -38,14 +38,26 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "What if": (
         *("--priority", "--priority-class", "--preemption-policy", "--set", "--without", "--with"),
-        *("--cordon", "--uncordon", "--budget"),
+        *("--cordon", "--uncordon", "--add-node", "--add-pool", "--remove-node", "--budget"),
+    ),
+    "The drain": (
+        *("--pool", "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction"),
+        *("--grace-period", "--pod-selector", "--skip-wait-for-delete-timeout", "--timeout", "--chunk-size"),
+        *("--one-by-one", "--max-unavailable", "--surge", "--kubelet-version", "--remove"),
     ),
     "Gate and exit code": (
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),
         *("--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
         *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
-        *("--apply-refused", "--removed-api", "--blocked-drains", "--autoscaled-replicas", "--rollout-stuck"),
+        *(
+            "--apply-refused",
+            "--removed-api",
+            "--blocked-drains",
+            "--drain-blocked",
+            "--autoscaled-replicas",
+            "--rollout-stuck",
+        ),
         *("--max-snapshot-age",),
         *("--severity", "--report-only", "--waive", "--no-annotation-waivers", "--baseline"),
         *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
@@ -93,6 +105,7 @@ _HEADING_OF = {option: heading for heading, options in HEADINGS.items() for opti
 _DEMO = "--snapshot fixtures/demo/cluster.yaml"
 _ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
 _OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
+_DRAIN = "--snapshot fixtures/drain/cluster.yaml"
 # Two for each command, on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
 EXAMPLES: Mapping[str, tuple[str, str]] = {
     "explain": (
@@ -109,6 +122,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "check": (
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
+    ),
+    "drain": (
+        f"drain n1 --ignore-daemonsets {_DRAIN}",
+        f"drain -l pool=general --ignore-daemonsets {_DRAIN} -o markdown",
     ),
     "rules": ("rules", "rules lost-pods"),
     "budgets": (

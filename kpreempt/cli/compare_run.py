@@ -51,6 +51,7 @@ from kpreempt.verdict import Assumption, ComparedPod, Comparison
 if TYPE_CHECKING:
     from kpreempt.cli.compare import CompareRequest
 
+_MOST_SCENARIOS = 100_000
 _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
@@ -151,20 +152,22 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     path = request.batch or ""
     source = source_of(path)
     with opened(path) as stream:
-        lines = list(read_lines(stream, source))
-    for number, line in lines:
-        try:
-            if isinstance(line, InputError):
-                raise line
-            scenario = decode_scenario(line, source, number)
-            with within_calendar(source, number):
-                one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
-        except KpreemptError as error:
-            name = name_of(line) if isinstance(line, bytes) else ""
-            items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
-            continue
-        items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
-        assumptions += one.assumptions
+        for number, line in read_lines(stream, source):
+            # All stand in one answer, which is held until its end.
+            if len(items) >= _MOST_SCENARIOS:
+                raise InputError(f"has more than {_MOST_SCENARIOS:,} scenarios", source=source)
+            try:
+                if isinstance(line, InputError):
+                    raise line
+                scenario = decode_scenario(line, source, number)
+                with within_calendar(source, number):
+                    one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
+            except KpreemptError as error:
+                name = name_of(line) if isinstance(line, bytes) else ""
+                items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
+                continue
+            items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
+            assumptions += one.assumptions
     return comparison_of([each.label for each in compared], items, assumptions)
 
 

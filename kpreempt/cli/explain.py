@@ -11,6 +11,7 @@ from kpreempt.cli.options import (
     After,
     AnswerRequest,
     AnyAlgorithm,
+    ChangingNodes,
     Manifests,
     Runs,
     Seed,
@@ -66,6 +67,7 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     uncordons: Annotated[
         list[str], Option("--uncordon", metavar="NODE", help="What if it were open to pods again. Repeatable.")
     ] = []
+    node_changes: ChangingNodes
     budgets: Annotated[
         list[str],
         Option("--budget", metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable."),

@@ -249,7 +249,14 @@ def _check(request: ExplainRequest) -> None:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     if request.brief and request.verbose:
         raise UsageError("--brief and -v contradict each other")
-    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
+    single_use_of_stdin(
+        {
+            "-f": request.files,
+            "--snapshot": request.snapshots,
+            "--with": request.additions,
+            "--add-node": request.node_changes.files,
+        }
+    )
 
 
 def _check_queue(algorithm: str) -> None:

@@ -24,7 +24,7 @@ from kpreempt.analysis.volcano.sessions import Submission, explain_submission, s
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import is_volcano_job
 from kpreempt.cli.answering import Run, is_unfounded
-from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import manifest_objects, tell_ignored
 from kpreempt.cli.volcano_configuration import volcano_for
 from kpreempt.errors import InputError
@@ -56,7 +56,6 @@ def run_submission(request: ExplainRequest, amounts: PodTemplate | None) -> int:
     ``amounts`` is the pod that is made from options, if there is one.
     """
     run = Run(request)
-    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
     live = run.connect()
     volcano = volcano_for(request, run, live)
     namespace = request.namespace or usual_namespace(live)

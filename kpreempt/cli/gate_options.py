@@ -41,7 +41,7 @@ def _option(rule: RuleId) -> Any:
 
 
 _PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not Takes.NOTHING}
-_OPTIONS: dict[str, Any] = {
+_FILES: dict[str, Any] = {
     "config": Annotated[
         _Text,
         Option(
@@ -59,7 +59,8 @@ _OPTIONS: dict[str, Any] = {
             "as they are here.",
         ),
     ],
-    **{name: _option(rule) for rule, name in _PARAMETERS.items()},
+}
+_OTHERS: dict[str, Any] = {
     "severity": Annotated[
         _Texts,
         Option(
@@ -103,4 +104,10 @@ def gate_flags(values: Mapping[str, Any]) -> GateFlags:
     return GateFlags(rules=rules, **given)
 
 
-Gate = Annotated[GateFlags, Group(_OPTIONS, gate_flags)]
+def _options(command: str) -> dict[str, Any]:
+    rules = {name: _option(rule) for rule, name in _PARAMETERS.items() if command in rule.row.commands}
+    return {**_FILES, **rules, **_OTHERS}
+
+
+Gate = Annotated[GateFlags, Group(_options("check"), gate_flags)]
+DrainGate = Annotated[GateFlags, Group(_options("drain"), gate_flags)]

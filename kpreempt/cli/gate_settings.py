@@ -80,7 +80,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
                 file.write(printable_json(text))
 
 
-def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -> GateSettings:
+def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None, command: str = "check") -> GateSettings:
     """The gate for a command that runs in ``folder``, by default the current one. Options win over the file.
 
     Raises ``UsageError`` for options and ``InputError`` for files that are wrong.
@@ -103,6 +103,7 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
             forbidden=[*config.forbidden, *forbidden],
             severities={**config.severities, **severities},
             report_only=flags.report_only,
+            command=command,
         ),
         custom=config.rules,
         waivers=[*waivers, *config.waivers],

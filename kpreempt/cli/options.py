@@ -89,6 +89,55 @@ Manifests = Annotated[
     list[str],
     manifest_options("FILE", "A manifest, file or URL: a pod or anything with a pod template. Repeatable."),
 ]
+
+
+class NodeChanges(NamedTuple):
+    """Nodes that come and go before the question is asked, as the options have them."""
+
+    added: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> list[str]:
+        """The files that nodes to be added are read from."""
+        if not self.added:
+            return []
+        from kpreempt.analysis.nodes.changes import is_file
+
+        names = [text.rpartition("=")[0] or text for text in self.added]
+        return [name for name in names if is_file(name)]
+
+
+_NODE_CHANGES: dict[str, Any] = {
+    "add_nodes": Annotated[
+        _Texts,
+        Option(
+            "--add-node",
+            metavar="LIKE[=N]",
+            help="What if there were N more nodes (default: 1) like node LIKE, or like the Node of a FILE. Repeatable.",
+        ),
+    ],
+    "add_pools": Annotated[
+        _Texts,
+        Option(
+            "--add-pool",
+            metavar="NODEPOOL[=N]",
+            help="What if there were N more nodes of this NodePool of Karpenter's. Repeatable.",
+        ),
+    ],
+    "remove_nodes": Annotated[
+        _Texts,
+        Option("--remove-node", metavar="NODE", help="What if this node were gone, with its pods. Repeatable."),
+    ],
+}
+
+
+def _node_changes(given: dict[str, Any]) -> NodeChanges:
+    return NodeChanges(*(tuple(given[name] or ()) for name in _NODE_CHANGES))
+
+
+ChangingNodes = Annotated[NodeChanges, Group(_NODE_CHANGES, _node_changes)]
 Select = Annotated[list[str], Option(metavar="KIND/NAME", help="Of the manifest, only this one. Repeatable.")]
 Without = Annotated[
     list[str], Option(metavar="KIND/[NS/]NAME", help="What if this were not in the cluster. Repeatable.")
@@ -263,6 +312,9 @@ class ClusterRequest(Request):
 
 class AnswerRequest(ClusterRequest):
     """What is asked of a scheduler and a cluster, and answered in one or several formats."""
+
+    # Offered by commands with what-ifs.
+    node_changes = NodeChanges()
 
     namespace: Annotated[
         _Text, After("snapshots"), Option("-n", "--namespace", metavar="NS", help="Only pods of this namespace.")

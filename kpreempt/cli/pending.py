@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest
+from kpreempt.cli.options import After, AnswerRequest, ChangingNodes
 
 if TYPE_CHECKING:
     from kpreempt.cli.watch import Wait
@@ -18,6 +18,7 @@ class PendingRequest(AnswerRequest):
     watch: Annotated[bool, After("selector"), Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = (
         False
     )
+    node_changes: ChangingNodes
     outputs: Annotated[
         list[str],
         Option(
@@ -51,10 +52,11 @@ def _check(request: PendingRequest) -> None:
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.errors import UsageError
 
-    single_use_of_stdin({"--snapshot": request.snapshots})
+    files = request.node_changes.files
+    single_use_of_stdin({"--snapshot": request.snapshots, "--add-node": files})
     if not request.watch:
         return
-    if "-" in request.snapshots:
+    if "-" in [*request.snapshots, *files]:
         raise UsageError("-w reads the snapshot again and again, and standard input can be read once only")
     if not request.interval > 0:
         raise UsageError(f"--interval {request.interval:g}: expected a number of seconds above 0", hint="--interval 5")

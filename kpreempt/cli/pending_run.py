@@ -97,6 +97,7 @@ class _Looks:
             spread=Spread(run.stopwatch, self._request.jobs),
             phases=run.stopwatch,
             has_time=_lasting(_SECONDS_OF_SEARCH) if self._is_wide else None,
+            seeks_nodes=True,
         )
         if not self._request.watch:
             return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import msgspec
 
 from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
+from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.version_rules import api_server_of
@@ -27,7 +29,7 @@ from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import whole_file, write_stdout_pieces
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot import decode_object
@@ -66,8 +68,9 @@ def run_snapshot(request: SnapshotRequest) -> int:
         at=request.at,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
-    redaction = Redaction(cluster) if request.redact else None
-    header = _header(cluster, loaded.assumptions, redaction)
+    taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
+    redaction = _redaction(cluster, taken_at) if request.redact else None
+    header = _header(cluster, taken_at, loaded.assumptions, redaction)
     rewrite = redaction.record if redaction else least
     documents = _documents(loaded.documents, cluster)
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
@@ -90,6 +93,10 @@ def _check(request: SnapshotRequest) -> None:
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+
+
+def _redaction(cluster: ClusterSnapshot, taken_at: datetime) -> Redaction:
+    return Redaction(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded)
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
@@ -118,8 +125,9 @@ def _pending(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
 
 
-def _header(cluster: ClusterSnapshot, assumptions: list[Assumption], redaction: Redaction | None) -> DumpHeader:
-    taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
+def _header(
+    cluster: ClusterSnapshot, taken_at: datetime, assumptions: list[Assumption], redaction: Redaction | None
+) -> DumpHeader:
     if redaction is None:
         version, skipped = cluster.version, cluster.skipped
     else:
@@ -127,7 +135,7 @@ def _header(cluster: ClusterSnapshot, assumptions: list[Assumption], redaction: 
         assumptions = redaction.assumptions(assumptions)
     return DumpHeader(
         server_version=version,
-        taken_at=taken_at,
+        taken_at=taken_at if redaction is None else REDACTED_AT,
         kpreempt_version=__version__,
         skipped=skipped,
         assumptions=assumptions,
@@ -145,8 +153,9 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
     with ExitStack() as stack:
         if redaction is not None and request.redact_map:
             file = stack.enter_context(whole_file(request.redact_map, mode=_OWNER_ONLY))
-            names = {"apiVersion": API_VERSION, "kind": "RedactionMap", "names": dict(redaction.pairs())}
-            file.buffer.write(printable_json_bytes(msgspec.json.encode(names)) + b"\n")
+            found = {"names": dict(redaction.pairs()), "times": dict(redaction.times())}
+            document = {"apiVersion": API_VERSION, "kind": "RedactionMap", **found}
+            file.buffer.write(printable_json_bytes(msgspec.json.encode(document)) + b"\n")
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         # Without redaction it tells all about the cluster.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import Additions, After, AnswerRequest, Runs, Seed, VolcanoActions, Without
+from kpreempt.cli.options import Additions, After, AnswerRequest, ChangingNodes, Runs, Seed, VolcanoActions, Without
 
 
 class VolcanoRequest(
@@ -26,6 +26,7 @@ class VolcanoRequest(
 
     additions: Annotated[Additions, After("snapshots")] = []
     without: Without = []
+    node_changes: ChangingNodes
     scheduler_config: Annotated[
         str | None,
         Option(
@@ -56,7 +57,9 @@ def volcano(request: VolcanoRequest) -> int:
     from kpreempt.cli.volcano_configuration import volcano_for
 
     run = Run(request)
-    single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
+    single_use_of_stdin(
+        {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}
+    )
     live = run.connect()
     scheduler = volcano_for(request, run, live)
     loaded = run.load(live, additions=request.additions, with_events=False)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from kpreempt.controllers.rules import USUAL, ControllerRules
-from kpreempt.model.affinity import METADATA_NAME_FIELD
+from kpreempt.model.affinity import tied_node_of
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
@@ -121,14 +121,7 @@ def deployment_told_of(pod: Pod, replica_set: str) -> str:
 
 def tied_node(pod: Pod) -> str:
     """The node that required affinity asks for by name, as a DaemonSet's pod does; else an empty text."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    if affinity is None or affinity.required is None:
-        return ""
-    for term in affinity.required.node_selector_terms:
-        for field in term.match_fields:
-            if field.key == METADATA_NAME_FIELD and field.operator == "In":
-                return field.values[0] if len(field.values) == 1 else ""
-    return ""
+    return tied_node_of(pod.spec.affinity)
 
 
 def active_pods(pods: Iterable[ControlledPod]) -> list[ControlledPod]:

@@ -14,8 +14,7 @@ import msgspec
 
 from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
 from kpreempt.controllers.rules import USUAL, ControllerRules
-from kpreempt.model.affinity import METADATA_NAME_FIELD, Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm
-from kpreempt.model.labels import NodeSelectorRequirement
+from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodAnnotations, PodMeta, PodStatus
 
@@ -66,15 +65,6 @@ def replacement_of(
         spec=msgspec.structs.replace(pod.spec, node_name="", affinity=affinity),
         status=PodStatus(phase="Pending"),
     )
-
-
-def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
-    """``affinity`` with the node as the only one that is required; what is preferred stays."""
-    field = NodeSelectorRequirement(key=METADATA_NAME_FIELD, operator="In", values=[node_name])
-    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
-    affinity = affinity or Affinity()
-    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=required)
-    return msgspec.structs.replace(affinity, node_affinity=node_affinity)
 
 
 def _labels_of_node(rules: ControllerRules) -> frozenset[str]:

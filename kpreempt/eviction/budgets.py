@@ -121,19 +121,24 @@ def synced(stored: StoredBudget, pods: Iterable[Pod], scale_of: ScaleOf, now: da
         status = sync_budget(stored.budget, Candidates(pods).of(stored.budget), scale_of, now).status
     except SyncError as error:
         failed = msgspec.structs.replace(stored.budget, status=failed_status(stored.budget))
-        condition = BudgetCondition(
-            type=ALLOWED_CONDITION,
-            status="False",
-            reason=_SYNC_FAILED,
-            message=error.controllers_words,
-            message_one_of=error.any_of,
-            observed_generation=before.observed_generation,
-        )
-        return StoredBudget(failed, with_condition(stored.conditions, condition, now)), True
+        return StoredBudget(failed, failed_conditions(stored, error, now)), True
     if status == before and _is_up_to_date(stored):
         return stored, False
     changed = StoredBudget(msgspec.structs.replace(stored.budget, status=status), stored.conditions)
     return with_allowed_condition(changed, now), True
+
+
+def failed_conditions(stored: StoredBudget, error: SyncError, now: datetime | None) -> tuple[BudgetCondition, ...]:
+    """The budget's conditions once its controller could not reckon what it wants."""
+    condition = BudgetCondition(
+        type=ALLOWED_CONDITION,
+        status="False",
+        reason=_SYNC_FAILED,
+        message=error.controllers_words,
+        message_one_of=error.any_of,
+        observed_generation=status_of(stored).observed_generation,
+    )
+    return with_condition(stored.conditions, condition, now)
 
 
 def with_allowed_condition(stored: StoredBudget, now: datetime | None) -> StoredBudget:

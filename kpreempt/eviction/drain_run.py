@@ -16,10 +16,11 @@ from kpreempt.eviction.drain_command import DrainCommand, shown_duration
 from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
 from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
 from kpreempt.eviction.selectors import Requirement
+from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.eviction.world import World
-from kpreempt.model.pod import Pod
 
-_RETRY = 5.0
+# Seconds until kubectl asks again for a pod whose budget is used up.
+RETRY_SECONDS = 5.0
 _POLL = 1.0
 _COLLISION = 0.5
 _SERVER_ERROR = 500
@@ -213,7 +214,7 @@ class DrainRun:
                 break
             if answer.status == 404:
                 return ""
-            if _is_of_terminating_namespace(answer):
+            if is_of_terminating_namespace(answer):
                 if pod.metadata.deletion_timestamp is not None:
                     break
                 about_namespace = f'pod "{name}" from terminating namespace "{namespace}"'
@@ -222,7 +223,7 @@ class DrainRun:
                 self._print(_ERR, f"error when evicting {about} (will retry after 5s): {answer.message}")
             else:
                 return f"error when evicting {about}: {answer.message}"
-            yield _RETRY
+            yield RETRY_SECONDS
             fresh = world.pods.get(pod.key)
             pod = fresh.pod if fresh is not None else pod
         if is_dry_run:
@@ -285,12 +286,3 @@ _DEADLINE = "context deadline exceeded"
 def _joined(errors: Sequence[str]) -> str:
     different = list(dict.fromkeys(errors))
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
-
-
-def _is_of_terminating_namespace(answer: Answer) -> bool:
-    causes = answer.details.causes if answer.details is not None else ()
-    return any(each.reason == "NamespaceTerminating" for each in causes)
-
-
-def _is_told(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None

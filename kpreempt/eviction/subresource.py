@@ -82,6 +82,22 @@ def evict(request: EvictionRequest, store: Store, now: datetime, rules: Eviction
     return ACCEPTED
 
 
+def being_terminated(namespace: str, name: str) -> Answer:
+    """The refusal of every eviction in a namespace that is on its way out."""
+    message = (
+        f'pods "{name}" is forbidden: unable to create new content in namespace {namespace} '
+        "because it is being terminated"
+    )
+    cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+    return Answer(403, "Forbidden", message, Details(name=name, kind="pods", causes=(cause,)))
+
+
+def is_of_terminating_namespace(answer: Answer) -> bool:
+    """Whether a refusal is that of ``being_terminated``."""
+    causes = answer.details.causes if answer.details is not None else ()
+    return any(each.reason == "NamespaceTerminating" for each in causes)
+
+
 def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
     """How the pod is to be deleted. Raises ``RefusalError`` for a request that contradicts itself."""
     if request.url_name != request.name:

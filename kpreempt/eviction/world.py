@@ -21,9 +21,9 @@ from kpreempt.controllers.scales import ScaleOf
 from kpreempt.eviction.budgets import budgets_of, synced
 from kpreempt.eviction.deletion import DeleteOptions, deleted, later
 from kpreempt.eviction.drain_filter import DrainPod
-from kpreempt.eviction.records import Answer, Cause, Details, StoredBudget
+from kpreempt.eviction.records import Answer, StoredBudget
 from kpreempt.eviction.rules import USUAL, EvictionRules
-from kpreempt.eviction.subresource import EvictionRequest, Store, evict
+from kpreempt.eviction.subresource import EvictionRequest, Store, being_terminated, evict
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
@@ -121,7 +121,7 @@ class World:
         """The API server's answer to the eviction of a pod, and what comes of it."""
         namespace, _, name = key.partition("/")
         if namespace in self._terminating:
-            return _being_terminated(namespace, name)
+            return being_terminated(namespace, name)
         drained = self.pods.get(key)
         store = Store(drained.pod if drained is not None else None, list(self.budgets.values()))
         options = DeleteOptions(grace_period_seconds=grace, dry_run=["All"] if is_dry_run else None)
@@ -256,12 +256,3 @@ class World:
 
     def _budgets_of(self, pod: Pod) -> list[StoredBudget]:
         return budgets_of(pod, self.budgets.values())
-
-
-def _being_terminated(namespace: str, name: str) -> Answer:
-    message = (
-        f'pods "{name}" is forbidden: unable to create new content in namespace {namespace} '
-        "because it is being terminated"
-    )
-    cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
-    return Answer(403, "Forbidden", message, Details(name=name, kind="pods", causes=(cause,)))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.empty import NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,
@@ -25,8 +25,8 @@ METADATA_NAME_FIELD = "metadata.name"
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
-    match_expressions: Few[NodeSelectorRequirement] = NO_ITEMS
-    match_fields: Few[NodeSelectorRequirement] = NO_ITEMS
+    match_expressions: Handful[NodeSelectorRequirement] = NO_ITEMS
+    match_fields: Handful[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
@@ -113,10 +113,10 @@ class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod wants beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -124,10 +124,10 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod refuses beside it."""
 
-    required: Few[PodAffinityTerm] = msgspec.field(
+    required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -138,3 +138,22 @@ class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
+
+
+def tied_node_of(affinity: Affinity | None) -> str:
+    """The node that required affinity asks for by name, as that of a DaemonSet's pod does; else an empty text."""
+    required = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
+    for term in required.node_selector_terms if required is not None else ():
+        for field in term.match_fields:
+            if field.key == METADATA_NAME_FIELD and field.operator == "In":
+                return field.values[0] if len(field.values) == 1 else ""
+    return ""
+
+
+def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
+    """``affinity`` with the node as the only one that is required; what is preferred stays."""
+    field = NodeSelectorRequirement(key=METADATA_NAME_FIELD, operator="In", values=[node_name])
+    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    affinity = affinity or Affinity()
+    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=required)
+    return msgspec.structs.replace(affinity, node_affinity=node_affinity)

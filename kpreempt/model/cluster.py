@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from kpreempt.model.devices import (
 )
 from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.event import Event
+from kpreempt.model.karpenter import NodePool
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -44,6 +45,9 @@ from kpreempt.model.workloads import (
     StatefulSet,
 )
 
+# When redacted dumps say that they were taken: their times count back from then.
+REDACTED_AT = datetime(2000, 1, 1, tzinfo=UTC)
+
 
 class PodOrder(msgspec.Struct, frozen=True):
     """The pods of a node as the scheduler's cache has them, in the order of ``NodeInfo.Pods``, as far as it is known.
@@ -61,10 +65,10 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     Order matters: between equals it decides. ``has_scheduler_order`` says that pods stand in the order in which the
     scheduler's cache has those of each node; a dump's or an API server's list does not show that. ``version`` is the
     server's (``v1.36.3``) or empty; ``taken_at`` is when the dump was made, if it says so. Of events there are those
-    about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's. ``skipped`` counts the objects
-    of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the cluster may have objects that could
-    not be read; of all others the lists are all there is in the input. ``listed`` are those kinds that no scheduler
-    reads of which the input has all that there are.
+    about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` Karpenter's.
+    ``skipped`` counts the objects of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the
+    cluster may have objects that could not be read; of all others the lists are all there is in the input. ``listed``
+    are those kinds that no scheduler reads of which the input has all that there are.
 
     ``pod_orders`` has what is known of the order of each node's pods, by the node's name. It is as it was seen, also
     where a what-if has changed the pods; who reads it compares it with the pods that are there.
@@ -105,6 +109,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     device_taint_rules: list[DeviceTaintRule] = NO_ITEMS
     pod_groups: list[PodGroup] = NO_ITEMS
     queues: list[Queue] = NO_ITEMS
+    node_pools: list[NodePool] = NO_ITEMS
     events: list[Event] = NO_ITEMS
     version: str = ""
     taken_at: datetime | None = None

@@ -16,6 +16,8 @@ from kpreempt.model.frozen import FrozenDict, FrozenList
 _Entry = TypeVar("_Entry")
 
 Few = Annotated[list[_Entry], msgspec.Meta(max_length=500)]
+# Those of which each entry is held against all pods: terms of affinity, spread constraints, expressions of selectors.
+Handful = Annotated[list[_Entry], msgspec.Meta(max_length=100)]
 # Those of values, ports and images, which programs write.
 Many = Annotated[list[_Entry], msgspec.Meta(max_length=5000)]
 

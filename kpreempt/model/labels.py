@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Handful, Many
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
@@ -33,7 +33,7 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     """A selector over labels; all parts must hold. The empty one matches everything."""
 
     match_labels: dict[str, str] = NO_ENTRIES
-    match_expressions: Few[LabelSelectorRequirement] = NO_ITEMS
+    match_expressions: Handful[LabelSelectorRequirement] = NO_ITEMS
 
     def is_empty(self) -> bool:
         """Whether the selector has no part at all, and so matches everything."""
@@ -212,10 +212,12 @@ class SelectorIndex:
         self._known: dict[frozenset[tuple[str, str]], list[int]] = {}
         groups: dict[bytes, _Equal] = {}
         for index, selector in enumerate(selectors):
-            group = groups.setdefault(msgspec.json.encode(selector), _Equal(selector, []))
-            group.indexes.append(index)
+            key = msgspec.json.encode(selector)
+            if key not in groups:
+                groups[key] = _Equal(selector)
+            groups[key].indexes.append(index)
         for group in groups.values():
-            label = next(iter(group.selector.match_labels.items()), None)
+            label = next(iter(group.required), None)
             same = self._others if label is None else self._by_label.setdefault(label, [])
             same.append(group)
 
@@ -226,15 +228,37 @@ class SelectorIndex:
         if found is None:
             candidates = [self._others, *(self._by_label.get(label, ()) for label in key)]
             found = self._known[key] = sorted(
-                index
-                for groups in candidates
-                for group in groups
-                if group.selector.matches(labels)
-                for index in group.indexes
+                index for groups in candidates for group in groups if group.matches(labels) for index in group.indexes
             )
         return found
 
 
-class _Equal(msgspec.Struct, frozen=True):
-    selector: LabelSelector
-    indexes: list[int]
+class _Equal:
+    """Equal selectors by their ``indexes``, in a form that takes as long as the label set that is held against it.
+
+    Most of what a selector excludes is not there, and need not be looked for one after the other.
+    """
+
+    __slots__ = ("_excluded", "_excluded_keys", "_others", "indexes", "required")
+
+    def __init__(self, selector: LabelSelector) -> None:
+        self.indexes: list[int] = []
+        self.required = dict.fromkeys(selector.match_labels.items())
+        self._excluded: set[tuple[str, str]] = set()
+        self._excluded_keys: set[str] = set()
+        self._others: list[LabelSelectorRequirement] = []
+        for each in selector.match_expressions:
+            if each.operator == "NotIn":
+                self._excluded.update((each.key, value) for value in each.values)
+            elif each.operator == "DoesNotExist":
+                self._excluded_keys.add(each.key)
+            else:
+                self._others.append(each)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return (
+            self.required.keys() <= labels.items()
+            and self._excluded.isdisjoint(labels.items())
+            and self._excluded_keys.isdisjoint(labels)
+            and all(matches_requirement(each.key, each.operator, each.values, labels) for each in self._others)
+        )

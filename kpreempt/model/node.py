@@ -9,6 +9,17 @@ from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
 
+# What says which machine a node is, or where it is plugged in. No other node has the same.
+MACHINE_LABELS = frozenset(
+    {
+        "alpha.eksctl.io/instance-id",
+        "node.kubernetes.io/instance-id",
+        "cloud.google.com/gce-topology-host",
+        "cloud.google.com/gce-topology-subblock",
+        "topology.k8s.aws/network-node-layer-3",
+    }
+)
+
 
 class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What is decided about a node."""
@@ -18,10 +29,19 @@ class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An image on a node: all its names, and its size in bytes."""
+    """An image on a node: all its names, and its size in bytes.
+
+    Redaction rounds sizes: where there is ``size_bytes_up_to``, which the API does not have, it is between the two.
+    """
 
     names: Many[str] = NO_ITEMS
     size_bytes: int = 0
+    size_bytes_up_to: int = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """The most that it may have."""
+        return max(self.size_bytes, self.size_bytes_up_to)
 
 
 class NodeCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from kpreempt.model.affinity import Affinity
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import LAST_APPLIED, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
@@ -175,10 +175,22 @@ class ImageVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     reference: str = ""
 
 
+class EmptyDirVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Room on the node that is emptied when the pod goes; ``medium`` is Memory where it is no disk."""
+
+    medium: str = ""
+
+
+class HostPathVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """A folder of the node itself. That there is one counts for who moves pods; which one it is, for nobody."""
+
+
 class Volume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One volume of a pod; sources that never matter to scheduling are left out."""
+    """One volume of a pod; sources that matter neither to scheduling nor to who moves pods are left out."""
 
     name: str = ""
+    empty_dir: EmptyDirVolume | None = None
+    host_path: HostPathVolume | None = None
     persistent_volume_claim: PersistentVolumeClaimVolume | None = None
     ephemeral: EphemeralVolume | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
@@ -246,7 +258,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     node_selector: dict[str, str] = NO_ENTRIES
     affinity: Affinity | None = None
     tolerations: Few[Toleration] = NO_ITEMS
-    topology_spread_constraints: Few[TopologySpreadConstraint] = NO_ITEMS
+    topology_spread_constraints: Handful[TopologySpreadConstraint] = NO_ITEMS
     scheduling_gates: Few[PodSchedulingGate] = NO_ITEMS
     overhead: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
@@ -323,8 +335,9 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The annotations of a pod that are read: where 1.8 keeps the nomination, what Volcano is told, what the pod costs.
 
-    Controllers delete pods of a lower ``deletion_cost`` first. ``None`` where it makes a difference that an annotation
-    is there but empty.
+    Controllers delete pods of a lower ``deletion_cost`` first. A static pod's mirror has ``config_mirror``; autoscalers
+    go by ``safe_to_evict``, by volume by ``safe_local_volumes``, and by ``do_not_disrupt``. ``None`` where it makes a
+    difference that an annotation is there but empty.
     """
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
@@ -337,6 +350,12 @@ class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     template_uid: str = msgspec.field(name="volcano.sh/template-uid", default="")
     numa_policy: str = msgspec.field(name="volcano.sh/numa-topology-policy", default="")
     deletion_cost: str = msgspec.field(name="controller.kubernetes.io/pod-deletion-cost", default="")
+    config_mirror: str | None = msgspec.field(name="kubernetes.io/config.mirror", default=None)
+    safe_to_evict: str = msgspec.field(name="cluster-autoscaler.kubernetes.io/safe-to-evict", default="")
+    safe_local_volumes: str = msgspec.field(
+        name="cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", default=""
+    )
+    do_not_disrupt: str = msgspec.field(name="karpenter.sh/do-not-disrupt", default="")
 
     def changed(self, **values: Any) -> PodAnnotations:
         """These with other values in some fields."""
@@ -402,6 +421,16 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     def priority(self) -> int:
         """The priority that the scheduler compares; a missing one is 0."""
         return self.spec.priority or 0
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether it stands for a static pod, which only its kubelet stops."""
+        return self.metadata.annotations is not None and self.metadata.annotations.config_mirror is not None
+
+    @property
+    def has_empty_dir(self) -> bool:
+        """Whether it keeps data in an emptyDir, on disk or in memory."""
+        return any(volume.empty_dir is not None for volume in self.spec.volumes)
 
     @property
     def is_terminal(self) -> bool:

@@ -6,10 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from kpreempt.errors import InputError
 from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Int32
+
+# So many may select a pod. The eviction API refuses a pod already that two select.
+MOST_SELECTING = 100
 
 
 class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -51,6 +55,12 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel", omit_defa
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+def check_selecting(pod: str, budgets: int) -> None:
+    """Raise ``InputError`` where so many budgets select the pod ``namespace/name`` as nobody has in earnest."""
+    if budgets > MOST_SELECTING:
+        raise InputError(f"more than {MOST_SELECTING} PodDisruptionBudgets select it", object_name=f"Pod {pod}")
 
 
 class PriorityClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -161,6 +161,13 @@ ROWS = (
         formats=CHECK_FORMATS,
     ),
     Row(
+        "verdict.drain:Drain",
+        _CHECK,
+        lambda drain: _once(victim.pod for victim in drain.simulation.displaced),
+        items=attrgetter("findings"),
+        formats=CHECK_FORMATS,
+    ),
+    Row(
         "verdict.queue:SchedulingQueueState",
         {"text": "queue.text:render_queue"},
         items=lambda queue: queue.steps or queue.items,

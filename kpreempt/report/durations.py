@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kpreempt.model.cluster import REDACTED_AT
+
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
@@ -42,6 +44,13 @@ def format_duration(seconds: int) -> str:
 def format_reading(seconds: int) -> str:
     """How long ago something was read: ``read just now``, ``read 3h ago``."""
     return f"read {format_duration(seconds)} ago" if seconds >= _JUST_NOW else "read just now"
+
+
+def format_snapshot(taken_at: datetime | None) -> str:
+    """The snapshot of a time; of a redacted one nobody knows which."""
+    if taken_at is None:
+        return "snapshot"
+    return "redacted snapshot" if taken_at == REDACTED_AT else f"snapshot of {format_time(taken_at)}"
 
 
 def format_time(time: datetime) -> str:

@@ -15,6 +15,7 @@ from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.quoting import names
 from kpreempt.verdict.simulation import (
     COMPLETED,
+    DRAINED,
     BudgetLow,
     Displaced,
     Simulation,
@@ -168,6 +169,9 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
     if first.reason == "node-deleted":
         gone = Span(f" {agree(len(steps), 'goes')} with ", "warn")
         return (*_pods(steps), gone, *_several([step.cause for step in steps]), ", which is deleted", *violates)
+    if first.reason == DRAINED:
+        evicted = Span(f" {agree(len(steps), 'is')} evicted from ", "warn")
+        return (*_pods(steps), evicted, *_several([step.node for step in steps]), *violates)
     if first.reason:
         why = _REASONS.get(first.reason)
         reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")

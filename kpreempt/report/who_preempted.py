@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
 from kpreempt.report.colour import finished
-from kpreempt.report.durations import format_duration, format_since, format_time
+from kpreempt.report.durations import format_duration, format_since, format_snapshot, format_time
 from kpreempt.report.evidence import describe, join_names
 from kpreempt.report.explain.victims import format_budgets
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
@@ -155,11 +155,11 @@ def where_in_words(pod: Whereabouts) -> str:
 
 
 def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) -> None:
-    when = f" of {format_time(found.taken_at)}" if found.taken_at else ""
+    when = format_snapshot(found.taken_at)
     label = Span("BEFORE", "heading")
     there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
     by = f", by {found.algorithm}" if found.algorithm else ""
-    page.labelled(label, f"in the snapshot{when}", there, f"{by}: ", *result_in_words(found), column=LABEL_COLUMN)
+    page.labelled(label, f"in the {when}", there, f"{by}: ", *result_in_words(found), column=LABEL_COLUMN)
     if found.refusal is not None and not found.refusal.is_success:
         evidence = describe(found.refusal.detail)
         words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from kpreempt.report.amounts import count
-from kpreempt.report.durations import format_time
+from kpreempt.report.durations import format_snapshot, format_time
 from kpreempt.report.evidence import describe
 from kpreempt.report.html.markup import Html, cut_note, folded, join, message, name, names, tag, text, within
 from kpreempt.report.html.page import Part, banner, footer, whole_page
@@ -84,7 +84,7 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, H
 
 def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tuple[str, Html]]:
     """What the snapshot from before says of it."""
-    when = f"in the snapshot of {format_time(found.taken_at)}" if found.taken_at else "in the snapshot"
+    when = f"in the {format_snapshot(found.taken_at)}"
     there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
     yield "before", join([text(f"{when}{there}: "), phrase(result_in_words(found))])
     if found.victims:

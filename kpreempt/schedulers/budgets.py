@@ -2,38 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.policy import PodDisruptionBudget, check_selecting
 from kpreempt.verdict import BudgetUse
 
 
 class SelectingBudgets:
     """The budgets of a cluster by what they select.
 
-    A budget without a selector, or with an empty or a broken one, selects nothing.
+    A budget without a selector, or with an empty or a broken one, selects nothing. ``before`` are the budgets of a
+    cluster that this one follows: where they select the same, what is known of that is used again.
     """
 
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        for budget in budgets:
+    def __init__(self, budgets: Sequence[PodDisruptionBudget], before: SelectingBudgets | None = None) -> None:
+        self._budgets = budgets
+        self._of_labels: dict[tuple[str, int], list[PodDisruptionBudget]] = {}
+        # By namespace where its budgets are in the input.
+        self._positions: dict[str, list[int]] = {}
+        self._selectors: dict[str, SelectorIndex] = {}
+        # By namespace and the identity of labels, which many pods share; these are kept, so that it stays theirs.
+        self._known: dict[tuple[str, int], tuple[Mapping[str, str], list[int]]] = {}
+        if before is not None and before._selects_as(budgets):
+            self._positions, self._selectors, self._known = before._positions, before._selectors, before._known
+            return
+        for position, budget in enumerate(budgets):
             selector = budget.spec.selector
             if selector is not None and not selector.is_empty() and selector.is_valid():
-                self._by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+                self._positions.setdefault(budget.metadata.namespace, []).append(position)
         self._selectors = {
-            namespace: SelectorIndex(budget.spec.selector for budget in group if budget.spec.selector is not None)
-            for namespace, group in self._by_namespace.items()
+            namespace: SelectorIndex(
+                selector for each in positions if (selector := budgets[each].spec.selector) is not None
+            )
+            for namespace, positions in self._positions.items()
         }
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets whose selector matches the pod, in the order of the input."""
-        metadata = pod.metadata
-        if not metadata.labels or metadata.namespace not in self._selectors:
+        """The budgets whose selector matches the pod, in the order of the input, not to be changed.
+
+        Raises ``InputError`` where they are too many.
+        """
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        key = namespace, id(labels)
+        found = self._of_labels.get(key)
+        if found is None:
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = labels, self._matching(pod)
+            found = self._of_labels[key] = [self._budgets[position] for position in known[1]]
+        return found
+
+    def _matching(self, pod: Pod) -> list[int]:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        if not labels or namespace not in self._selectors:
             return []
-        budgets = self._by_namespace[metadata.namespace]
-        return [budgets[index] for index in self._selectors[metadata.namespace].matching(metadata.labels)]
+        positions = self._positions[namespace]
+        found = self._selectors[namespace].matching(labels)
+        check_selecting(pod.key, len(found))
+        return [positions[index] for index in found]
+
+    def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
+        """Whether the budgets have the selectors that these have, in the same order."""
+        return len(budgets) == len(self._budgets) and all(
+            one.spec is other.spec and one.metadata.namespace == other.metadata.namespace
+            for one, other in zip(budgets, self._budgets, strict=True)
+        )
 
 
 def taken_in_turn(

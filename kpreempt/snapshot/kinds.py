@@ -15,6 +15,7 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.event import KEPT_REASONS, Event
+from kpreempt.model.karpenter import KARPENTER_GROUP, NodePool
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -98,6 +99,7 @@ KINDS: dict[str, Kind] = {
         Kind("DeviceTaintRule", "device_taint_rules", DeviceTaintRule, _DEVICES, is_namespaced=False),
         Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),
         Kind("Queue", "queues", Queue, _VOLCANO, is_namespaced=False, version="v1beta1"),
+        Kind("NodePool", "node_pools", NodePool, (KARPENTER_GROUP,), is_namespaced=False, version="v1"),
     )
 }
 

@@ -77,6 +77,11 @@ def least(record: Record) -> Record:
 
 
 def _trim_pod(pod: Pod) -> Pod:
+    annotations = pod.metadata.annotations
+    if annotations is not None and annotations.config_mirror:
+        # Only that it is there counts; the value is the static pod's hash.
+        metadata = msgspec.structs.replace(pod.metadata, annotations=annotations.changed(config_mirror=""))
+        pod = msgspec.structs.replace(pod, metadata=metadata)
     conditions = pod.status.conditions
     if not any(map(_has_foreign_message, conditions)):
         return pod

@@ -18,7 +18,7 @@ from kpreempt.snapshot.yaml_lines import UNKNOWN, Outliner, outline_of_text
 try:
     import ryml
 except ImportError:
-    # There are no wheels of it for musl and for Windows on ARM.
+    # There are no wheels of it for musl.
     ryml = None
 
 IS_INSTALLED = ryml is not None

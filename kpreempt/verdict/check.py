@@ -17,7 +17,7 @@ class ChangeKind(StrEnum):
     """What the change does to an object.
 
     ``Rolled``: a workload with another template. ``Scaled``: one with another size only. ``Updated``: an object that
-    has no pods, or a workload whose pods stay.
+    has no pods, or a workload whose pods stay. ``Drained``: a node that is to get empty.
     """
 
     CREATED = "Created"
@@ -26,6 +26,7 @@ class ChangeKind(StrEnum):
     UPDATED = "Updated"
     DELETED = "Deleted"
     UNCHANGED = "Unchanged"
+    DRAINED = "Drained"
 
 
 class Change(SparseRecord, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.status import Outcome
-from kpreempt.verdict.story import Proposal, ProposalSearch
+from kpreempt.verdict.story import NodeKind, Proposal, ProposalSearch
 
 
 class PendingState(StrEnum):
@@ -178,6 +178,31 @@ class PendingChanges(Record, frozen=True):
     items: list[PendingChange]
 
 
+class NodesOfKind(Record, frozen=True):
+    """So many new nodes of a kind."""
+
+    kind: NodeKind
+    count: int
+
+
+class MoreNodes(Record, frozen=True, omit_defaults=True):
+    """How many new nodes, and of which kinds, place pods that wait, all in one run and without an eviction.
+
+    ``pods`` are those that they place, in the order of the queue; ``unplaced`` fit on no new node of any kind that was
+    tried. Of ``num_kinds`` there are, ``untried`` were left out. ``options`` make ``kpreempt pending`` add the nodes.
+    ``not_sought`` says why nothing was sought, or that the search gave up; ``assumed`` what this rests on besides.
+    """
+
+    nodes: list[NodesOfKind] = []
+    pods: list[str] = []
+    unplaced: list[str] = []
+    options: list[str] = []
+    num_kinds: int = 0
+    untried: int = 0
+    not_sought: str = ""
+    assumed: list[str] = []
+
+
 class PendingPods(Record, frozen=True, kw_only=True):
     """Every pending pod that was asked about, in the order in which the queue would try them.
 
@@ -185,6 +210,8 @@ class PendingPods(Record, frozen=True, kw_only=True):
     queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
     was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
     ``not_asked`` counts the other pending pods by namespace. ``changes`` are there where this is one of several looks.
+    ``more_nodes`` says how many nodes like those of the cluster would place the pods that wait; it is missing where
+    none waits for a node.
     """
 
     api_version: str = API_VERSION
@@ -198,5 +225,6 @@ class PendingPods(Record, frozen=True, kw_only=True):
     not_asked: dict[str, int] = {}
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
+    more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     assumptions: list[Assumption] = []
     changes: PendingChanges | msgspec.UnsetType = msgspec.UNSET

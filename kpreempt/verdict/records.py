@@ -14,7 +14,7 @@ from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
-from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.story import NodeStory, OneMoreNode, Proposal, ProposalSearch
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
@@ -283,7 +283,8 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. For a pod that
-    preempts there may be one, without a search: requests with which nobody is evicted. ``aftermath`` is what happens
+    preempts there may be one, without a search: requests with which nobody is evicted. ``one_more_node`` says of both
+    whether another node like those of the cluster would place it. ``aftermath`` is what happens
     then, where that was asked for. ``workload`` is the answer about all pods of the workload, or all replicas asked
     for, of which this is the first; ``capacity`` is there where it was asked how many more fit.
     """
@@ -330,6 +331,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     node_story: NodeStory | None = None
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
+    one_more_node: OneMoreNode | None = None
     aftermath: Simulation | None = None
     workload: Workload | None = None
     capacity: Capacity | None = None

@@ -8,6 +8,8 @@ from kpreempt.verdict.base import SparseRecord
 
 # The reason of a step in which a pod is gone since its containers have ended well.
 COMPLETED = "completed"
+# The reason of a step in which a pod is evicted so that its node gets empty.
+DRAINED = "drained"
 
 
 class StepKind(StrEnum):
@@ -35,9 +37,9 @@ class SimulationStep(SparseRecord, frozen=True, kw_only=True):
     ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
     it (``ReplicaSet api``). ``cause`` is the pod for whose sake a victim leaves, the node that is deleted under it
     (``Node n1``), or the pod in whose place one is made; ``reason`` why a pod is deleted (``scale-down``, ``update``,
-    ``node-deleted``), or is gone though nobody told it to go (``completed``). ``violated`` are budgets that the leaving
-    of a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the scheduler's, of a pod
-    that waits, or the API server's, of one that is refused.
+    ``node-deleted``, ``drained``), or is gone though nobody told it to go (``completed``). ``violated`` are budgets
+    that the leaving of a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the
+    scheduler's, of a pod that waits, or the API server's, of one that is refused.
     """
 
     at: float
@@ -60,7 +62,8 @@ class Displaced(SparseRecord, frozen=True, kw_only=True):
     ``cause`` is the pod that it had to go for, which took the place of another one where ``depth`` is more than 1.
     ``workload`` is what it belongs to in the end (``Deployment shop/api``). ``replacement`` is the pod that is made in
     its place, if one is; ``lands_on`` is where that ends, empty where it waits still. ``with_node`` where it was not
-    evicted, but went with its node, which ``cause`` then names (``Node n1``). ``lost`` where nothing makes it again.
+    evicted, but went with its node, which ``cause`` then names (``Node n1``); ``drained`` where it was evicted so that
+    that node gets empty. ``lost`` where nothing makes it again.
     """
 
     pod: str
@@ -74,6 +77,7 @@ class Displaced(SparseRecord, frozen=True, kw_only=True):
     replacement: str = ""
     lands_on: str = ""
     with_node: bool = False
+    drained: bool = False
     lost: bool = False
 
 

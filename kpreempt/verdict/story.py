@@ -96,6 +96,36 @@ class ProposalSearch(UntrackedRecord, frozen=True):
     extender_calls: int | msgspec.UnsetType = msgspec.UNSET
 
 
+class NodeKind(UntrackedRecord, frozen=True):
+    """Nodes of the cluster that are alike in allocatable resources, labels and taints.
+
+    ``like`` is one of them, ``count`` how many there are. ``allocatable`` is in milli-CPU, bytes and units.
+    """
+
+    like: str
+    count: int
+    allocatable: dict[str, int]
+
+
+class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
+    """Whether one more node of a kind that the cluster has would place the pod without an eviction.
+
+    ``kinds`` are those that would, the smallest first, each proved by a verdict; ``options``, ``node`` and ``nodes``
+    are the first one's: the arguments that make ``kpreempt explain`` add it, its name, and where the pod lands then.
+    Of ``num_kinds`` there are, ``untried`` were left out. ``not_sought`` says why none was tried, ``assumed`` what this
+    rests on besides the verdict itself.
+    """
+
+    kinds: list[NodeKind] = []
+    options: list[str] = []
+    node: str = ""
+    nodes: list[str] = []
+    num_kinds: int = 0
+    untried: int = 0
+    not_sought: str = ""
+    assumed: list[str] = []
+
+
 class NodeStory(UntrackedRecord, frozen=True):
     """How one node fares: what all filters say, its place in the choice, and what would make it the chosen one.
 

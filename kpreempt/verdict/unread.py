@@ -47,6 +47,7 @@ _WITHOUT = {
     "DeviceClass": "which devices a claim or an extended resource can be met with is unknown",
     "PodGroup": "which pods Volcano places together, and in which queue they wait, is unknown",
     "Queue": "which share of the cluster Volcano gives to each queue is unknown",
+    "NodePool": "what nodes of a pool of Karpenter's are like is unknown",
     "Event": "when the scheduler last tried a pod, and for whom pods were evicted, is unknown",
 }
 

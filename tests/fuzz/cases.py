@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import tarfile
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -16,12 +18,40 @@ from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMA
 from tests.fuzz.mutations import mangled, mutated
 
 ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
 NOW = "2026-11-21T12:00:00Z"
+# Clusters with a change to them; the last ones bring pods of their own that wait.
 _CLUSTERS = (
-    ("fixtures/demo/cluster.yaml", "fixtures/demo/api.yaml"),
-    ("fixtures/check/outage/cluster.yaml", "fixtures/check/outage/rollout.yaml"),
-    ("fixtures/check/release/cluster.yaml", "fixtures/check/release/release.yaml"),
+    ("demo/cluster.yaml", "demo/api.yaml"),
+    ("check/outage/cluster.yaml", "check/outage/rollout.yaml"),
+    ("check/release/cluster.yaml", "check/release/release.yaml"),
+    ("on-call/cluster.yaml", "demo/api.yaml"),
+    ("budgets/cluster.yaml", "check/outage/rollout.yaml"),
+    ("workloads/cluster.yaml", "compare/api.yaml"),
+    ("compare/cluster.yaml", "compare/api.yaml"),
+    ("volcano/shared-cluster.yaml", "volcano/job-rush.yaml"),
+    ("volcano/evicted-in-vain.yaml", "volcano/job-huge.yaml"),
+    ("versions/dra-extended-resource.yaml", "demo/api.yaml"),
+    ("versions/dynamic-resource-allocation.yaml", "demo/api.yaml"),
+    ("versions/volume-limit-scaling.yaml", "demo/api.yaml"),
+    ("versions/storage-capacity-scoring.yaml", "demo/api.yaml"),
+    ("versions/counts-spread-by-constraint.yaml", "demo/api.yaml"),
 )
+# Recorded scenarios, of which a few lines are taken.
+_SCENARIOS = (
+    *(f"conformance/kube-1.36/{name}.jsonl.gz" for name in ("affinity", "mixed", "spread", "volumes", "config")),
+    *("conformance/dra/scenarios.jsonl.gz", "conformance/volcano-1.8/generated.jsonl.gz"),
+    *("conformance/legacy/kube-1.8.jsonl.gz", "conformance/legacy/kube-1.18.jsonl.gz"),
+    *(f"conformance/evictions/{name}.jsonl.gz" for name in ("disruption", "drain-filter", "eviction")),
+)
+_FIRST_LINES = 200
+# What changes name.
+_CLASS = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 1000,
+}
 _GATE = {
     "check": {
         "max-victims": 3,
@@ -31,6 +61,21 @@ _GATE = {
         "waive": [{"rule": "max-pending", "subject": "Deployment dev/*", "reason": "x", "expires": "2026-12-31"}],
         "rule": [{"name": "few", "expression": "size(result.findings) < 9", "message": "too many"}],
     }
+}
+_BASELINE = {
+    "apiVersion": "kpreempt.io/v1alpha1",
+    "kind": "CheckBaseline",
+    "accepted": [
+        {
+            "rule": "max-stranded",
+            "subject": "Service metrics/ingester",
+            "change": "Deployment shop/checkout",
+            "amount": 1,
+            "reason": "",
+            "expires": "2026-12-31",
+            "fingerprint": "d2abe1333264a2debe55198d94fb1be2",
+        }
+    ],
 }
 _SCHEDULER = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -46,45 +91,132 @@ _SCHEDULER = {
 
 
 class Case(NamedTuple):
-    """Words to run in a folder with these files; ``objects`` are what a live cluster answers, ``None`` without one."""
+    """Words to run in a folder with these files; ``objects`` are what a live cluster answers, ``None`` without one.
+
+    ``answers`` are bodies that it gives instead, by a part of the path.
+    """
 
     words: list[str]
     files: dict[str, bytes]
     stdin: bytes = b""
     objects: list[dict[str, Any]] | None = None
+    answers: dict[str, bytes] = {}
 
 
 def case_of(seed: int, number: int) -> Case:
     """The case of that number: the same for equal seeds."""
     random = Random(f"{seed} {number}")
-    cluster_path, change_path = random.choice(_CLUSTERS)
-    cluster, change = _documents(cluster_path), _documents(change_path)
-    cluster = mutated(cluster, random) if random.random() < 0.7 else cluster
-    change = mutated(change, random) if random.random() < 0.5 else change
-    name, content = _packed(cluster, random)
-    files = {name: mangled(content, random), "change.yaml": mangled(_yaml(change), random)}
     command = random.choice(list(_COMMANDS))
     words, forms = _COMMANDS[command]
     words = [command, *words]
     if command == "batch":
-        return Case([*words, "--now", NOW], files, _lines(cluster, change, random))
-    objects = None
-    if random.random() < 0.2 and "-f" not in words:
+        return Case([*words, "--now", NOW], {}, _lines(random))
+    cluster_path, change_path = random.choice(_CLUSTERS)
+    if command == "volcano" and "volcano" not in cluster_path:
+        cluster_path = "volcano/shared-cluster.yaml"
+    files: dict[str, bytes] = {}
+    cluster = _documents(cluster_path)
+    has_class = any(each.get("metadata", {}).get("name") == "high" for each in cluster)
+    cluster = cluster if has_class else [*cluster, _CLASS]
+    if command == "who-preempted":
+        metadata = random.choice([each for each in cluster if each.get("kind") in ("Pod", "Event")] or [_CLASS])[
+            "metadata"
+        ]
+        words += [metadata["name"], "-n", metadata.get("namespace", "shop")]
+    if "change.yaml" in words:
+        change = _documents(change_path)
+        files["change.yaml"] = mangled(_yaml(mutated(change, random) if random.random() < 0.5 else change), random)
+    cluster = mutated(cluster, random) if random.random() < 0.8 else cluster
+    if command == "rules":
+        words += _gate(files, random)
+        return Case([*words, *_written(forms, random)], files)
+    live = random.random() < 0.2
+    objects, answers = None, {}
+    if live:
         objects = cluster if isinstance(cluster, list) else []
-        files["kubeconfig"] = mangled(json.dumps(mutated(_kubeconfig(), random, 1)).encode(), random)
+        answers = _answers(objects, random)
+        kubeconfig = mutated(_kubeconfig(), random, 1) if random.random() < 0.4 else _kubeconfig()
+        files["kubeconfig"] = mangled(_encoded(kubeconfig), random)
         words += ["--kubeconfig", "kubeconfig", "--request-timeout", "3s"]
     else:
+        name, content = _packed(cluster, random)
+        files[name] = mangled(content, random)
         words += ["--snapshot", name]
-    if command == "check":
-        files["kpreempt.toml"] = mangled(_toml(mutated(_GATE, random) if random.random() < 0.5 else _GATE), random)
-    if command in ("explain", "pending", "check") and random.random() < 0.3:
-        files["scheduler.yaml"] = mangled(_yaml([mutated(_SCHEDULER, random)]), random)
-        words += ["--scheduler-config", "scheduler.yaml"]
+    words += _gate(files, random) if command == "check" else []
+    words += _scheduler(command, files, random)
+    words += ["--skip-bad-objects"] if random.random() < 0.3 else []
+    if command in ("explain", "pending") and random.random() < 0.4:
+        files["node.yaml"] = mangled(_yaml(mutated([_NODE, _NODE_POOL], random)), random)
+        words += random.choice((["--add-node", "./node.yaml"], ["--snapshot", "node.yaml", "--add-pool", "p=2"]))
+        words += random.choice(([], ["--add-node", "node-a=3"], ["--remove-node", "node-a"]))
     if forms:
-        words += ["-o", random.choice(forms), "--now", NOW]
-    return Case(words, files, b"", objects)
+        words += _written(forms, random)
+    if command not in ("plugins", "snapshot"):
+        words += ["--now", NOW]
+    return Case(words, files, b"", objects, answers)
 
 
+def _written(forms: tuple[str, ...], random: Random) -> list[str]:
+    return ["-o", random.choice(forms)]
+
+
+def _gate(files: dict[str, bytes], random: Random) -> list[str]:
+    """Words about rules: their file, and for half of the cases a baseline or a former run."""
+    files["kpreempt.toml"] = mangled(_toml(mutated(_GATE, random) if random.random() < 0.7 else _GATE), random)
+    if "change.yaml" not in files:
+        return ["--config", "kpreempt.toml"]
+    match random.randrange(4):
+        case 0:
+            files["baseline.json"] = mangled(_encoded(mutated(_BASELINE, random)), random)
+            return ["--baseline", "baseline.json"]
+        case 1:
+            former = json.loads((FIXTURES / "golden-check/outage.json").read_bytes())
+            files["former.json"] = mangled(_encoded(mutated(former, random)), random)
+            return ["--compare-with", "former.json"]
+        case 2:
+            return ["--worst-case", "--max-plays", "20"]
+    return []
+
+
+def _scheduler(command: str, files: dict[str, bytes], random: Random) -> list[str]:
+    """Words about the scheduler, for some of the commands that take them."""
+    if random.random() < 0.6:
+        return []
+    if command == "volcano":
+        files["scheduler.yaml"] = mangled((FIXTURES / "volcano/busy-training.conf").read_bytes(), random)
+        return ["--scheduler-config", "scheduler.yaml"]
+    if command in ("explain", "check") and random.random() < 0.4:
+        return ["--algorithm", random.choice(("kube-1.8", "kube-1.13", "kube-1.18", "kube-1.29", "kube-1.34"))]
+    if command in ("explain", "pending", "check", "at-risk", "budgets", "queue", "plugins"):
+        files["scheduler.yaml"] = mangled(
+            _yaml([mutated(_SCHEDULER, random, 1) if random.random() < 0.6 else _SCHEDULER]), random
+        )
+        return ["--scheduler-config", "scheduler.yaml"]
+    return []
+
+
+_NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "fresh", "labels": {"kubernetes.io/hostname": "fresh", "karpenter.sh/nodepool": "p"}},
+    "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"}},
+}
+_NODE_POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "p"},
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["16"]},
+                    {"key": "karpenter.k8s.aws/instance-memory", "operator": "In", "values": ["65536"]},
+                ]
+            }
+        },
+        "limits": {"cpu": "100"},
+    },
+}
 _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "explain": (["-f", "change.yaml"], VERDICT_FORMATS),
     "check": (["-f", "change.yaml"], CHECK_FORMATS),
@@ -92,14 +224,24 @@ _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "at-risk": (["-A"], ANSWER_FORMATS),
     "budgets": (["-A"], (*ANSWER_FORMATS, "sarif", "junit")),
     "queue": ([], ANSWER_FORMATS),
-    "who-preempted": (["shop/api"], ANSWER_FORMATS),
+    "who-preempted": ([], ANSWER_FORMATS),
+    "compare": (["-f", "change.yaml", "--algorithms", "kube-1.18,kube-1.36"], ANSWER_FORMATS),
+    "volcano": ([], ANSWER_FORMATS),
+    "plugins": ([], ("text", "json", "yaml", "name")),
+    "rules": ([], ("text", "json", "yaml", "name")),
     "snapshot": (["--redact", "--to", "-"], ()),
     "batch": (["-"], ()),
 }
 
 
 def _documents(path: str) -> list[Any]:
-    return [each for each in yaml.safe_load_all((ROOT / path).read_text(encoding="utf-8")) if each]
+    return [each for each in yaml.safe_load_all((FIXTURES / path).read_text(encoding="utf-8")) if each]
+
+
+@cache
+def _recorded(path: str) -> list[bytes]:
+    with gzip.open(FIXTURES / path) as stream:
+        return list(islice(stream, _FIRST_LINES))
 
 
 def _encoded(value: Any) -> bytes:
@@ -133,13 +275,22 @@ def _packed(cluster: Any, random: Random) -> tuple[str, bytes]:
     return "cluster.json", whole
 
 
-def _lines(cluster: Any, change: Any, random: Random) -> bytes:
-    documents = change if isinstance(change, list) else [change]
-    template = next((each for each in documents if isinstance(each, dict) and each.get("spec")), {})
-    line = {"name": "\u202e##[x]", "objects": cluster, "pod": {"metadata": {"name": "p"}, "spec": template.get("spec")}}
-    pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {"containers": [{"name": "c"}], "priority": 9}}
-    lines = [line, mutated(line, random), {**line, "pod": pod}, mutated({**line, "pod": pod}, random)]
+def _lines(random: Random) -> bytes:
+    """Scenarios as they were recorded, one under a hostile name, and mutated ones."""
+    recorded = [json.loads(random.choice(_recorded(random.choice(_SCENARIOS)))) for _ in range(3)]
+    lines = [{**recorded[0], "name": "\u202e##[x]"}, *(mutated(each, random) for each in recorded * 2)]
     return b"\n".join(mangled(_encoded(each), random) for each in lines)
+
+
+def _answers(objects: list[Any], random: Random) -> dict[str, bytes]:
+    """What a server answers that is not well: about its version, or to one of the lists, by the end of the path."""
+    if random.random() < 0.5:
+        return {}
+    version = {"major": "1", "minor": "36+", "gitVersion": "v1.36.3-eks-1"}
+    whole = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": objects[:5]}
+    paths = {"/version": version, "/pods": whole, "/nodes": whole, "/events": whole, "/poddisruptionbudgets": whole}
+    path = random.choice(list(paths))
+    return {path: mangled(_encoded(mutated(paths[path], random)), random)}
 
 
 def _kubeconfig() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -32,14 +33,22 @@ NASTY: tuple[Any, ...] = (
 
 
 def mutated(document: Any, random: Random, times: int = 4) -> Any:
-    """The document with up to ``times`` places changed; the one that is handed in stays as it is."""
+    """The document with up to ``times`` places changed; the one that is handed in stays as it is.
+
+    Most often every value stays one that its field may have, so that what reads it goes on to what is made of it.
+    """
     changed = copy.deepcopy(document)
-    for _ in range(random.randint(1, times)):
+    is_gentle = random.random() < 0.75
+    for _ in range(random.randint(1, times if is_gentle else 2)):
         places = list(_places(changed))
         if not places:
             return changed
         holder, key = random.choice(places)
-        random.choice(_CHANGES)(holder, key, random)
+        if is_gentle:
+            same = [each[name] for each, name in places if name == key]
+            random.choice(_GENTLE)(holder, key, same, random)
+        else:
+            random.choice(_CHANGES)(holder, key, random)
     return changed
 
 
@@ -92,9 +101,75 @@ def _nest(holder: Any, key: Any, random: Random) -> None:
 _CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (_replace, _replace, _replace, _remove, _repeat, _rename, _swap, _nest)  # fmt: skip  # noqa: E501
 
 
+def _nudge(holder: Any, key: Any, same: list[Any], random: Random) -> None:
+    """Another value of the same type: what the field has elsewhere, or one at the edges."""
+    value = holder[key]
+    others = [each for each in same if type(each) is type(value) and not isinstance(each, dict | list)]
+    match value:
+        case bool():
+            holder[key] = not value
+        case int():
+            holder[key] = random.choice((*others, 0, 1, -1, 2, value * 2, 100, 2**31 - 1, -(2**31), 2**63 - 1))
+        case str():
+            holder[key] = random.choice((*others, *_alike(value), "", "a", "app", "In", "Never"))
+        case dict() | list():
+            _graft(holder, key, same, random)
+
+
+def _alike(value: str) -> tuple[str, ...]:
+    if _QUANTITY.fullmatch(value):
+        return ("0", "1", "1m", "0.5", "1Ki", "4Gi", "2e3", "8Ei", "-1", "9223372036854775807", "100%", "1n")
+    if _TIME.match(value):
+        return ("2026-11-21T11:59:59Z", "1970-01-01T00:00:00Z", "2100-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z")
+    return (value + "x", value.upper(), value[:1], f"{value}/{value}", "*")
+
+
+def _graft(holder: Any, key: Any, same: list[Any], random: Random) -> None:
+    """What stands under this key elsewhere."""
+    holder[key] = copy.deepcopy(random.choice(same))
+
+
+def _transplant(holder: Any, key: Any, same: list[Any], random: Random) -> None:
+    """A field of another mapping that stands under the same key."""
+    others = [each for each in same if isinstance(each, dict) and each]
+    if isinstance(holder[key], dict) and others:
+        other = random.choice(others)
+        name = random.choice(list(other))
+        holder[key][name] = copy.deepcopy(other[name])
+    else:
+        _graft(holder, key, same, random)
+
+
+def _without_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
+    if isinstance(holder, list) or random.random() < 0.3:
+        del holder[key]
+    else:
+        _nudge(holder, key, same, random)
+
+
+def _with_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
+    """Once more, under another name where it has one."""
+    if not isinstance(holder, list):
+        _transplant(holder, key, same, random)
+        return
+    for number in range(random.choice((1, 1, 2, 30))):
+        item = copy.deepcopy(holder[key])
+        for named in (item, item.get("metadata")) if isinstance(item, dict) else ():
+            if isinstance(named, dict) and isinstance(named.get("name"), str):
+                named["name"] += f"-{number}"
+        holder.append(item)
+
+
+_QUANTITY = re.compile(r"-?[0-9.]+([numkMGTPE]i?|Ki|%)?")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+_GENTLE: tuple[Callable[[Any, Any, list[Any], Random], None], ...] = (
+    *(_nudge, _nudge, _nudge, _graft, _transplant, _transplant, _without_item, _with_item),
+)
+
+
 def mangled(content: bytes, random: Random) -> bytes:
     """The bytes of a file, cut, overwritten, or with something in them that parsers mind; often as they are."""
-    if not content or random.random() < 0.75:
+    if not content or random.random() < 0.95:
         return content
     at = random.randrange(len(content))
     match random.randrange(6):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import kpreempt
 from kpreempt.cli import process
-from tests.fake_api import FakeApi, FakeCluster, objects_by_kind
+from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, objects_by_kind
 from tests.fuzz.cases import Case, case_of
 from tests.harmless import obeyed
 
@@ -110,7 +110,7 @@ def _become(case: Case, folder: Path) -> None:
         )
         with ExitStack() as stack:
             if case.objects is not None:
-                api = stack.enter_context(FakeApi(FakeCluster(_by_kind(case.objects))))
+                api = stack.enter_context(FakeApi(_cluster(case.objects, case.answers)))
                 kubeconfig = Path("kubeconfig")
                 kubeconfig.write_bytes(kubeconfig.read_bytes().replace(b"SERVER", api.url.encode()))
             code = process.run(case.words)
@@ -121,6 +121,13 @@ def _become(case: Case, folder: Path) -> None:
         os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(code)
+
+
+def _cluster(objects: list[dict[str, object]], answers: dict[str, bytes]) -> FakeCluster:
+    def instead(asked: Asked) -> Answer | None:
+        return next((Answer(body=body) for path, body in answers.items() if asked.path.endswith(path)), None)
+
+    return FakeCluster(_by_kind(objects), special=instead)
 
 
 def _by_kind(objects: list[dict[str, object]]) -> dict[str, list[dict[str, object]]]:

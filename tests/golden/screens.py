@@ -25,6 +25,10 @@ SIZES = ((80, 24), (120, 40))
 _FORTY = FIXTURES / "on-call" / "forty.yaml"
 _VERSION = ["--algorithm", "kube-1.36", "--now", NOW]
 _ON_CALL = ["--snapshot", str(FIXTURES / "on-call" / "cluster.yaml"), "--now", NOW]
+_DRAIN = [
+    *("-l", "pool=general", "--ignore-daemonsets", "--delete-emptydir-data"),
+    *("--snapshot", str(FIXTURES / "drain" / "cluster.yaml")),
+]
 
 
 def _of_change(name: str, manifest: str) -> list[str]:
@@ -50,8 +54,10 @@ _COMMANDS = {
     ],
     "check": ["check", *_of_change("outage", "rollout")],
     "check-passes": ["check", *_of_change("release", "release")],
+    "drain": ["drain", *_DRAIN, *_VERSION],
+    "drain-upgrade": ["drain", *_DRAIN, "--surge", "1", "--without", "pdb/shop/checkout", *_VERSION],
 }
-_FAILING = ("check",)
+_FAILING = ("check", "drain")
 _WATCH = "pending-watch"
 ANSWERS = {
     f"{name}-{width}x{height}.txt": (name, width, height) for name in (*_COMMANDS, _WATCH) for width, height in SIZES

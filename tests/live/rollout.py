@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -63,13 +63,17 @@ class Stage:
 
     def play(self, change: list[Object], before: Objects) -> Rollout:
         """Apply the change to the cluster, and wait for the end of what it brings about."""
+        return self.after(partial(self._apply, change), before)
+
+    def after(self, happens: Callable[[], object], before: Objects) -> Rollout:
+        """What something brings about that ``happens`` to the cluster, once it has come to its end."""
         version = self.plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
         # Read while it happens: a server that is busy forgets the first changes before the last have come.
         watch = self.plane.watch(RESOURCES["Pod"], version)
         with ThreadPoolExecutor(1) as reader:
             preempted = reader.submit(_preempted, watch)
             try:
-                self._apply(change)
+                happens()
                 after = at_rest(self.plane)
                 self.plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
                 gone = preempted.result(PATIENCE_SECONDS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod, PodStatus
+from kpreempt.model.pod import Container, Pod, PodStatus
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -128,9 +128,14 @@ def unlike(pod: Pod) -> list[Pod]:
         {"spec": msgspec.structs.replace(spec, tolerations=[])},
         {"spec": msgspec.structs.replace(spec, affinity=None, topology_spread_constraints=[])},
         {"spec": msgspec.structs.replace(spec, containers=spec.containers * 2)},
+        {"spec": msgspec.structs.replace(spec, containers=[with_image(each, "other") for each in spec.containers])},
         {"status": PodStatus(phase="Pending", nominated_node_name="n0")},
     ]
     return [msgspec.structs.replace(pod, **change) for change in changes]
+
+
+def with_image(container: Container, image: str) -> Container:
+    return msgspec.structs.replace(container, image=image)
 
 
 def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.explain.pods import Question, explain_pods
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -21,6 +22,7 @@ from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.factories import redaction_of
 from tests.strategies import EXTENDED, Object
 from tests.strategies_volumes import DRIVER
 from tests.strategies_whole import FEATURES, whole_scenarios
@@ -33,6 +35,7 @@ LAW = settings(
 AMONG = tuple(each for each in FEATURES if each != "config")
 
 
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
 # Names that are in another order than the objects, and on all sides of those that every cluster has.
 NODE_NAMES = ("zeta", "alpha-1", "alpha", "m.example.org", "10-0-0-1")
 RESOURCES = (
@@ -54,8 +57,20 @@ def renamed_scenarios(draw: st.DrawFn) -> Object:
     renaming = {f"n{index}": name for index, name in enumerate(names)}
     renaming[EXTENDED] = draw(st.sampled_from(RESOURCES))
     renaming[DRIVER] = draw(st.sampled_from(DRIVER_NAMES))
+    # Not all at midnight, and some of them the same ones.
+    times = sorted(set(TIME.findall(json.dumps(scenario))))
+    moved = draw(st.lists(st.integers(0, 9 * 24 * 3600), min_size=len(times), max_size=len(times)))
+    renaming |= {time: _before(time, seconds) for time, seconds in zip(times, moved, strict=True)}
     renamed: Object = _renamed(scenario, renaming)
     return renamed
+
+
+def _before(time: str, seconds: int) -> str:
+    return _written(msgspec.convert(time, datetime) - timedelta(seconds=seconds))
+
+
+def _written(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
@@ -73,7 +88,7 @@ def reread(cluster: ClusterSnapshot, rewrite: Callable[[Any], Any]) -> ClusterSn
     return cluster_from_json(msgspec.json.decode(items, type=list[msgspec.Raw]), "dump")
 
 
-def verdicts(cluster: ClusterSnapshot, scenario: Object) -> list[str]:
+def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) -> list[str]:
     """The verdict on each pending pod of the cluster, as it is published."""
     scheduler = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     answers = []
@@ -81,20 +96,19 @@ def verdicts(cluster: ClusterSnapshot, scenario: Object) -> list[str]:
         if not pod.spec.node_name:
             others = [each for each in cluster.pods if each is not pod]
             without = msgspec.structs.replace(cluster, pods=others)
-            answers.append(_verdict(without, pod, scheduler))
+            answers.append(_verdict(without, pod, scheduler, now))
     return answers
 
 
-def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler) -> str:
-    answer = explain_pods(cluster, [Question(pod=pod)], scheduler, now=NOW, proposes=True)
+def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler, now: datetime) -> str:
+    answer = explain_pods(cluster, [Question(pod=pod)], scheduler, now=now, proposes=True)
     return render(answer, "json")
 
 
 def names_for_tokens(text: str, redaction: Redaction) -> str:
-    """The text with every token replaced by what it stands for."""
+    """The text with every token and every time replaced by what it stands for."""
     names = dict(redaction.pairs())
-    if not names:
-        return text
+    names |= {_written(new): _written(time) for new, time in redaction.times()}
     tokens = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     return tokens.sub(lambda match: names[match[0]], text)
 
@@ -114,9 +128,9 @@ def cluster_with_question(scenario: Object) -> ClusterSnapshot:
 @given(renamed_scenarios())
 def test_a_redacted_cluster_is_decided_as_the_original(scenario: dict[str, Any]) -> None:
     cluster = cluster_with_question(scenario)
-    redaction = Redaction(cluster)
+    redaction = redaction_of(cluster)
     redacted = reread(cluster, redaction.record)
-    answers = [names_for_tokens(unquoted(each), redaction) for each in verdicts(redacted, scenario)]
+    answers = [names_for_tokens(unquoted(each), redaction) for each in verdicts(redacted, scenario, REDACTED_AT)]
     assert answers == list(map(unquoted, verdicts(cluster, scenario)))
 
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from kpreempt.admission import apply_cluster_defaults
 from kpreempt.errors import KpreemptError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
 from kpreempt.schedulers.volcano.order import Chance
 from kpreempt.snapshot import cluster_from_json, parse_document
 from kpreempt.snapshot.least import least
-from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import dump_pieces
 from kpreempt.verdict.volcano import OperationKind, SessionVerdict, StatementOutcome
 from tests.conformance.cases import NOW
+from tests.factories import redaction_of
 from tests.parity.volcano_scenarios import volcano_scenarios
 from tests.property.test_redaction import HEADER, reread
 
@@ -108,10 +108,10 @@ def test_whoever_is_evicted_was_a_candidate_that_the_votes_left(scenario: Scenar
 @given(volcano_scenarios())
 def test_a_redacted_cluster_ends_alike_under_other_names(scenario: Scenario) -> None:
     cluster, configuration = asked(scenario)
-    redaction = Redaction(cluster)
+    redaction = redaction_of(cluster)
     names = dict(redaction.pairs())
     plain = run_session(reread(cluster, least), configuration, now=NOW)
-    hidden = run_session(reread(cluster, redaction.record), configuration, now=NOW)
+    hidden = run_session(reread(cluster, redaction.record), configuration, now=REDACTED_AT)
 
     def named(key: str) -> str:
         return "/".join(names.get(part, part) for part in key.split("/"))

@@ -17,7 +17,7 @@ import msgspec
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.budgets.breaches import breaches_of, search_priorities, with_breaches
-from kpreempt.analysis.budgets.protection import Protection, Workloads, find_near_misses
+from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch
 from kpreempt.analysis.pending.pods import queue_positions
@@ -153,6 +153,7 @@ class _Auditor:
     ) -> None:
         self._protection = protection
         self._workloads = workloads
+        self._near_misses = NearMisses(workloads)
         self._without_status = without_status
         self._scales = Scales(cluster)
         self._recomputed = _recomputed(cluster)
@@ -283,7 +284,7 @@ class _Auditor:
             FindingId.SELECTS_NOTHING,
             budget,
             objects=sorted(each.name for each in empty),
-            near_misses=[] if empty else find_near_misses(neighbours, selector, self._workloads),
+            near_misses=[] if empty else self._near_misses.of(selector, neighbours),
             remedies=[] if empty else [Remedy(action=RemedyAction.DELETE, target=_title(budget))],
         )
         # Scaled to zero, or its pods are about to be made: the budget is what it should be.

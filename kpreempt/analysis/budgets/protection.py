@@ -11,17 +11,21 @@ import msgspec
 from kpreempt.controllers.disruption import Candidates
 from kpreempt.controllers.pods import deployment_told_of
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, matches_requirement
 from kpreempt.model.meta import OwnerReference, controller_name, controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.policy import PodDisruptionBudget, check_selecting
 from kpreempt.model.workloads import ReplicaSet
 from kpreempt.verdict.budgets import NearMiss
 
 _MOST_TOLD = 3
 # How alike two labels are of which one may be a slip of the other, and how many are held side by side.
 _ALIKE = 0.75
-_MOST_COMPARED = 1000
+_MOST_COMPARED = 2000
+# No valid label is longer, no selector of more parts a slip of the pen; hints go with so many budgets.
+_LONGEST = 63
+_MOST_PARTS = 20
+_MOST_SOUGHT = 50
 
 
 class Protection:
@@ -51,7 +55,9 @@ class Protection:
         self._bits: dict[str, int] = {}
         for index, budget in enumerate(budgets):
             for pod in self._pods[budget.key]:
-                self._budgets.setdefault(pod.key, []).append(budget)
+                selecting = self._budgets.setdefault(pod.key, [])
+                selecting.append(budget)
+                check_selecting(pod.key, len(selecting))
                 self._bits[pod.key] = self._bits.get(pod.key, 0) | 1 << index
 
     def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
@@ -144,26 +150,39 @@ class Workloads:
         return f"Deployment {deployment}" if deployment else own
 
 
-def find_near_misses(pods: Iterable[Pod], selector: LabelSelector, workloads: Workloads) -> list[NearMiss]:
-    """The pods that the selector would select if one label were another, those with most pods first."""
-    parts = _parts(selector)
-    counts: Counter[tuple[str, str, str]] = Counter()
-    slips: dict[tuple[str, str], bool] = {}
-    for pod in pods:
-        labels = pod.metadata.labels
-        unmet = [part for part in parts if not _single(part).matches(labels)]
-        if len(unmet) != 1:
-            continue
-        wanted, found = _wanted_and_found(unmet[0], labels)
-        if len(parts) == 1:
-            # Every pod misses a selector of one label by one label; only likely slips are worth telling.
-            pair = wanted, found
-            if pair not in slips:
-                slips[pair] = len(slips) < _MOST_COMPARED and _is_slip(wanted, found)
-            if not slips[pair]:
-                continue
-        counts[workloads.of(pod).name or f"Pod {pod.metadata.name}", wanted, found] += 1
-    return [NearMiss(name, number, *labels) for (name, *labels), number in counts.most_common(_MOST_TOLD)]
+class NearMisses:
+    """The pods that a selector which selects nothing would select if one label were another, for the first of many."""
+
+    def __init__(self, workloads: Workloads) -> None:
+        self._workloads = workloads
+        self._left = _MOST_SOUGHT
+        self._slips: dict[tuple[str, str], bool] = {}
+
+    def of(self, selector: LabelSelector, pods: Iterable[Pod]) -> list[NearMiss]:
+        """Those among the pods, told by what they belong to, those with most pods first."""
+        parts = _parts(selector)
+        if not self._left or len(parts) > _MOST_PARTS:
+            return []
+        self._left -= 1
+        return self._among(pods, parts)
+
+    def _among(self, pods: Iterable[Pod], parts: Sequence[LabelSelectorRequirement]) -> list[NearMiss]:
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for pod in pods:
+            labels = pod.metadata.labels
+            unmet = [part for part in parts if not matches_requirement(part.key, part.operator, part.values, labels)]
+            if len(unmet) == 1:
+                wanted, found = _wanted_and_found(unmet[0], labels)
+                # Every pod misses a selector of one label by one label; only likely slips are worth telling.
+                if len(parts) > 1 or self._is_slip(wanted, found):
+                    counts[self._workloads.of(pod).name or f"Pod {pod.metadata.name}", wanted, found] += 1
+        return [NearMiss(name, number, *labels) for (name, *labels), number in counts.most_common(_MOST_TOLD)]
+
+    def _is_slip(self, wanted: str, found: str) -> bool:
+        pair = wanted, found
+        if pair not in self._slips:
+            self._slips[pair] = len(self._slips) < _MOST_COMPARED and _is_slip(wanted, found)
+        return self._slips[pair]
 
 
 def _parts(selector: LabelSelector) -> list[LabelSelectorRequirement]:
@@ -194,4 +213,6 @@ def _is_slip(wanted: str, found: str) -> bool:
         return False
     key, _, value = wanted.partition("=")
     other_key, _, other = found.partition("=")
+    if max(len(value), len(other)) > _LONGEST:
+        return False
     return key != other_key or SequenceMatcher(None, value, other, autojunk=False).ratio() >= _ALIKE

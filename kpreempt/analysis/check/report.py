@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, Generic, NamedTuple
 
 import msgspec
 
@@ -24,7 +25,15 @@ from kpreempt.analysis.check.gate import (
 from kpreempt.analysis.check.objections import objections
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
-from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
+from kpreempt.analysis.check.simulations import (
+    Rollouts,
+    Simulated,
+    Simulations,
+    SomeSimulated,
+    badness,
+    share_of,
+    shares,
+)
 from kpreempt.analysis.check.unbound import unbound_claims
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
@@ -37,7 +46,7 @@ from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Check, Range
+from kpreempt.verdict.check import Change, Check, Range
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.simulation import Simulation
 
@@ -82,8 +91,9 @@ def check_rollout(
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
 
-    def simulations(plan: Plan) -> Simulations:
-        return Simulations(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
+    def simulations(plan: Plan) -> Simulations[Simulated]:
+        play = Rollouts(plan, scheduler, decode, now=at, phases=phases)
+        return Simulations(play, chances=chances, paces=paces)
 
     summary = described(_counted(question.cluster), question.cluster, now)
     # Gates are for controllers, too, which may have much to do where nothing is scheduled.
@@ -91,7 +101,8 @@ def check_rollout(
     general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
     def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
-        found = _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
+        assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
+        found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
         refused = (Objection(RuleId.APPLY_REFUSED, *each) for each in simulated.refused.items())
@@ -105,17 +116,46 @@ def check_rollout(
     excuses = question.excuses
     if question.base is not None:
         base = question.base
-        simulated, _ = _simulated(question, simulations(base), spread)
+        simulated, _ = simulations(base).asked_for(question.seed, question.runs, question.worst_of, spread)
         there = [measured(each.simulation, base.changes, facts(each, base), question.rules) for each in simulated]
         excuses = msgspec.structs.replace(excuses, base=least(there))
-    simulated, is_all = _simulated(question, simulations(question.plan), spread)
-    more = [] if is_all or not question.worst_of else [_not_all(len(simulated))]
+    simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of, spread)
+    more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     if any(each.simulation.displaced for each in simulated) and _may_lack(question):
         more += _without_budgets(question.plan)
+    judgement = judge(
+        simulated, is_all, question.plan.changes, lambda each: facts(each, question.plan, more), question.rules, excuses
+    )
+    assumed = (assumption for each in (judgement.shown, *simulated) for assumption in each.assumptions)
+    return Check(
+        algorithm=scheduler.algorithm,
+        cluster=summary,
+        at=at,
+        changes=question.plan.changes,
+        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
+        **judgement.fields,
+    )
+
+
+class Judgement(NamedTuple, Generic[SomeSimulated]):
+    """The simulation that is shown, the only one or the worst, and what a document says of all, by its fields."""
+
+    shown: SomeSimulated
+    fields: dict[str, Any]
+
+
+def judge(
+    simulated: Sequence[SomeSimulated],
+    is_all: bool,
+    changes: Sequence[Change],
+    facts: Callable[[SomeSimulated], Facts],
+    rules: GateRules,
+    excuses: Excuses,
+) -> Judgement[SomeSimulated]:
+    """Put the rules to simulations, which are all that there can be where it ``is_all``."""
     judged = []
     for each in simulated:
-        known = facts(each, question.plan, more)
-        results, findings = evaluate(each.simulation, question.plan.changes, known, question.rules, excuses)
+        results, findings = evaluate(each.simulation, changes, facts(each), rules, excuses)
         # Simulations that were drawn are there as often as they are likely.
         judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
     whole = sum(each.likelihood for each in judged)
@@ -130,37 +170,24 @@ def check_rollout(
         for each, of, failing in zip(simulated, judged, fails, strict=True)
     ]
     shown = simulated[worst]
-    assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
-    return Check(
-        passed=not any(fails),
-        algorithm=scheduler.algorithm,
-        cluster=summary,
-        at=at,
-        changes=question.plan.changes,
-        rules=results,
-        findings=findings,
-        simulation=shown.simulation,
-        seed=shown.seed,
-        runs=len(simulated),
-        failing_runs=sum(fails),
-        failing_share=sum(each.share for each in outcomes if each.fails),
-        outcomes=shares(outcomes) if len(simulated) > 1 else [],
-        evictions=_range_of(len(each.simulation.displaced) for each in simulated),
-        explored_all=is_all,
-        nodes=changed_nodes(shown.before, shown.after),
-        spare=spare(shown.after),
-        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
+    return Judgement(
+        shown,
+        {
+            "passed": not any(fails),
+            "rules": results,
+            "findings": findings,
+            "simulation": shown.simulation,
+            "seed": shown.seed,
+            "runs": len(simulated),
+            "failing_runs": sum(fails),
+            "failing_share": sum(each.share for each in outcomes if each.fails),
+            "outcomes": shares(outcomes) if len(simulated) > 1 else [],
+            "evictions": _range_of(len(each.simulation.displaced) for each in simulated),
+            "explored_all": is_all,
+            "nodes": changed_nodes(shown.before, shown.after),
+            "spare": spare(shown.after),
+        },
     )
-
-
-def _simulated(question: CheckQuestion, simulations: Simulations, spread: Spread) -> tuple[list[Simulated], bool]:
-    """The simulations that were asked for, and whether they are all that there can be."""
-    if question.worst_of:
-        return simulations.every(question.worst_of)
-    if question.runs is None:
-        return simulations.enough(question.seed, spread)
-    found = list(simulations.several(question.seed, question.runs, spread))
-    return found, not (found[0].simulation.draws or found[1:])
 
 
 def _range_of(numbers: Iterable[int]) -> Range:
@@ -178,9 +205,10 @@ def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
     return ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
 
 
-def _facts(
-    simulated: Simulated, assumptions: list[Assumption], question: CheckQuestion, summary: ClusterSummary
+def facts_of(
+    simulated: Simulated, assumptions: Sequence[Assumption], *, snapshot_age: float | None, is_live: bool
 ) -> Facts:
+    """The cluster's part in what the rules look at."""
     victims = {each.pod for each in simulated.simulation.displaced}
     pods = {
         pod.key: PodFacts(labels=pod.metadata.labels, priority_class=pod.spec.priority_class_name)
@@ -192,8 +220,8 @@ def _facts(
         pods=pods,
         workloads=Workloads(simulated.after).above,
         assumptions=list(dict.fromkeys(assumptions)),
-        snapshot_age=summary.age_seconds,
-        is_live=question.is_live,
+        snapshot_age=snapshot_age,
+        is_live=is_live,
     )
 
 
@@ -238,7 +266,8 @@ def _of_changed(question: CheckQuestion) -> list[Assumption]:
     return [*unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
 
 
-def _not_all(simulations: int) -> Assumption:
+def not_all(simulations: int) -> Assumption:
+    """That chance leaves more than the simulations that were looked at."""
     message = (
         f"chance leaves more than the {simulations:,} runs that were looked at; a worse one may be among the others"
     )

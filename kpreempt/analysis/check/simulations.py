@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import prod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -67,90 +67,45 @@ class Simulated(msgspec.Struct, frozen=True):
     exceeded: Mapping[str, str] = {}
 
 
-class Simulations:
-    """Simulates a plan any number of times. The cluster is prepared for the scheduler once.
+SomeSimulated = TypeVar("SomeSimulated", bound=Simulated)
 
-    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
-    """
+
+class Choices:
+    """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
+
+    def __init__(self, prefix: Sequence[int], others: Choose) -> None:
+        self._prefix = prefix
+        self._others = others
+        self.widths: list[int] = []
+        self.taken: list[int] = []
+        self.likelihood = 1.0
+        self.has_others = False
+
+    def choose(self, branches: Sequence[Branch]) -> Branch:
+        at = len(self.widths)
+        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
+        self.widths.append(len(branches))
+        self.has_others |= any(branch.has_others for branch in branches)
+        self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
+        self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
+        return chosen
+
+
+class Rollouts:
+    """A plan, ready to be simulated any number of times. The cluster is prepared for the scheduler once."""
 
     def __init__(
-        self,
-        plan: Plan,
-        scheduler: Scheduler,
-        decode: Decode,
-        *,
-        now: datetime,
-        chances: Callable[[int], Choose],
-        paces: Callable[[int], Pace] = lambda _: AT_ONCE,
-        phases: Phases = NO_PHASES,
+        self, plan: Plan, scheduler: Scheduler, decode: Decode, *, now: datetime, phases: Phases = NO_PHASES
     ) -> None:
         self._plan = plan
         self._scheduler = timed_by_part(scheduler, phases)
         self._decode = decode
         self._now = now
-        self._chances = chances
-        self._paces = paces
         self._phases = phases
         self._prepared: Any = None
 
-    def by_chance(self, seed: int) -> Simulated:
-        """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
-        return self._simulate(seed, _Choices((), self._chances(seed)), self._paces(seed))
-
-    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Simulated]:
-        """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
-        first = self.by_chance(seed)
-        yield first
-        if is_up_to_chance(first.simulation):
-            yield from spread(range(seed + 1, seed + runs), self.by_chance)
-
-    def every(self, most: int, first: Simulated | None = None) -> tuple[list[Simulated], bool]:
-        """The simulations of all choices there are, ``most`` at most, and whether these were all.
-
-        The first takes the first branch wherever there is a draw, or is the one that was simulated already; then come
-        those that differ from it in one choice, and so on.
-        """
-        found: list[Simulated] = []
-        waiting: deque[tuple[int, ...]] = deque([()])
-        while waiting and len(found) < most:
-            prefix = waiting.popleft()
-            simulated = (
-                first if first is not None and not found else self._simulate(len(found), _Choices(prefix, first_branch))
-            )
-            found.append(msgspec.structs.replace(simulated, seed=len(found)))
-            for place in range(len(prefix), len(simulated.widths)):
-                others = (other for other in range(simulated.widths[place]) if other != simulated.taken[place])
-                waiting.extend((*simulated.taken[:place], other) for other in others)
-        return found, not waiting and not any(simulated.has_others for simulated in found)
-
-    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Simulated], bool]:
-        """As many simulations as show what chance may do, and whether these are all that there can be.
-
-        One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
-        their decisions leave room for. They are not all where another pace leads to something else. How long a decision
-        takes on this machine has no part in it.
-        """
-        first = self.by_chance(seed)
-        if not is_up_to_chance(first.simulation):
-            return [first], True
-        room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
-        if prod(first.widths) <= _FEW_PLAYS:
-            # More than one simulation foretells may be there after all; those that were looked at count all the same.
-            of_all = first if self._paces(seed).is_at_once else None
-            found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
-            if not first.simulation.displaced or self._is_foretold(
-                found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread
-            ):
-                return found, is_all
-        runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
-        return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
-
-    def _is_foretold(self, found: Sequence[Simulated], seeds: range, spread: Spread) -> bool:
-        """Whether it makes no difference how long everything takes."""
-        kinds = {_kind_of(each.simulation) for each in found}
-        return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
-
-    def _simulate(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Simulated:
+    def __call__(self, seed: int, choices: Choices, pace: Pace) -> Simulated:
+        """One simulation."""
         made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings)
         if self._prepared is None:
             with self._phases.phase("prepare"):
@@ -182,15 +137,10 @@ class Simulations:
             assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
             before=made.cluster,
             after=after,
-            likelihood=choices.likelihood,
-            taken=tuple(choices.taken),
-            widths=tuple(choices.widths),
-            has_others=choices.has_others,
             unbound={**made.claims.unbound, **self._unbound_since(made.claims.cluster, after)},
             refused=made.refused,
             exceeded=made.exceeded,
             waiting_claims=made.claims.waiting,
-            decisions=sum(step.kind in _DECIDED for step in simulation.steps),
         )
 
     def _unbound_since(self, before: ClusterSnapshot, after: ClusterSnapshot) -> Mapping[str, str]:
@@ -200,25 +150,102 @@ class Simulations:
         return bind_claims(after, new, self._scheduler.settings).unbound
 
 
-class _Choices:
-    """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
+class Simulations(Generic[SomeSimulated]):
+    """Simulates a scenario any number of times: ``play`` does so once, with choices and a pace.
 
-    def __init__(self, prefix: Sequence[int], others: Choose) -> None:
-        self._prefix = prefix
-        self._others = others
-        self.widths: list[int] = []
-        self.taken: list[int] = []
-        self.likelihood = 1.0
-        self.has_others = False
+    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
+    """
 
-    def choose(self, branches: Sequence[Branch]) -> Branch:
-        at = len(self.widths)
-        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
-        self.widths.append(len(branches))
-        self.has_others |= any(branch.has_others for branch in branches)
-        self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
-        self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
-        return chosen
+    def __init__(
+        self,
+        play: Callable[[int, Choices, Pace], SomeSimulated],
+        *,
+        chances: Callable[[int], Choose],
+        paces: Callable[[int], Pace] = lambda _: AT_ONCE,
+    ) -> None:
+        self._play = play
+        self._chances = chances
+        self._paces = paces
+
+    def by_chance(self, seed: int) -> SomeSimulated:
+        """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
+        return self._simulate(seed, Choices((), self._chances(seed)), self._paces(seed))
+
+    def asked_for(self, seed: int, runs: int | None, worst_of: int, spread: Spread) -> tuple[list[SomeSimulated], bool]:
+        """``runs`` simulations from ``seed`` on, as many as are enough for ``None``, or ``worst_of`` with all choices.
+
+        And whether these are all that there can be.
+        """
+        if worst_of:
+            return self.every(worst_of)
+        if runs is None:
+            return self.enough(seed, spread)
+        found = list(self.several(seed, runs, spread))
+        return found, not (found[0].simulation.draws or found[1:])
+
+    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[SomeSimulated]:
+        """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
+        first = self.by_chance(seed)
+        yield first
+        if is_up_to_chance(first.simulation):
+            yield from spread(range(seed + 1, seed + runs), self.by_chance)
+
+    def every(self, most: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
+        """The simulations of all choices there are, ``most`` at most, and whether these were all.
+
+        The first takes the first branch wherever there is a draw, or is the one that was simulated already; then come
+        those that differ from it in one choice, and so on.
+        """
+        found: list[SomeSimulated] = []
+        waiting: deque[tuple[int, ...]] = deque([()])
+        while waiting and len(found) < most:
+            prefix = waiting.popleft()
+            simulated = (
+                first if first is not None and not found else self._simulate(len(found), Choices(prefix, first_branch))
+            )
+            found.append(msgspec.structs.replace(simulated, seed=len(found)))
+            for place in range(len(prefix), len(simulated.widths)):
+                others = (other for other in range(simulated.widths[place]) if other != simulated.taken[place])
+                waiting.extend((*simulated.taken[:place], other) for other in others)
+        return found, not waiting and not any(simulated.has_others for simulated in found)
+
+    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[SomeSimulated], bool]:
+        """As many simulations as show what chance may do, and whether these are all that there can be.
+
+        One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
+        their decisions leave room for. They are not all where another pace leads to something else. How long a decision
+        takes on this machine has no part in it.
+        """
+        first = self.by_chance(seed)
+        if not is_up_to_chance(first.simulation):
+            return [first], True
+        room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
+        if prod(first.widths) <= _FEW_PLAYS:
+            # More than one simulation foretells may be there after all; those that were looked at count all the same.
+            of_all = first if self._paces(seed).is_at_once else None
+            found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
+            if not first.simulation.displaced or self._is_foretold(
+                found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread
+            ):
+                return found, is_all
+        runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
+        return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
+
+    def _is_foretold(self, found: Sequence[SomeSimulated], seeds: range, spread: Spread) -> bool:
+        """Whether it makes no difference how long everything takes."""
+        kinds = {_kind_of(each.simulation) for each in found}
+        return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
+
+    def _simulate(self, seed: int, choices: Choices, pace: Pace = AT_ONCE) -> SomeSimulated:
+        simulated = self._play(seed, choices, pace)
+        return msgspec.structs.replace(
+            simulated,
+            likelihood=choices.likelihood,
+            taken=tuple(choices.taken),
+            widths=tuple(choices.widths),
+            has_others=choices.has_others,
+            decisions=sum(step.kind in _DECIDED for step in simulated.simulation.steps),
+        )
 
 
 def is_up_to_chance(simulation: Simulation) -> bool:

@@ -96,7 +96,7 @@ def cordon(cluster: ClusterSnapshot, node_name: str) -> ClusterSnapshot:
     """The cluster with a node marked unschedulable, and with the taint that the node controller then adds."""
     node_name = node_name.removeprefix("node/")
     check_node(cluster, node_name)
-    nodes = [_cordoned(node) if node.name == node_name else node for node in cluster.nodes]
+    nodes = [cordoned_node(node) if node.name == node_name else node for node in cluster.nodes]
     return msgspec.structs.replace(cluster, nodes=nodes)
 
 
@@ -104,7 +104,7 @@ def uncordon(cluster: ClusterSnapshot, node_name: str) -> ClusterSnapshot:
     """The cluster with a node that is open to pods again, without the taint that stands for its being closed."""
     node_name = node_name.removeprefix("node/")
     check_node(cluster, node_name)
-    nodes = [_uncordoned(node) if node.name == node_name else node for node in cluster.nodes]
+    nodes = [uncordoned_node(node) if node.name == node_name else node for node in cluster.nodes]
     return msgspec.structs.replace(cluster, nodes=nodes)
 
 
@@ -144,14 +144,18 @@ def _parse_target(target: str, namespace: str) -> tuple[str, str, str]:
     return kind, rest[0] if len(rest) == 2 else namespace, rest[-1]
 
 
-def _cordoned(node: Node) -> Node:
+def cordoned_node(node: Node) -> Node:
+    """The node, closed to pods; the very same where it was already."""
     taints = node.spec.taints
     if not any(taint.key == _UNSCHEDULABLE.key and taint.effect == _UNSCHEDULABLE.effect for taint in taints):
         taints = [*taints, _UNSCHEDULABLE]
+    elif node.spec.unschedulable:
+        return node
     return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True, taints=taints))
 
 
-def _uncordoned(node: Node) -> Node:
+def uncordoned_node(node: Node) -> Node:
+    """The node, open to pods."""
     taints = [taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE.key]
     return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
 

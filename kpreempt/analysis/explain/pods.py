@@ -10,13 +10,14 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+_WANTS_ROOM = (Outcome.NEVER_LANDS, *_PREEMPTS)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,9 @@ def explain_pods(
         elif proposes and verdict.outcome in _PREEMPTS:
             with phases.phase("proposals"):
                 verdict = _with_instead(verdict, within, prepared, question)
+        if proposes and not node_name and verdict.outcome in _WANTS_ROOM and cluster.nodes:
+            with phases.phase("proposals"):
+                verdict = _with_one_more_node(verdict, within, cluster, question, now=at)
         verdict = _without_budgets(verdict, cluster)
         if simulates_on:
             from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
@@ -141,6 +145,16 @@ def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, questio
 
     found = requests_that_fit(scheduler, prepared, question.pod, verdict, Stated(_stated_tolerations(question)))
     return verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
+
+
+def _with_one_more_node(
+    verdict: Verdict, scheduler: Scheduler, cluster: ClusterSnapshot, question: Question, *, now: datetime
+) -> Verdict:
+    """The verdict with whether a new node like those of the cluster would place the pod."""
+    from kpreempt.analysis.explain.one_more_node import one_more_node  # noqa: PLC0415 - a pod that finds room needs none
+
+    found = one_more_node(scheduler, cluster, question.pod, verdict, now=now)
+    return msgspec.structs.replace(verdict, one_more_node=found)
 
 
 def _stated_tolerations(question: Question) -> int:
@@ -197,12 +211,13 @@ def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
 
 
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """A scheduler's summary of a cluster with what the snapshot says of itself."""
+    """A scheduler's summary of a cluster with what the snapshot says of itself; a redacted one has no age."""
     taken_at = cluster.taken_at
+    is_dated = taken_at is not None and taken_at != REDACTED_AT
     return msgspec.structs.replace(
         summary,
         version=cluster.version,
         taken_at=taken_at,
-        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
+        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at and is_dated else None,
         skipped=cluster.skipped,
     )

@@ -69,6 +69,7 @@ def explain_pending(
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
     has_time: Callable[[], bool] | None = None,
+    seeks_nodes: bool = False,
 ) -> PendingPods:
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
@@ -76,7 +77,8 @@ def explain_pending(
     count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
     places in the queue. ``namespace`` is the one that the question is about, if it is one. ``spread`` does the work for
     several pods. With ``has_time``, which says whether there is time for one more search, the smallest changes are
-    sought with which unschedulable pods would land. Raises ``PluginFailedError`` where a plugin cannot order the pods.
+    sought with which unschedulable pods would land. Where it ``seeks_nodes``, so are new nodes that would place all
+    pods which wait for room. Raises ``PluginFailedError`` where a plugin cannot order the pods.
     """
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
@@ -106,6 +108,14 @@ def explain_pending(
     if has_time is not None:
         with phases.phase("proposals"):
             items = _with_proposals(items, placed, scheduler, cluster, prepared, at, has_time, spread, phases)
+    more = None
+    if seeks_nodes:
+        from kpreempt.analysis.pending.more_nodes import more_nodes  # noqa: PLC0415 - only where pods wait
+
+        queue = [(each.pod, each.verdict.outcome) for each in placed if _waits_for_room(each)]
+        beside = len(positions) - sum(each.position is not None for each in placed)
+        with phases.phase("proposals"):
+            more = more_nodes(cluster, timed_by_part(scheduler, phases), queue, now=at, num_others=beside)
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,
@@ -116,8 +126,15 @@ def explain_pending(
         not_asked=dict(others.most_common()),
         groups=_groups(items),
         items=items,
+        more_nodes=more if more is not None else msgspec.UNSET,
         assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
+
+
+def _waits_for_room(decided: Decided) -> bool:
+    """Whether the pod is in the queue, and not on its way to a node that is being made free for it."""
+    is_open = decided.verdict.outcome in (Outcome.LANDS, Outcome.NEVER_LANDS, *_EVICTING)
+    return decided.position is not None and decided.situation.state not in TELLING_STATES and is_open
 
 
 def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:

@@ -14,11 +14,13 @@ import msgspec
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Selected, disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
+from kpreempt.eviction.budgets import failed_conditions, with_allowed_condition
+from kpreempt.eviction.records import StoredBudget
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudgetStatus
+from kpreempt.model.policy import PodDisruptionBudgetStatus, check_selecting
 from kpreempt.verdict.simulation import BudgetLow
 
 
@@ -46,10 +48,42 @@ class Budgets:
         }
         self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
         self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
+        # What was found of those that were asked since their pods changed.
+        self._failures: dict[int, SyncError | None] = {}
         if budgets and workloads_change:
             for pod in cluster.pods:
                 for index in self._of(pod):
                     self._add(index, pod)
+
+    def of(self, pod: Pod) -> list[StoredBudget]:
+        """The budgets that select the pod, as the API server has them."""
+        return [self._stored(index) for index in self._of(pod)]
+
+    def _stored(self, index: int) -> StoredBudget:
+        """A budget with the condition that its controller gives it: whether it may be disrupted, or why it fails."""
+        failure = self._failure(index)
+        budget = self.now[index]
+        if failure is None:
+            return with_allowed_condition(StoredBudget(budget), None)
+        stored = StoredBudget(msgspec.structs.replace(budget, status=failed_status(budget)))
+        return StoredBudget(stored.budget, failed_conditions(stored, failure, None))
+
+    def _failure(self, index: int) -> SyncError | None:
+        """Why its controller cannot reckon what the budget wants, if it cannot."""
+        if index not in self._failures:
+            budget = self.now[index]
+            try:
+                sync = sync_budget(
+                    budget, Selected.among(list(self._pods[index].values())), self._scales.scale_of, None
+                )
+                self._failures[index] = None
+                if budget.status is not None and budget.status.observed_generation < budget.metadata.generation:
+                    # It was changed a moment ago, and its controller comes to it now.
+                    status = msgspec.structs.replace(sync.status, current_healthy=budget.status.current_healthy)
+                    self._set(index, status)
+            except SyncError as error:
+                self._failures[index] = error
+        return self._failures[index]
 
     def join(self, pod: Pod) -> None:
         """A pod is made. The first one of an owner changes how many pods a budget expects."""
@@ -61,6 +95,7 @@ class Budgets:
         """A pod is gone."""
         for index in self._of(pod):
             self._pods[index].pop(pod.key, None)
+            self._failures.pop(index, None)
 
     def change(self, pod: Pod, by: int) -> None:
         """A pod became healthy (1), or is so no more (-1)."""
@@ -72,6 +107,7 @@ class Budgets:
     def reckon_all(self, owners: Iterable[tuple[str, str]], scales: Scales) -> None:
         """Workloads (kind and name) have another size: what their budgets want is another number, too."""
         self._scales = scales
+        self._failures.clear()
         wanted = set(owners)
         for index, there in enumerate(self._owners):
             if there & wanted:
@@ -116,11 +152,14 @@ class Budgets:
         if namespace not in self._selectors:
             return []
         indexes = self._by_namespace[namespace]
-        return [indexes[each] for each in self._selectors[namespace].matching(pod.metadata.labels)]
+        found = self._selectors[namespace].matching(pod.metadata.labels)
+        check_selecting(pod.key, len(found))
+        return [indexes[each] for each in found]
 
     def _add(self, index: int, pod: Pod) -> bool:
         """Whether no other pod of its owner was there."""
         self._pods[index][pod.key] = pod
+        self._failures.pop(index, None)
         owner = controller_of(pod.metadata)
         if owner is None or (owner.kind, owner.name) in self._owners[index]:
             return False

@@ -22,6 +22,7 @@ class Chain:
     def __init__(self) -> None:
         self._victims: dict[_Name, list[tuple[Pod, list[str], int]]] = {}
         self._with_node: set[_Name] = set()
+        self._drained: set[_Name] = set()
         self._times: dict[str, int] = {}
         self._came: dict[str, int] = {}
         self._replacements: dict[_Name, _Name] = {}
@@ -42,6 +43,11 @@ class Chain:
         """A pod is lost with its node (``Node n1``)."""
         self.evicted(pod, node, violated)
         self._with_node.add((pod.key, self._times[pod.key]))
+
+    def was_drained(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
+        """A pod is evicted so that its node (``Node n1``) gets empty."""
+        self.evicted(pod, node, violated)
+        self._drained.add((pod.key, self._times[pod.key]))
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""
@@ -91,6 +97,7 @@ class Chain:
                     replacement=replacement[0],
                     lands_on=self._nodes.get(replacement, ""),
                     with_node=(pod.key, time) in self._with_node,
+                    drained=(pod.key, time) in self._drained,
                     lost=controller_of(pod.metadata) is None,
                 )
             )

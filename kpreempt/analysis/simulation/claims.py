@@ -7,6 +7,7 @@ class makes. What a provisioner does is assumed: it makes what is asked for, wit
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -35,7 +36,7 @@ from kpreempt.schedulers.kube.framework.volumes import (
     requested_storage,
     storage_capacity,
 )
-from kpreempt.schedulers.kube.plugins.volume_binding.matching import SuitableVolumes, is_bound_to
+from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes, is_bound_to
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -79,6 +80,12 @@ class _Binder:
         self._behaviour = behaviour()._replace(volume_attributes_class=has_attributes)
         self._classes = {each.metadata.name: each for each in cluster.storage_classes}
         self._volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
+        # As they are at the start, by class.
+        self._by_class: defaultdict[str, list[PersistentVolume]] = defaultdict(list)
+        for each in cluster.persistent_volumes:
+            self._by_class[class_of_volume(each)].append(each)
+        self._ready: dict[str, ClassVolumes] = {}
+        self._taken: set[str] = set()
         self._bound: dict[str, PersistentVolumeClaim] = {}
         self._unbound: dict[str, str] = {}
         self._waiting: dict[str, str] = {}
@@ -107,9 +114,14 @@ class _Binder:
         return Bound(cluster if self._bound else self._cluster, self._unbound, self._waiting, self._assumptions)
 
     def _suitable(self, claim: PersistentVolumeClaim) -> SuitableVolumes:
-        wanted = class_of_claim(claim)
-        own = [each for each in self._volumes.values() if class_of_volume(each) == wanted]
-        return SuitableVolumes(claim, own, self._behaviour)
+        name = class_of_claim(claim)
+        if name not in self._ready:
+            self._ready[name] = ClassVolumes(self._by_class[name])
+        return SuitableVolumes(claim, self._ready[name], self._behaviour)
+
+    def _left(self, suitable: SuitableVolumes) -> list[PersistentVolume]:
+        """Those that are bound to no claim, nor to one that came before."""
+        return [each for each in suitable.available if each.metadata.name not in self._taken]
 
     def _take_named(self, claim: PersistentVolumeClaim) -> None:
         name = claim.spec.volume_name
@@ -126,12 +138,13 @@ class _Binder:
     def _take_suitable(self, claim: PersistentVolumeClaim) -> bool:
         """Take an existing volume; whether there is one."""
         suitable = self._suitable(claim)
-        found = [*suitable.prebound, *sorted(suitable.available, key=_rank)]
-        if not found:
+        available = [] if suitable.prebound else self._left(suitable)
+        found = suitable.prebound[0] if suitable.prebound else min(available, key=_rank, default=None)
+        if found is None:
             return False
-        self._take(claim, found[0])
-        equal = [each for each in suitable.available if not suitable.prebound and _rank(each) == _rank(found[0])]
-        if any(each.spec.node_affinity != found[0].spec.node_affinity for each in equal):
+        self._take(claim, found)
+        equal = [each for each in available if _rank(each) == _rank(found)]
+        if any(each.spec.node_affinity != found.spec.node_affinity for each in equal):
             message = f"{len(equal):,} volumes suit alike, within reach of different nodes; one of them was taken"
             self._assume(claim, "spec.volumeName", message, AssumptionKind.UNCERTAIN)
         return True
@@ -139,6 +152,7 @@ class _Binder:
     def _take(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         metadata = claim.metadata
         reference = ObjectReference(namespace=metadata.namespace, name=metadata.name, uid=metadata.uid)
+        self._taken.add(volume.metadata.name)
         self._volumes[volume.metadata.name] = msgspec.structs.replace(
             volume,
             spec=msgspec.structs.replace(volume.spec, claim_ref=reference),
@@ -154,7 +168,10 @@ class _Binder:
 
     def _look_ahead(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
         """Whether a claim that waits for a pod could be bound at all, wherever that lands."""
-        if storage_class.provisioner in ("", NO_PROVISIONER) and not self._suitable(claim).number:
+        if storage_class.provisioner not in ("", NO_PROVISIONER):
+            return
+        suitable = self._suitable(claim)
+        if not suitable.prebound and not self._left(suitable):
             self._waiting[claim.key] = self._why_not(claim, storage_class)
 
     def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> None:
@@ -198,7 +215,7 @@ class _Binder:
         if storage_class is None:
             lacks = " (the dump has none; kubectl get storageclasses -o json adds them)" if not self._classes else ""
             return f"its storage class {name} does not exist{lacks}"
-        there = sum(class_of_volume(each) == name for each in self._volumes.values())
+        there = len(self._by_class[name])
         wanted = requested_storage(claim)
         return f"storage class {name} provisions no volumes, and none of its {there:,} has {wanted} and is free for it"
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.eviction.records import Answer
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 
@@ -83,3 +84,54 @@ class Controller(Protocol):
 
     def state(self) -> object:
         """What the controller remembers, apart from its pods; two moments that are alike in it go on alike."""
+
+
+class Site(Protocol):
+    """The cluster at one moment of a simulation, as one who works on its nodes sees it and can change it."""
+
+    @property
+    def at(self) -> float:
+        """Seconds since the start."""
+
+    @property
+    def now(self) -> datetime:
+        """The time of day."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """All nodes."""
+
+    @property
+    def changes(self) -> object:
+        """Another value whenever a pod has changed, or whether it is ready."""
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods that are bound to a node, those on their way out and those that have ended included."""
+
+    def is_there(self, pod: Pod) -> bool:
+        """Whether this very pod has not gone yet."""
+
+    def evict(self, key: str, grace: int | None, node: str) -> Answer:
+        """The API server's answer to an eviction, with what comes of it."""
+
+    def kill(self, key: str, grace: int | None, node: str) -> None:
+        """A pod is deleted without asking its budgets."""
+
+    def place(self, pods: Sequence[Pod]) -> None:
+        """Pods come that have a node already."""
+
+    def set_nodes(self, nodes: Sequence[Node]) -> None:
+        """The cluster has these nodes from now on; pods of those that are no more go with them."""
+
+
+class Operator(Protocol):
+    """Someone who works on the nodes, as ``kubectl drain`` does."""
+
+    def due(self, site: Site) -> float | None:
+        """The second at which there is something to do, if nothing else happens until then."""
+
+    def act(self, site: Site) -> None:
+        """Do what is due."""
+
+    def state(self) -> object:
+        """How far it has come."""

@@ -21,6 +21,7 @@ from kpreempt.controllers.resource_claims import allocated, released, with_gener
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
 from kpreempt.verdict import AllocatedDevice, Assumption
@@ -57,10 +58,7 @@ class SimulatedCluster:
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods}
         self.ready = {pod.key for pod in cluster.pods if is_serving(pod)}
         self.at_start = cluster.pods
-        self._labels_of_nodes = {
-            each.name: {key: value for key, value in each.labels.items() if key in NODE_LABELS}
-            for each in cluster.nodes
-        }
+        self._labels_of_nodes = _copied_labels(cluster.nodes)
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         self.assumptions: dict[Assumption, None] = {}
@@ -153,6 +151,15 @@ class SimulatedCluster:
         self.readiness.append(Readiness(at, pod, 1))
         self.budgets.change(pod, 1)
 
+    def as_stored(self, key: str) -> Pod | None:
+        """A pod as the API server has it: one that is taken to be ready says so."""
+        pod = self.pods.get(key)
+        if pod is None or key not in self.ready or ready_condition(pod) is not None:
+            return pod
+        ready = PodCondition(type="Ready", status="True")
+        status = msgspec.structs.replace(pod.status, conditions=[*pod.status.conditions, ready])
+        return msgspec.structs.replace(pod, status=status)
+
     def nominate(self, key: str, node: str) -> list[tuple[Pod, Pod]]:
         """A pod waits for room on a node; lower ones that did lose their nomination. What changed, old and new."""
         pod = self.pods[key]
@@ -183,11 +190,11 @@ class SimulatedCluster:
             self.readiness.append(Readiness(at, pod, -1))
             self.budgets.change(pod, -1)
 
-    def leave(self, key: str, at: float) -> float:
-        """A pod is told to go; returns when it is gone."""
+    def leave(self, key: str, at: float, grace: int | None = None) -> float:
+        """A pod is told to go, within ``grace`` seconds or its own; returns when it is gone."""
         pod = self.pods[key]
         self.told[key] = None
-        gone_at = at + (seconds_to_stop(pod) if pod.spec.node_name and not pod.is_terminal else 0)
+        gone_at = at + seconds_to_stop(pod, grace)
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
         self._put(leaving)
@@ -240,6 +247,19 @@ class SimulatedCluster:
         """How long a pod that is on its way out already takes still."""
         deletion = pod.metadata.deletion_timestamp
         return max((deletion - self._now).total_seconds(), 0.0) if deletion is not None else 0.0
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """Changes when a pod does, or whether it is ready."""
+        return self.version, len(self.readiness)
+
+    def set_nodes(self, nodes: list[Node]) -> None:
+        """The cluster has other nodes from now on."""
+        self.cluster = msgspec.structs.replace(self.cluster, nodes=nodes)
+        self._labels_of_nodes = _copied_labels(nodes)
+        # What was prepared may be built upon only where pods and budgets alone have changed.
+        self._prepared = None
+        self._changed()
 
     @property
     def shape(self) -> int:
@@ -325,9 +345,19 @@ def is_serving(pod: Pod) -> bool:
     return ready.status == "True"
 
 
-def seconds_to_stop(pod: Pod) -> int:
-    """How long the pod may take to stop, a century at most."""
-    return min(max(pod.spec.grace_seconds, 0), _LONGEST_GRACE_SECONDS)
+def seconds_to_stop(pod: Pod, asked: int | None = None) -> int:
+    """How long the pod may take to stop, where ``asked`` is not another time: a century at most.
+
+    One that is on no node, or has ended, is gone at once.
+    """
+    if not pod.spec.node_name or pod.is_terminal:
+        return 0
+    return min(max(pod.spec.grace_seconds if asked is None else asked, 0), _LONGEST_GRACE_SECONDS)
+
+
+def _copied_labels(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
+    """The labels that a pod gets from its node, by the node's name."""
+    return {each.name: {key: value for key, value in each.labels.items() if key in NODE_LABELS} for each in nodes}
 
 
 def _mixed(kind: tuple[OwnerKey, str, str, bool], count: int) -> int:

@@ -21,7 +21,7 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.simulation.chain import Chain
-from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.client import Controller, Operator
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster
 from kpreempt.analysis.simulation.controller_manager import ControllerManager
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
@@ -40,16 +40,20 @@ from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.simulation.stages import Endings, RunTime, Stage, Stages
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
+from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
 from kpreempt.errors import InputError
+from kpreempt.eviction.deletion import DeleteOptions
+from kpreempt.eviction.records import CREATED, Answer
+from kpreempt.eviction.subresource import EvictionRequest, Store, being_terminated, evict
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.simulation import COMPLETED, Simulation, SimulationEnd, SimulationStep, StepKind
+from kpreempt.verdict.simulation import COMPLETED, DRAINED, Simulation, SimulationEnd, SimulationStep, StepKind
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -68,7 +72,7 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
 
     ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them. ``later`` comes stage by stage,
     the first one once ``controllers`` and ``arriving`` are done, where these are ``is_awaited``. ``run_times`` are of
-    pods that end, by what manages them; all others run on.
+    pods that end, by what manages them; all others run on. ``operator`` works on the nodes meanwhile.
     ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
     """
 
@@ -81,6 +85,7 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     run_times: Mapping[OwnerKey, RunTime] = {}
     choose: Choose = first_branch
     pace: Pace = AT_ONCE
+    operator: Operator | None = None
 
 
 def simulate(
@@ -146,6 +151,9 @@ class _Run:
         self._num_created = 0
         self._at = 0.0
         self._pace = scene.pace
+        self._operator = scene.operator
+        self._eviction_rules = eviction_rules_of(scheduler.settings)
+        self._terminating = {each.metadata.name for each in cluster.namespaces if each.metadata.deletion_timestamp}
         # When the scheduler knows of the pod that was made last.
         self._known_at = 0.0
         self.deeds = 0
@@ -266,6 +274,10 @@ class _Run:
 
     def _act(self) -> None:
         """Controllers that have something to do take their steps, or get to it in their time."""
+        if self._operator is not None:
+            due = self._operator.due(self)
+            if due is not None and due <= self._at:
+                self._operator.act(self)
         if self._pace.is_at_once:
             self._manager.act(self)
             return
@@ -282,10 +294,14 @@ class _Run:
         timer = self._scheduling.next_timer()
         if timer is not None:
             times.append(timer)
+        due = self._operator.due(self) if self._operator is not None else None
+        if due is not None:
+            times.append(due)
         return max(self._at, min(times)) if times else None
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
-        return self._world.shape, tuple(controller.state() for controller in self._everyone)
+        worked = self._operator.state() if self._operator is not None else None
+        return self._world.shape, (worked, *(controller.state() for controller in self._everyone))
 
     # Stages.
 
@@ -531,9 +547,13 @@ class _Run:
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        self._assume_what_follows(pod)
         self._world.mark_preempted(key, self._at)
-        self._go(pod)
+        self._displace(pod)
+
+    def _displace(self, pod: Pod, grace: int | None = None) -> None:
+        """A pod goes that its controller still wants."""
+        self._assume_what_follows(pod)
+        self._go(pod, grace)
         if self._manager.of(pod) is not None:
             self._manager.lose(pod)
         else:
@@ -561,6 +581,85 @@ class _Run:
 
     def _assume(self, key: str, field: str, message: str) -> None:
         self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+
+    # What one sees and does who works on the nodes.
+
+    @property
+    def at(self) -> float:
+        return self._at
+
+    @property
+    def changes(self) -> object:
+        return self._world.changes
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node."""
+        return [pod for pod in self._world.pods.values() if pod.spec.node_name == node]
+
+    def is_there(self, pod: Pod) -> bool:
+        """Whether this very pod has not gone yet."""
+        there = self._world.pods.get(pod.key)
+        return there is not None and there.metadata.uid == pod.metadata.uid
+
+    def evict(self, key: str, grace: int | None, node: str) -> Answer:
+        """The API server's answer to an eviction, with what comes of it."""
+        namespace, _, name = key.partition("/")
+        if namespace in self._terminating:
+            return being_terminated(namespace, name)
+        stored = self._world.as_stored(key)
+        store = Store(stored, self._world.budgets.of(stored) if stored is not None else [])
+        asked = EvictionRequest(name, name, DeleteOptions(grace_period_seconds=grace))
+        answer = evict(asked, store, self.now, self._eviction_rules)
+        if answer.status == CREATED:
+            self._drain(key, grace, node, [])
+        return answer
+
+    def kill(self, key: str, grace: int | None, node: str) -> None:
+        """A pod is deleted without asking its budgets."""
+        pod = self._world.pods.get(key)
+        if pod is not None:
+            is_counted = key in self._world.ready
+            violated = self._world.budgets.broken_by([pod])[key] if is_counted else []
+            self._world.budgets.violated(violated)
+            self._drain(key, grace, node, violated)
+
+    def _drain(self, key: str, grace: int | None, node: str, violated: Sequence[str]) -> None:
+        pod = self._world.pods[key]
+        if pod.metadata.deletion_timestamp is not None:
+            return
+        cause = f"Node {node}"
+        self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=violated)
+        if pod.is_terminal:
+            self._world.leave(key, self._at, 0)
+            self._remove(key)
+            return
+        self._chain.was_drained(pod, cause, violated)
+        self._displace(pod, grace)
+
+    def place(self, pods: Sequence[Pod]) -> None:
+        """Pods come that have a node already."""
+        for pod in pods:
+            self._arrive(self._named(pod), cause="")
+
+    def set_nodes(self, nodes: Sequence[Node]) -> None:
+        """The cluster has other nodes; what is left on those that are no more goes with them."""
+        before = {each.name: each for each in self.nodes}
+        after = {each.name for each in nodes}
+        for name in before:
+            if name not in after:
+                for pod in self.pods_on(name):
+                    self._world.leave(pod.key, self._at, 0)
+                    self._remove(pod.key)
+        self._world.set_nodes(list(nodes))
+        for node in nodes:
+            old = before.get(node.name)
+            if old is None:
+                self._queue.node_added(node, self.now)
+            elif old is not node:
+                self._queue.node_updated(old, node, self.now)
+        for name, old in before.items():
+            if name not in after:
+                self._queue.node_deleted(old, self.now)
 
     # What becomes of a node that is deleted.
 
@@ -610,9 +709,9 @@ class _Run:
             self._do_later(self._known_at, partial(self._enqueue, pod.key, pod.metadata.uid))
         return pod.key
 
-    def _go(self, pod: Pod) -> None:
+    def _go(self, pod: Pod, grace: int | None = None) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
-        gone_at = self._world.leave(pod.key, self._at)
+        gone_at = self._world.leave(pod.key, self._at, grace)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)

@@ -59,9 +59,11 @@ def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
     winners = _winners(verdict)
     told = verdict.alternatives
     first = next(iter(winners))
-    found = [_likely(verdict, first, winners[first])]
-    for node, weight in winners.items():
-        found += [] if node == first else [_likely(verdict, node, weight)]
+    leaving = {candidate.node: candidate.victims for candidate in verdict.candidates}
+    found = [
+        _likely(verdict, node, leaving.get(node, []), winners[node])
+        for node in (first, *(node for node in winners if node != first))
+    ]
     several = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
     if told is None and several.isdisjoint(winners):
         return found
@@ -147,13 +149,12 @@ def _divisions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield number, *others
 
 
-def _likely(verdict: Verdict, node: str, weight: float) -> Branch:
-    """The eviction from a node in the likely order."""
+def _likely(verdict: Verdict, node: str, leaving: list[str], weight: float) -> Branch:
+    """The eviction from a node in the likely order, of those who are ``leaving`` where the verdict says no more."""
     if node in verdict.victims:
         going = [victim for victim in verdict.victims[node] if not victim.terminating]
         violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
         return Branch(node=node, leaving=list(violated), violated=violated, weight=weight)
-    leaving = next((candidate.victims for candidate in verdict.candidates if candidate.node == node), [])
     return Branch(node=node, leaving=leaving, weight=weight)
 
 

@@ -9,7 +9,8 @@ scheduler has seen them; a simulation has one and the same from its start to its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ _ANSWER = 0.01
 _CREATION = 0.005
 _READINESS = 0.02
 _DOUBLINGS = 7
+_Item = TypeVar("_Item")
 
 
 class Pace:
@@ -57,6 +59,11 @@ class Pace:
     def readiness(self) -> float:
         """Until a pod that is bound is ready."""
         return self._draw(self._readiness)
+
+    def in_any_order(self, items: Sequence[_Item]) -> list[_Item]:
+        """Things that are done together, in an order that is drawn; as they are where nothing takes any time."""
+        chance = self._chance
+        return list(items) if chance is None else sorted(items, key=lambda _: chance())
 
     def in_drawn_order(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
         """The cluster with its assigned pods in an order in which the scheduler may have seen them, if nothing says."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kpreempt.admission.resource_quotas import Amounts, changed, covers, refusal, used_of
+from kpreempt.admission.resource_quotas import Amounts, QuotaCounts, changed, covers, refusal, usage_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ResourceQuota
@@ -27,10 +27,11 @@ class Quotas:
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
-        self._used: list[Amounts] = []
+        self._counts = QuotaCounts(cluster.pods)
+        # Of those that were asked about a pod so far.
+        self._used: dict[int, Amounts] = {}
         self._quotas: dict[str, list[tuple[int, ResourceQuota]]] = {}
         for index, quota in enumerate(cluster.resource_quotas):
-            self._used.append(used_of(quota, cluster.pods))
             self._quotas.setdefault(quota.metadata.namespace, []).append((index, quota))
         self.has_room: set[str] = set()
         self.refusals = 0
@@ -44,8 +45,10 @@ class Quotas:
 
     def ask(self, pod: Pod) -> tuple[ResourceQuota | None, str]:
         """The quota that does not let the pod be created, with the API server's words, or nothing."""
-        for index, quota in self._of(pod):
-            message = refusal(quota, self._used[index], pod)
+        own = self._of(pod)
+        usage = usage_of(pod) if own else {}
+        for index, quota in own:
+            message = refusal(quota, self._used[index], pod, usage)
             if message:
                 return quota, message
         return None, ""
@@ -90,11 +93,16 @@ class Quotas:
 
     def _of(self, pod: Pod) -> Sequence[tuple[int, ResourceQuota]]:
         there = self._quotas.get(pod.metadata.namespace, ())
-        return [(index, quota) for index, quota in there if covers(quota, pod)]
+        own = [(index, quota) for index, quota in there if covers(quota, pod)]
+        for index, quota in own:
+            if index not in self._used:
+                self._used[index] = self._counts.used_of(quota)
+        return own
 
     def _count(self, pod: Pod, by: int) -> bool:
         """Whether any quota counts it."""
         own = self._of(pod)
+        usage = usage_of(pod) if own else {}
         for index, _ in own:
-            self._used[index] = changed(self._used[index], pod, by)
+            self._used[index] = changed(self._used[index], usage, by)
         return bool(own)

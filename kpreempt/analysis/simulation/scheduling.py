@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, has_queue, queue_for
@@ -100,7 +100,11 @@ class Scheduling:
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
         branches = branches_of(verdict, self._kind_of)
-        branches = [each for each in branches if self._may_come(each, verdict)] or branches
+        if len(branches) > 1:
+            told: dict[str, list[Pod]] = {}
+            for pod in map(self._world.pods.__getitem__, self._world.told):
+                told.setdefault(pod.spec.node_name, []).append(pod)
+            branches = [each for each in branches if self._may_come(each, verdict, told.get(each.node, ()))] or branches
         if len(branches) == 1:
             return branches[0], []
         self.draws += 1
@@ -119,13 +123,18 @@ class Scheduling:
             return None
         return metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
 
-    def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
-        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
+    def _may_come(self, branch: Branch, verdict: Verdict, told: Sequence[Pod]) -> bool:
+        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals.
+
+        ``told`` are those that were told to go on the branch's node.
+        """
+        if not told:
+            return True
         gone = set(branch.leaving)
         if branch.violated is not None:
             gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
         pods = self._world.pods
-        spared = [pods[key] for key in self._world.told if pods[key].spec.node_name == branch.node and key not in gone]
+        spared = [pod for pod in told if pod.key not in gone]
         going = [pods[key] for key in gone if key in pods and key not in self._world.told]
         return not any(_are_alike(one, other) for one in spared for other in going)
 

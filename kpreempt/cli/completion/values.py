@@ -298,6 +298,8 @@ _SOURCES: dict[str, _Source] = {
     "--node": _of_kind("nodes"),
     "--cordon": _of_kind("nodes"),
     "--uncordon": _of_kind("nodes"),
+    "--add-node": _of_kind("nodes"),
+    "--remove-node": _of_kind("nodes"),
     "--priority-class": _of_kind("priorityclasses"),
     "--context": _in_kubeconfig("contexts"),
     "--cluster": _in_kubeconfig("clusters"),

@@ -95,7 +95,8 @@ def _add_table(page: Page, rows: Sequence[_Row], room: int) -> None:
     if not page.fits([row[:-1] for row in table], indent=_NARROWEST_FINDINGS + COLUMN_GAP):
         table = [(*row[:_SPEC], *row[_SPEC + 1 :]) for row in table]
         aligns = (*_ALIGNS[:_SPEC], *_ALIGNS[_SPEC + 1 :])
-    for number in range(len(table), 1, -1):
+    # A row takes a line at least, so that no more of them can fit than there are lines.
+    for number in range(min(len(table), max(room, LEAST_ROWS)), 1, -1):
         told = Page(page.width)
         told.table(table[:number], aligns=aligns)
         if rest := rows[number - 1 :]:

@@ -15,6 +15,7 @@ from kpreempt.report.layout import Part, Phrase
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
+from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulationEnd, Stranded, StrandedKind
 
 _SHARES_SHOWN = 3
@@ -49,13 +50,19 @@ def verdict_phrase(check: Check) -> Phrase:
         kept = (
             "all rules" if all(each.is_on for each in check.rules) and not check.gate.off else "the rules that are on"
         )
-        return (f"the change keeps {kept}" if not rest else f"nothing blocks the change{rest}",)
+        if not rest:
+            return (f"{_what(check)} keeps {kept}",)
+        return (f"nothing {'shuts the gate' if isinstance(check, Drain) else 'blocks the change'}{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
-        return (f"the change does not pass{rest}",)
+        return (f"{_what(check)} does not pass{rest}",)
     often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
     often = f" {often}" if often else ""
     return (f"{count(len(broken), 'rule')} not kept{often}: {_some(broken)}{rest}",)
+
+
+def _what(check: Check) -> str:
+    return "the drain" if isinstance(check, Drain) else "the change"
 
 
 def _some(rules: Sequence[str]) -> str:
@@ -70,8 +77,11 @@ def tally(check: Check) -> list[str]:
     ran = sum(pod.was_running for pod in simulation.waiting)
     unplaced = sum(not pod.was_running and not pod.waited_before for pod in simulation.waiting)
     with_node = sum(each.with_node for each in simulation.displaced)
-    evicted = len(simulation.displaced) - with_node
-    figures = [f"{count(evicted, 'pod')} evicted" if evicted else "no pod evicted"]
+    drained = sum(each.drained for each in simulation.displaced)
+    evicted = len(simulation.displaced) - with_node - drained
+    done, nobody = ("preempted", "nobody preempted") if isinstance(check, Drain) else ("evicted", "no pod evicted")
+    figures = [f"{count(drained, 'pod')} drained"] if isinstance(check, Drain) else []
+    figures.append(f"{count(evicted, 'pod')} {done}" if evicted else nobody)
     if with_node:
         figures.append(f"{count(with_node, 'pod')} gone with {'its' if with_node == 1 else 'their'} node")
     if lost := sum(each.lost for each in simulation.displaced):
@@ -103,6 +113,8 @@ def end_text(end: str, seconds: float) -> str:
 
 def change_phrase(change: Change) -> Phrase:
     """What becomes of an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
+    if change.kind is ChangeKind.DRAINED:
+        return (f"to be drained of {count(change.replicas_before or 0, 'pod')}",)
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
     # A CronJob has no pods of its own, and comes due when it will.
@@ -246,6 +258,7 @@ _KINDS = {
     ChangeKind.UPDATED: "updated",
     ChangeKind.DELETED: "deleted",
     ChangeKind.UNCHANGED: "unchanged",
+    ChangeKind.DRAINED: "drained",
 }
 _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",

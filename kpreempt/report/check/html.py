@@ -12,7 +12,8 @@ from kpreempt.report.check.gate import gate_phrases, is_loosened
 from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
-from kpreempt.report.durations import format_time
+from kpreempt.report.drain.sections import Item, Section, sections
+from kpreempt.report.durations import format_snapshot, format_time
 from kpreempt.report.html.markup import (
     Html,
     badge,
@@ -70,6 +71,7 @@ def render(check: Check, options: RenderOptions) -> str:
     """
     simulation = check.simulation
     parts = [
+        *map(_section, sections(check)),
         Part("findings", "Findings", "Findings", findings(check, options)),
         Part("since", "Since", "Since the former run", drifts(check)),
         Part("rules", "Rules", "Rules", rules(check, options)),
@@ -84,11 +86,28 @@ def render(check: Check, options: RenderOptions) -> str:
         Part("outcomes", "Outcomes", "Possible outcomes", outcomes(check)),
         Part("assumptions", "Assumptions", "Assumptions", assumptions(check.assumptions)),
     ]
-    title = f"kpreempt check: {_verdict(check)}"
-    ends = footer("check", check.api_version)
+    title = f"kpreempt {check.kind.lower()}: {_verdict(check)}"
+    ends = footer(check.kind.lower(), check.api_version)
     standings = dict.fromkeys(STANDINGS[each.standing][0] for each in check.findings)
     search = search_box(standings)
     return whole_page(title, _banner(check), parts, ends, is_unfolded=options.verbose, search=search)
+
+
+def _section(section: Section) -> Part:
+    """What is told beyond a check."""
+    title = section.title.capitalize()
+    shown, rest = within(_told, section.items, _RULES_LIMIT)
+    head = [tag("p", text(section.words))] if section.words else []
+    return Part(
+        section.title.replace(" ", "-"), title, title, join([*head, tag("ul", *shown), cut_note(rest, section.noun)])
+    )
+
+
+def _told(item: Item) -> Html:
+    """What is so, and what helps."""
+    details = [tag("div", phrase(each)) for each in item.details]
+    helps = [tag("div", tag("strong", "what helps: "), phrase(each)) for each in item.helps]
+    return tag("li", phrase(item.phrase), *details, *helps)
 
 
 def _verdict(check: Check) -> str:
@@ -99,7 +118,7 @@ def _banner(check: Check) -> Html:
     tone, sign = ("good", "✓") if check.passed else ("bad", "✗")
     if check.passed and _is_to_be_looked_at(check):
         tone, sign = "warn", "!"
-    title = join(["kpreempt check: ", tag("span", f"{sign} {_verdict(check)}")])
+    title = join([f"kpreempt {check.kind.lower()}: ", tag("span", f"{sign} {_verdict(check)}")])
     return banner(tone, title, _counts(check), _facts(check), join([phrase(summary_phrase(check)), "."]))
 
 
@@ -138,7 +157,7 @@ def _facts(check: Check) -> str:
         facts.append(f"Kubernetes {cluster.version}")
     facts.append(f"algorithm {check.algorithm}")
     if cluster.taken_at is not None:
-        facts.append(f"snapshot of {format_time(cluster.taken_at)}")
+        facts.append(format_snapshot(cluster.taken_at))
     if check.at is not None:
         facts.append(f"for {format_time(check.at)}")
     if check.runs > 1:

@@ -44,6 +44,7 @@ _CHANGES = {
     ChangeKind.UPDATED: "updated",
     ChangeKind.DELETED: "deleted",
     ChangeKind.UNCHANGED: "unchanged",
+    ChangeKind.DRAINED: "drained",
 }
 
 

@@ -27,6 +27,7 @@ from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import standing_phrase, waive_option
+from kpreempt.report.drain.sections import Item, sections
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
@@ -53,9 +54,12 @@ def render(check: Check, options: RenderOptions) -> str:
     word = "passed" if check.passed else "failed"
     verdict = _phrase(verdict_phrase(check))
     figures = escaped(", ".join(tally(check)))
-    blocks = [f"### kpreempt check: {word}", f"**{_phrase(summary_phrase(check))}.**"]
+    blocks = [f"### kpreempt {check.kind.lower()}: {word}", f"**{_phrase(summary_phrase(check))}.**"]
     blocks += [f"{_capital(verdict)}. {_capital(figures)}."]
     blocks += _listed(map(_phrase, gate_phrases(check)), _ROOM_OF_A_PART)
+    for section in sections(check):
+        items = [_item(each) for each in section.items]
+        blocks += [f"**{_capital(escaped(section.title))}**", *_listed(items, _ROOM_OF_A_PART)]
     blocks.append(_rules(check, options))
     blocks += _listed(_with_help(failing(check)), _ROOM_OF_FINDINGS)
     if warned := _with_help(warning(check)):
@@ -77,6 +81,12 @@ def render(check: Check, options: RenderOptions) -> str:
     ]
     blocks += _folded_list("assumption", assumed)
     return _fitting(blocks)
+
+
+def _item(item: Item) -> str:
+    """What is so, and what helps, on one line."""
+    helps = "".join(f" **What helps:** {_phrase(each)}." for each in item.helps)
+    return f"{_phrase(item.phrase)}.{helps}"
 
 
 def _rules(check: Check, options: RenderOptions) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.drain.summary import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding
+from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
 
 _CLAUSES_SHOWN = 4
@@ -28,6 +30,8 @@ def summary_phrase(check: Check) -> Phrase:
 
     Nothing is called harmless where a rule is broken, or where something is not known, excused or not.
     """
+    if isinstance(check, Drain):
+        return drain_summary(check)
     clauses = [*_harm(check)]
     if clauses:
         which = "case" if check.explored_all else f"of {check.runs:,} runs"

@@ -24,6 +24,7 @@ from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
+from kpreempt.report.drain.sections import Section, sections
 from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import Extent, RenderOptions
@@ -31,6 +32,7 @@ from kpreempt.report.quoting import name, names
 from kpreempt.report.screen import Block, fill, paragraph, titled
 from kpreempt.report.simulation_words import add_displaced, budget_phrase, clock, simulation_summary, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
+from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation, SimulationEnd, StepKind
 
 _INDENT = 2
@@ -63,11 +65,13 @@ def render(check: Check, options: RenderOptions) -> str:
         return fill(page, _blocks(check, options), check.assumptions, _MORE, options)
     for each in rules:
         page.paragraph(*each, indent=_INDENT, hanging=_INDENT)
+    _add_sections(page, check, options)
     _add_broken(page, check, failing(check), Span("✗ ", "bad"), options)
     _add_broken(page, check, warning(check), Span("! ", "warn"), options)
     _add_forgiven(page, check, options)
     _add_since(page, check, options)
-    _add_changes(page, check, options)
+    if not isinstance(check, Drain):
+        _add_changes(page, check, options)
     _add_timeline(page, check.simulation, options)
     _add_displaced_section(page, check.simulation, options)
     _add_budgets(page, check.simulation, options)
@@ -84,6 +88,9 @@ def _blocks(check: Check, options: RenderOptions) -> list[Block]:
     """The findings, what helps against them, the changes and the victims, for a screen."""
     broken = [(Span("✗ ", "bad"), each) for each in failing(check)]
     broken += [(Span("! ", "warn"), each) for each in warning(check)]
+    told = [(each.rule, _section_block(each, options)) for each in sections(check)]
+    # What a section tells is not told twice.
+    broken = [(mark, each) for mark, each in broken if each.rule not in dict(told)]
     findings = [
         paragraph(options, mark, strong(str(each.rule)), ": ", *finding_phrase(each), indent=0, most=_LINES_OF_FINDING)
         for mark, each in broken
@@ -92,14 +99,48 @@ def _blocks(check: Check, options: RenderOptions) -> list[Block]:
     advice = [paragraph(options, f"{rule}: {rule.row.advice}", most=2) for rule in rules]
     evicted = Page(options.width)
     add_displaced(evicted, check.simulation.displaced, indent=0)
-    changed = [each for each in check.changes if each.kind is not ChangeKind.UNCHANGED]
+    changed = [each for each in check.changes if each.kind not in (ChangeKind.UNCHANGED, ChangeKind.DRAINED)]
     changes = [paragraph(options, strong(each.object), "  ", *change_phrase(each), most=1) for each in changed]
     return [
+        *(block for rule, block in told if rule is RuleId.DRAIN_BLOCKED),
         Block([], findings, "finding", is_needed=True),
+        *(block for rule, block in told if rule is not RuleId.DRAIN_BLOCKED),
         Block(titled(options, Span("WHAT HELPS", "good")), advice, "rule"),
         Block(titled(options, Span("CHANGES", "heading")), changes, "object"),
         Block(titled(options, Span("EVICTED", "heading")), [[line] for line in evicted.lines], "line"),
     ]
+
+
+def _section_block(section: Section, options: RenderOptions) -> Block:
+    """A section of what is told beyond a check, each item in as few lines as tell it."""
+    items = []
+    for each in section.items:
+        lines = paragraph(options, *each.phrase, most=_LINES_OF_FINDING)
+        for helps in each.helps[:1]:
+            lines += paragraph(options, Span("what helps: ", "good"), *helps, indent=_BODY, most=2)
+        items.append(lines)
+    return Block(
+        titled(options, Span(section.title.upper(), section.tone), section.words),
+        items,
+        section.noun,
+        bool(section.rule),
+    )
+
+
+def _add_sections(page: Page, check: Check, options: RenderOptions) -> None:
+    """What is told beyond a check, with everything that helps."""
+    for section in sections(check):
+        page.blank()
+        words = f"  {section.words}" if section.words else ""
+        page.paragraph(Span(section.title.upper(), section.tone), words, hanging=_INDENT)
+        shown = section.items if options.verbose else section.items[:_CHANGES_SHOWN]
+        for each in shown:
+            page.paragraph(*each.phrase, indent=_INDENT, hanging=_INDENT)
+            for detail in each.details:
+                page.paragraph(*detail, indent=_BODY, hanging=_INDENT)
+            for helps in each.helps:
+                page.paragraph(Span("what helps: ", "good"), *helps, indent=_BODY, hanging=_INDENT)
+        _add_rest(page, len(section.items) - len(shown), f"more {section.noun}")
 
 
 def _add_headline(page: Page, check: Check, most: int) -> None:
@@ -143,10 +184,10 @@ def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> No
     if options.verbose and len(finding.pods) > 1:
         page.paragraph("pods: ", *names(finding.pods, limit=_ALL), indent=_BODY, hanging=_INDENT)
     place = place_of(finding).text
-    by: Phrase = ("for ", Span(finding.change), ", ") if finding.change and finding.change != finding.subject else ()
-    if place or by:
-        where = Span(place, "dim") if place else Span("not in a file", "dim")
-        page.paragraph(*by, where, indent=_BODY, hanging=_INDENT)
+    by: Phrase = ("for ", Span(finding.change)) if finding.change and finding.change != finding.subject else ()
+    where: Phrase = (Span(place, "dim"),) if place else ()
+    if by or where:
+        page.paragraph(*by, *((", ",) if by and where else ()), *where, indent=_BODY, hanging=_INDENT)
     if options.verbose:
         page.paragraph(Span("to waive it: ", "dim"), Span(waive_option(finding)), indent=_BODY, hanging=_INDENT)
 

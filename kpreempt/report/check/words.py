@@ -60,7 +60,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
         victim, _, following = link.partition(_BECOMES)
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
-        evicts = " takes along " if not number and first.startswith("Node ") else " preempts "
+        evicts = " loses " if not number and first.startswith("Node ") else " preempts "
         parts += ["; then goes " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
@@ -194,6 +194,12 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
     return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
 
 
+def _drain_blocked(finding: GateFinding) -> Phrase:
+    subject = _subject(finding, "the drain")
+    blocks = " keeps " if not finding.subject.startswith("Node ") else " is kept from getting empty by "
+    return (*subject, blocks, *names(finding.pods), *_detail(finding))
+
+
 def _apply_refused(finding: GateFinding) -> Phrase:
     if finding.detail.startswith(_REFUSED_PODS):
         return (*_subject(finding, "the change"), *_detail(finding))
@@ -247,6 +253,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.APPLY_REFUSED: _apply_refused,
     RuleId.REMOVED_API: _about("is of an API version that goes"),
     RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.DRAIN_BLOCKED: _drain_blocked,
     RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,

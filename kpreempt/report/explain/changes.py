@@ -7,14 +7,19 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import count, format_amount
 from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.screen_frame import shortened
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSearch, Verdict
+from kpreempt.verdict.story import NodeKind, OneMoreNode
 from kpreempt.verdict.unread import are_budgets_unread
 
 _PROPOSALS_SHOWN = 4
 _NODES_SHOWN = 3
 _VICTIMS_SHOWN = 3
+_AMOUNTS_SHOWN = 4
+# What hardly tells kinds of nodes apart.
+_NOT_TOLD = ("pods", "ephemeral-storage")
 _SKIPPED = "not sought on a cluster of this size; --node NAME seeks those for one node"
 
 _WORDS = {
@@ -41,6 +46,49 @@ def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) ->
         lacks_budgets = are_budgets_unread(verdict.assumptions)
         goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
         add_proposals(page, verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
+    if (more := verdict.one_more_node) is not None:
+        _add_one_more_node(page, more, is_beside=verdict.proposal_search is not None or bool(verdict.proposals))
+
+
+def _add_one_more_node(page: Page, more: OneMoreNode, *, is_beside: bool) -> None:
+    """Whether one more node would do, with other kinds that do as well, and what that rests on."""
+    if is_beside:
+        page.paragraph("or " if more.kinds else "", *describe_one_more_node(more), indent=2, hanging=3)
+    else:
+        page.blank()
+        page.labelled(Span("CHANGES", "heading"), *describe_one_more_node(more), column=LABEL_COLUMN)
+    indent = 5 if is_beside else LABEL_COLUMN
+    if more.kinds:
+        page.paragraph(Span(join_options(more.options), "dim"), indent=indent)
+    if others := more.kinds[1:]:
+        page.paragraph(f"also like {join_names([each.like for each in others])}", indent=indent, hanging=2)
+    for each in more.assumed:
+        page.paragraph(Span(f"assumed: {each}", "warn"), indent=indent, hanging=2)
+
+
+def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
+    """With a new node of which kind the pod lands, or that there is none, or that none was sought.
+
+    Names are shortened to ``widest`` cells where that is given.
+    """
+    if more.not_sought:
+        return (f"1 more node: {more.not_sought}",)
+    if not more.kinds:
+        untried = f", and {more.untried:,} were not tried" if more.untried else ""
+        kinds = count(more.num_kinds - more.untried, "kind")
+        return (f"1 more node like those of the cluster would not place it ({kinds} tried{untried})",)
+    nodes = join_names(more.nodes, limit=_NODES_SHOWN)
+    where = "there" if more.nodes == [more.node] else f"on {nodes if len(more.nodes) == 1 else f'one of {nodes}'}"
+    like = shortened(more.kinds[0].like, widest) if widest else more.kinds[0].like
+    kind = (strong(f"1 more node like {like}"), f" ({amounts_of(more.kinds[0])}): ")
+    return (*kind, Span("lands", "good"), f" {where}")
+
+
+def amounts_of(kind: NodeKind) -> str:
+    """What a node of the kind has for pods: ``4 cpu, 15Gi memory, 1 nvidia.com/gpu``."""
+    names = [name for name, amount in kind.allocatable.items() if amount and name not in _NOT_TOLD]
+    names.sort(key=lambda name: (name != "cpu", name != "memory"))
+    return ", ".join(f"{format_amount(name, kind.allocatable[name])} {name}" for name in names[:_AMOUNTS_SHOWN])
 
 
 def add_proposals(
@@ -70,7 +118,7 @@ def add_proposals(
         ordinal = f"{number}. "
         page.paragraph(ordinal, *describe_changes(proposal.changes), indent=2, hanging=len(ordinal))
         page.paragraph(*describe_answer(proposal, lacks_budgets=lacks_budgets), indent=2 + len(ordinal), hanging=2)
-        page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
+        page.paragraph(Span(join_options(proposal.options), "dim"), indent=2 + len(ordinal), hanging=2)
     if rest := len(proposals) - len(shown):
         page.paragraph(Span(f"… and {rest:,} more (-v -v)", "dim"), indent=2)
     if search.is_skipped:
@@ -105,9 +153,9 @@ def describe_answer(proposal: Proposal, *, lacks_budgets: bool) -> Phrase:
     return (Span("preempts", "warn"), f" pods on {nodes}; on {example} {victims}, ", broken)
 
 
-def join_options(proposal: Proposal) -> str:
+def join_options(options: Sequence[str]) -> str:
     """The options as a shell takes them; no option breaks at a space, so that it can be copied from a narrow page."""
-    split = [option.partition("=") for option in proposal.options]
+    split = [option.partition("=") for option in options]
     return " ".join(f"{name}{equals}{shlex.quote(value) if equals else ''}" for name, equals, value in split)
 
 

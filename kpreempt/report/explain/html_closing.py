@@ -9,7 +9,13 @@ from typing import TypeVar
 from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import every_write
 from kpreempt.report.evidence import describe
-from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
+from kpreempt.report.explain.changes import (
+    describe_answer,
+    describe_changes,
+    describe_one_more_node,
+    join_options,
+    nothing_found,
+)
 from kpreempt.report.explain.devices import devices_by_request, told_nodes
 from kpreempt.report.explain.extenders import describe_call
 from kpreempt.report.explain.headline import destinations, tie_in_event
@@ -50,11 +56,13 @@ def event(verdict: Verdict) -> Html:
 
 def changes(verdict: Verdict) -> Html:
     """The changes with which the pod lands, or lands without preemption; nothing where they were not sought."""
+    more = verdict.one_more_node
+    node = paragraph(*describe_one_more_node(more), ".") if more is not None else Html("")
     if verdict.proposal_search is None and not verdict.proposals:
-        return Html("")
+        return node
     is_pending = verdict.outcome == Outcome.NEVER_LANDS
     caption = "Each of these alone is enough" if is_pending else "With each of these nobody is evicted"
-    return _proposals(caption, verdict.proposals, verdict.proposal_search, verdict)
+    return Html(_proposals(caption, verdict.proposals, verdict.proposal_search, verdict) + node)
 
 
 def node_story(verdict: Verdict) -> Html:
@@ -114,7 +122,7 @@ def _proposal(proposal: Proposal, lacks_budgets: bool) -> list[str]:
     return [
         phrase(describe_changes(proposal.changes)),
         phrase(describe_answer(proposal, lacks_budgets=lacks_budgets)),
-        name(join_options(proposal)),
+        name(join_options(proposal.options)),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kpreempt.report.amounts import count, plural
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe
-from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options
+from kpreempt.report.explain.changes import describe_answer, describe_changes, describe_one_more_node, join_options
 from kpreempt.report.explain.choice import describe_choice
 from kpreempt.report.explain.equal_pods import WHY, alternatives_in_lines
 from kpreempt.report.explain.extenders import describe_call
@@ -48,6 +48,8 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
         blocks += filter(None, [tie_in_event(verdict)])
     goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
     blocks += _changes(f"Changes with which {goal}", verdict.proposals, verdict)
+    if (more := verdict.one_more_node) is not None and more.kinds:
+        blocks.append(f"Or {emphasised(describe_one_more_node(more))} ({code(join_options(more.options))}).")
     if verdict.node_story is not None:
         story = verdict.node_story
         blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
@@ -131,7 +133,7 @@ def _changes(title: str, proposals: Sequence[Proposal], verdict: Verdict) -> lis
     lines = [
         f"- {emphasised(describe_changes(proposal.changes))}: "
         f"{emphasised(describe_answer(proposal, lacks_budgets=lacks))}"
-        f" ({code(join_options(proposal))})"
+        f" ({code(join_options(proposal.options))})"
         for proposal in proposals
     ]
     return ["\n".join([f"{title}:", "", *lines])] if lines else []

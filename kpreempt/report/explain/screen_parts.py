@@ -8,7 +8,13 @@ from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe, describe_shortage, join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
-from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
+from kpreempt.report.explain.changes import (
+    describe_answer,
+    describe_changes,
+    describe_one_more_node,
+    join_options,
+    nothing_found,
+)
 from kpreempt.report.explain.equal_pods import INEXACT, outcome_in_words
 from kpreempt.report.explain.headline import acted_on, answer, for_many, tie_in_event
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
@@ -41,6 +47,10 @@ _CALLS_SHOWN = 2
 _RULES = {"kube-1.8": 3, "kube-1.13": 4}
 _USUAL_RULES = 5
 _INDENT = 2
+# With so few lines for changes there is none left for one more node, or for the option that adds it.
+_NO_ROOM_FOR_NODE = 2
+_NO_ROOM_FOR_OPTION = 4
+_WIDEST_NAME = 28
 
 _Row = tuple[Phrase, Phrase, Phrase, Phrase]
 
@@ -399,8 +409,20 @@ def event(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
 
 
 def instead(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
-    """The changes with which the pod lands, or with which it preempts nobody."""
-    return proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
+    """The changes with which the pod lands, or with which it preempts nobody, and one more node where there is room."""
+    changes = proposed(verdict.proposals, verdict.proposal_search, verdict, options, room)
+    more = verdict.one_more_node
+    if more is None or not (more.kinds or more.not_sought) or (changes and room.changes <= _NO_ROOM_FOR_NODE):
+        return changes
+    page = _page(options)
+    page.paragraph("or " if changes and more.kinds else "", *describe_one_more_node(more, widest=_WIDEST_NAME))
+    told = clipped(page.lines, 1, options.width - COLUMN)
+    tried = Page(page.width)
+    tried.paragraph(Span(join_options(more.options), "dim"), indent=2)
+    if more.options and len(tried.lines) == 1 and room.changes > _NO_ROOM_FOR_OPTION:
+        told += tried.lines
+    page.lines = told
+    return [*changes, *beside("" if changes else "INSTEAD", page)]
 
 
 def proposed(
@@ -427,7 +449,7 @@ def proposed(
             break
         page.lines += lines.lines if shown else clipped(lines.lines, room.changes, page.width)
         tried = Page(page.width)
-        tried.paragraph(Span(join_options(proposal), "dim"), indent=2, hanging=2)
+        tried.paragraph(Span(join_options(proposal.options), "dim"), indent=2, hanging=2)
         # Half an option helps nobody.
         is_whole = all(width_of(plain(line)) <= page.width for line in tried.lines)
         if not shown and is_whole and len(page.lines) + len(tried.lines) <= room.changes:

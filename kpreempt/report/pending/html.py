@@ -10,9 +10,10 @@ from kpreempt.report.durations import format_time
 from kpreempt.report.html.markup import Html, cut_note, fold, join, name, names, table, tag
 from kpreempt.report.html.page import Count, Part, banner, footer, whole_page
 from kpreempt.report.html.parts import assumptions
-from kpreempt.report.html.phrases import phrase
+from kpreempt.report.html.phrases import paragraph, phrase
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.html_story import story
+from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import notes_in_words, summary_sentence
 from kpreempt.report.pending.text import alike, group_in_words
 from kpreempt.report.pending.words import fate_in_words, nothing_pending, state_in_words
@@ -36,6 +37,8 @@ def render(pending: PendingPods, options: RenderOptions) -> str:
     lead = tag("span", told, class_="line")
     heading = join(["Pending pods: ", tag("span", f"{len(pending.items):,}")])
     head = banner(_tone(pending), heading, _counts(pending), _facts(pending), lead)
+    if more := more_nodes_in_words(pending):
+        head += paragraph(*more)
     if pending.items:
         head += tag("p", notes_in_words(pending), class_="note")
     parts = [*_groups(pending), Part("assumptions", "Assumptions", "What is assumed", assumptions(pending.assumptions))]

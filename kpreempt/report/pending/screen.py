@@ -28,6 +28,7 @@ from kpreempt.report.layout import (
     width_of_line,
 )
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
 from kpreempt.report.pending.words import brief_fate, details_in_words, nothing_pending
 from kpreempt.verdict import PendingPod, PendingPods
@@ -35,6 +36,7 @@ from kpreempt.verdict.pending import TELLING_STATES
 
 _LINES_OF_SUMMARY = 4
 _LINES_OF_CHANGES = 3
+_LINES_OF_NODES = 2
 _LINES_OF_DETAILS = 2
 _NARROWEST_DETAILS = 24
 # Wider than any page: rows are measured there.
@@ -74,6 +76,8 @@ def render_screen(pending: PendingPods, options: RenderOptions) -> str:
         page.paragraph(nothing_pending(pending))
     if changes := changes_in_words(pending):
         page.paragraph(*changes, hanging=2, most=_LINES_OF_CHANGES)
+    if more := more_nodes_in_words(pending, is_short=True):
+        page.paragraph(*more, hanging=2, most=_LINES_OF_NODES)
     closing = _closing(pending, options)
     if pending.items:
         page.blank()

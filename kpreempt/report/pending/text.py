@@ -10,6 +10,7 @@ from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending.more_nodes import add_more_nodes
 from kpreempt.report.pending.screen import render_screen
 from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
 from kpreempt.report.pending.words import (
@@ -68,6 +69,7 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
         page.paragraph(Span(facts_in_words(pending), "dim"))
     if changes := changes_in_words(pending):
         page.paragraph(*changes, hanging=_INDENT)
+    add_more_nodes(page, pending)
     for group in pending.groups:
         page.blank()
         _add_group(page, group, [items[name] for name in group.pods], pending)

@@ -10,6 +10,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.changes import describe_changes, nothing_found
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import facts_in_words, summary_sentence
 from kpreempt.report.pending.words import NO_NODE_FITS, brief_fate, details_in_words, nothing_pending
 from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState
@@ -30,7 +31,8 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    return "\n".join([printable(summary_sentence(pending)), "", *lines, "", printable(notes)]) + "\n"
+    told = [summary_sentence(pending), *filter(None, [plain(more_nodes_in_words(pending))])]
+    return "\n".join([*map(printable, told), "", *lines, "", printable(notes)]) + "\n"
 
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:

@@ -90,12 +90,22 @@ spec:
 """
 
 
-def _budget(least: str, *, api: str = "policy/v1") -> str:
+_ROOM_FOR_IT = """\
+apiVersion: v1
+kind: Node
+metadata:
+  name: n4
+status:
+  allocatable: {cpu: "2", memory: 4Gi, pods: "110"}
+"""
+
+
+def _budget(least: str, *, api: str = "policy/v1", name: str = "web-pods") -> str:
     return f"""\
 apiVersion: {api}
 kind: PodDisruptionBudget
 metadata:
-  name: web-pods
+  name: {name}
   namespace: shop
 spec:
   minAvailable: {least}
@@ -214,6 +224,13 @@ EXAMPLES: dict[RuleId, Example] = {
         "`Deployment shop/web` has two pods, and the budget wants both.",
         _budget("2"),
         _budget("1"),
+    ),
+    RuleId.DRAIN_BLOCKED: Example(
+        "The budget `shop/web` wants both pods of its Deployment, one of which is on `n2`; there is room on `n4`.",
+        "kpreempt drain n2 --snapshot cluster.yaml --with node.yaml\n",
+        "kpreempt drain n2 --snapshot cluster.yaml --with node.yaml --with budget.yaml\n",
+        language=_SHELL,
+        files={"node.yaml": _ROOM_FOR_IT, "budget.yaml": _budget("1", name="web")},
     ),
     RuleId.AUTOSCALED_REPLICAS: Example(
         "A HorizontalPodAutoscaler has set two replicas, and the manifest says one.",

@@ -118,7 +118,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
         f"\n`{name}`:\n\n{_block(text, 'python' if name.endswith('.py') else 'yaml')}"
         for name, text in example.files.items()
     )
-    said = f"\n`kpreempt check` says:\n\n{_block(output, '')}" if output else ""
+    said = f"\n`kpreempt {row.commands[0]}` says:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
 {row.meaning}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins, is_same_pod
+from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.verdict import Assumption, AssumptionKind, Sampling, Victim
 
@@ -25,6 +27,24 @@ def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
         for nominated in cluster.nominated_outside_queue
         if nominated.priority >= pod.priority and not is_same_pod(nominated, pod)
     ]
+
+
+def rounded_images(
+    plugins: ProfilePlugins, pod: Pod, feasible: Sequence[NodeInfo], cluster: ClusterState
+) -> list[Assumption]:
+    """That redaction rounded the sizes of images, where another size would give a node another score."""
+    if not cluster.has_rounded_images or len(feasible) < 2:
+        return []
+    raters = [each for each in plugins.scores if isinstance(each, ImageLocality)]
+    if all(each.is_certain(pod, node_info) for each in raters for node_info in feasible):
+        return []
+    return [rounded_sizes(pod)]
+
+
+def rounded_sizes(pod: Pod) -> Assumption:
+    """That scores of a pod hang on how its images are rounded."""
+    message = "sizes of images are rounded in a redacted snapshot; with the real ones another node may score best"
+    return Assumption(f"Pod {pod.key}", "spec.containers[*].image", message, AssumptionKind.UNCERTAIN)
 
 
 def unprotected(

@@ -256,6 +256,13 @@ CHANGES: Mapping[str, Change] = {
         "noderesources/fit.go: fitsRequest",
         went="With DRAExtendedResource, a node without huge pages is too small for a pod that requests them.",
     ),
+    "leaves_alternatives_of_all_devices": Change(
+        "",
+        "1.36",
+        "k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go: allocateOne",
+        went="An alternative that wants all devices gets them; before, the search took the first of them and went on"
+        " with the first alternative.",
+    ),
     "lists_missing_features": Change(
         "",
         "1.36",
@@ -427,6 +434,12 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/kube-scheduler/config/v1/types_pluginargs.go: DynamicResourcesArgs",
         came="DynamicResources takes a bindingTimeout.",
     ),
+    "taints_all_devices_without_selector": Change(
+        "",
+        "1.37",
+        "k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go: applyPatches",
+        went="A DeviceTaintRule without a selector taints no device.",
+    ),
     "tells_all_changes_of_nodes": Change(
         "1.30",
         "",
@@ -444,7 +457,7 @@ CHANGES: Mapping[str, Change] = {
         "1.37",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go: selectorsMatch",
-        came="An error of a device selector names the device.",
+        came="An error of a device selector names the device, and says how to ask for a key that may be missing.",
     ),
     "tells_nodes_left_out": Change(
         "1.30",

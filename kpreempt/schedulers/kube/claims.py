@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kpreempt.model.devices import ALL_DEVICES, ResourceSlice
+from kpreempt.model.devices import ResourceSlice
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity_text
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -87,9 +87,12 @@ def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterato
         "where several pools have such devices, which of them are taken is left to chance",
         AssumptionKind.TOLD,
     )
-    requests = [each for claim in claims.claims for each in claim.spec.devices.requests]
-    if any(each.allocation_mode == ALL_DEVICES for request in requests for each in request.first_available[1:]):
-        message = "an alternative that wants all devices may be met by others up to 1.35, which is not modelled"
+    if names := [each.name for each in cluster.node_infos if claims.fails_by_order(each)]:
+        more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
+        message = "whether the search for devices comes to one on which it ends in an error is left to chance"
+        yield Assumption(f"Node {names[0]}{more}", "ResourceSlices", message)
+    if cluster.behaviour.allocates_from_incomplete_pools and cluster.behaviour.dra_consumable_capacity:
+        message = "with DRAConsumableCapacity, 1.34 holds amounts against another device too, which is not modelled"
         yield Assumption(subject, "spec.resourceClaims", message)
     if cluster.behaviour.allocates_from_incomplete_pools and any(
         pool.invalid for node in cluster.node_infos for pool in cluster.devices.slices.pools_of(node.node)

@@ -18,6 +18,7 @@ from kpreempt.schedulers.kube.assumptions import (
     MISSED_ERRORS,
     asked_about_more,
     nomination_assumptions,
+    rounded_images,
     through_others,
     unordered_budgets,
     unpatched,
@@ -210,6 +211,7 @@ class Cycle:
         is_taken = self._takes_nominated and nominated in scores
         return self._verdict(
             Outcome.LANDS,
+            [] if is_taken else rounded_images(self._framework.plugins, self._pod, feasible, self._cluster),
             filter=evaluated,
             feasible_nodes=[node_info.name for node_info in feasible],
             scores=scores,
@@ -247,7 +249,10 @@ class Cycle:
         evidence = result.evidence if result else None
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
-        victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
+        memory = self._framework.memory
+        victims = victims_by_node(
+            [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
+        )
         outcome = _outcome(nominated, candidates, victims, self._extending)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(

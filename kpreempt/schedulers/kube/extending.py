@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import wrap_int64
 from kpreempt.phases import Phases
 from kpreempt.schedulers.choice import CandidateVictims
-from kpreempt.schedulers.extender_protocol import ExtenderError, FilterAnswer, HttpExtender, NodeVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, FrameworkError, NodeToStatus
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import Code, ExtenderCall, Status
+
+if TYPE_CHECKING:
+    # Few schedulers have extenders, and only those load how one speaks with them.
+    from kpreempt.schedulers.extender_protocol import FilterAnswer, HttpExtender, NodeVictims
 
 # The greatest score that an extender should give, which is not checked.
 MAX_EXTENDER_PRIORITY = 10
@@ -91,6 +94,8 @@ class Extending:
         return nodes
 
     def _filtered(self, extender: HttpExtender, nodes: Sequence[NodeInfo]) -> tuple[FilterAnswer, list[NodeInfo]]:
+        from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
+
         answer = extender.filter(self._pod, [node_info.node for node_info in nodes])
         known = {node_info.name: node_info for node_info in nodes}
         passing: dict[str, NodeInfo] = {}
@@ -137,6 +142,8 @@ class Extending:
         Each is asked about what those before it left. Raises ``FrameworkError`` where one fails, or names a node
         without victims, and cannot be ignored.
         """
+        from kpreempt.schedulers.extender_protocol import NodeVictims  # noqa: PLC0415
+
         left = {node: NodeVictims(victims.pods, victims.num_violations) for node, victims in candidates.items()}
         for extender in self._interested:
             if not left:
@@ -170,6 +177,8 @@ class Extending:
         return {node: CandidateVictims(list(each.pods), each.num_violations) for node, each in left.items()}
 
     def _left_by(self, extender: HttpExtender, candidates: Mapping[str, NodeVictims]) -> dict[str, NodeVictims]:
+        from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
+
         found = extender.process_preemption(self._pod, candidates, self._pods_of)
         without = [node for node, victims in found.items() if not victims.pods]
         if without and not extender.is_ignorable:
@@ -184,6 +193,8 @@ class Extending:
         self, extender: HttpExtender, verb: str, asked: int, call: Callable[[], _T], *, is_ignored: bool = False
     ) -> _T | None:
         """The answer; ``None`` where the extender fails and that is passed over."""
+        from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
+
         try:
             with self._phases.part(f"extender {extender.name}"):
                 return call()

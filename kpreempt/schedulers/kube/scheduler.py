@@ -36,7 +36,6 @@ from kpreempt.schedulers.kube.profile import (
     from_outside,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import (
@@ -251,7 +250,10 @@ class KubeScheduler:
             return msgspec.structs.replace(frame, reason=gate.message, held_by=held_by)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
         findings = framework.memory.of(pod) if framework.memory is not None else None
-        state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
+        # What plugins from outside look at is not known.
+        remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
+        shape_findings = framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None
+        state = CycleState(records_steps=records_steps, phases=phases, findings=findings, shape_findings=shape_findings)
         if self.extenders:
             ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 
@@ -259,6 +261,10 @@ class KubeScheduler:
             return Cycle(framework, profile, self.behaviour, pod, state, frame).run()
 
         verdict = run(state)
+        if not pod.spec.volumes:
+            return verdict
+        from kpreempt.schedulers.kube.volume_choices import with_volume_choices  # noqa: PLC0415 - few pods have volumes
+
         return with_volume_choices(verdict, pod, state, framework, run)
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:

@@ -118,6 +118,7 @@ class Behaviour(NamedTuple):
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
     leaves_unlisted_resources_to_devices: bool
+    leaves_alternatives_of_all_devices: bool
     lists_missing_features: bool
     migrates_disks_by_annotation: bool
     migrates_portworx_by_annotation: bool
@@ -147,6 +148,7 @@ class Behaviour(NamedTuple):
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
+    taints_all_devices_without_selector: bool
     tells_all_changes_of_nodes: bool
     tells_claims_to_deallocate: bool
     tells_devices_of_errors: bool

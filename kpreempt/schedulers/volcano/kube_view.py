@@ -20,6 +20,7 @@ from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, P
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task
+from kpreempt.verdict import Assumption
 
 # Kubernetes' plugins come from 1.25, with its gates as they are by default.
 BEHAVIOUR = behaviour("1.25")
@@ -34,6 +35,8 @@ class KubeView:
         seen = msgspec.structs.replace(cluster, nodes=[node.node for node in nodes], pods=pods)
         self.state = ClusterState(seen, BEHAVIOUR, now=now, scheduler_names=frozenset())
         self.handle = Handle(self.state, BEHAVIOUR)
+        # What is assumed of scores.
+        self.assumptions: dict[Assumption, None] = {}
         self._spread_images(cluster.nodes)
 
     @property
@@ -71,7 +74,7 @@ class KubeView:
             for image in node.status.images:
                 for name in image.names:
                     # The first node that has it tells the size.
-                    images.setdefault(name, ImageState(image.size_bytes, 0))
+                    images.setdefault(name, ImageState(image, 0))
             for name in {name for image in node.status.images for name in image.names}:
                 images[name].num_nodes += 1
         if not images:

@@ -121,7 +121,7 @@ class _Run:
             assumptions=[
                 *self._configuration.assumptions,
                 *self._unread,
-                *(session.volumes.assumptions if session else ()),
+                *((*session.volumes.assumptions, *session.view.assumptions) if session else ()),
             ],
         )
 

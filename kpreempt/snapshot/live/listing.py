@@ -19,8 +19,8 @@ EVENTS = KINDS["Event"]
 CRON_JOBS = COMPARED["CronJob"]
 # Without these nothing can be said.
 INDISPENSABLE = ("Pod", "Node")
-# Where the API server does not know these, Volcano is not installed, and there are none.
-CUSTOM = ("PodGroup", "Queue")
+# Where the API server does not know these, Volcano or Karpenter is not installed, and there are none.
+CUSTOM = ("PodGroup", "Queue", "NodePool")
 
 # The versions of a group, the best first, that clusters of the last years serve; all else has been v1 since 1.24.
 _VERSIONS = {

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.files import read_file, read_text
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST = "KUBERNETES_SERVICE_HOST"
@@ -34,12 +35,15 @@ def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOU
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
 
+    # The package reads them whole, however large they are.
+    for name in ("token", "ca.crt"):
+        read_file(str(folder / name))
     configuration = Configuration()
     try:
         InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt"), False, environment).load_and_set(
             configuration
         )
-        namespace = environment.get("POD_NAMESPACE") or (folder / "namespace").read_text(encoding="utf-8").strip()
+        namespace = environment.get("POD_NAMESPACE") or read_text(str(folder / "namespace")).strip()
     except (ConfigException, OSError) as error:
         raise InputError(f"the pod's service account cannot be used: {error}", source=str(folder)) from None
     return ServiceAccount(

@@ -1,13 +1,15 @@
 """A cluster under other names, on which every verdict is the same up to the renaming.
 
 Names, namespaces, labels, taints, images, resources and what else could tell whose cluster it is become tokens, which
-sort as the names do. Numbers that labels and taints are compared by stay, and so do the names that every cluster has.
+sort as the names do where order decides or shows. Numbers that labels and taints are compared by stay, and so do the
+names that every cluster has. Times keep their ages and lose their dates.
 Records are walked by functions, one for each type of record, made once from the types of its fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -22,7 +24,8 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import rules, spaces, well_known
 from kpreempt.snapshot.redact.rules import Rule
-from kpreempt.snapshot.redact.spaces import Renamer, public_version
+from kpreempt.snapshot.redact.spaces import Renamer, RoundedImages, public_version
+from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
 
@@ -31,26 +34,32 @@ _KIND_OF = {kind.record: kind.name for kind in KINDS.values()}
 # Equal parts of pods are one object (snapshot/sharing.py), so that what becomes of them need be found once only.
 _SHARED_LISTS = (taints.Toleration, meta.OwnerReference, pod.ContainerPort, pod.PodCondition, pod.ContainerStatus)
 _SHARED_RECORDS = (pod.ResourceRequirements,)
-_TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.DateTimeType, inspect.LiteralType, inspect.NoneType)
+_TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)
 
 
 class Redaction:
     """The tokens for all names of a cluster."""
 
-    def __init__(self, cluster: ClusterSnapshot) -> None:
-        """Look through the cluster once; takes a pass over all objects."""
-        self._names = Names()
+    def __init__(self, cluster: ClusterSnapshot, taken_at: datetime, key: bytes, images: RoundedImages) -> None:
+        """Look through the cluster once, as it was ``taken_at``; takes a pass over all objects.
+
+        The ``key``, up to 64 bytes by chance, is for this dump alone: it gives tokens their order where none is needed.
+        ``images`` gives those of a node as exactly as scores need them.
+        """
+        self._names = Names(key)
+        self._times = Times(taken_at)
         if cluster.pod_groups:
             # The space that comes first decides what the tokens of pods look like.
             self._names.collect(spaces.MEMBER, "")
-        renamer = Renamer(cluster, self._names.collect, self._names)
+        renamer = Renamer(cluster, self._names.collect, self._names, self._times.collect, images)
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):
                 redacted(renamer, kind.name, least(record))
         for name in cluster.skipped:
             self._names.collect(spaces.KIND, name)
         self._names.number()
-        self._renamer = Renamer(cluster, self._names.token, self._names)
+        self._times.number()
+        self._renamer = Renamer(cluster, self._names.token, self._names, self._times.token, images)
 
     def record(self, record: Record) -> Record:
         """An object of the cluster under its new names."""
@@ -77,6 +86,10 @@ class Redaction:
         """Every token, and the name that it stands for."""
         return self._names.pairs()
 
+    def times(self) -> Iterator[tuple[datetime, datetime]]:
+        """Every time, and the one that it stands for."""
+        return self._times.pairs()
+
 
 def _kind_word(subject: str) -> str:
     word = subject.partition(" ")[0]
@@ -87,11 +100,14 @@ def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
     """The object with the names that the renamer gives; the input stays as it is."""
     metadata = record.metadata
     renamer.namespace = metadata.namespace
+    renamer.has_landed = isinstance(record, pod.Pod) and bool(record.spec.node_name)
     name = rules.object_name(renamer, kind, metadata.name)
     type_of_record: type[msgspec.Struct] = type(record)
     new = rule_of(type_of_record)(renamer, record)
     # The copy is nobody else's yet.
     force_setattr(new.metadata, "name", name)
+    if metadata.creation_timestamp is not None:
+        force_setattr(new.metadata, "creation_timestamp", creation(renamer, kind, metadata.creation_timestamp))
     return new
 
 
@@ -168,6 +184,8 @@ def _rule_of_type(kind: inspect.Type) -> Rule | None:
         return _list_of(kind.item_type.cls)
     if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
         return rules.AMOUNTS
+    if isinstance(kind, inspect.DateTimeType):
+        return Renamer.moment
     if isinstance(kind, (*_TELLING_NOTHING, inspect.CustomType)):
         return None
     return _UNLISTED

@@ -19,7 +19,7 @@ from kpreempt.snapshot.redact.tokens import Space
 _Rule = Callable[[Renamer, Any], Any]
 
 _ATTRIBUTE = Space("attribute")
-_ATTRIBUTE_VALUE = Space("attributevalue")
+_ATTRIBUTE_VALUE = Space("attributevalue", is_sorted=False)
 _CAPACITY = Space("capacity")
 _COUNTER = Space("counter")
 _REQUEST = Space("request")

@@ -16,6 +16,7 @@ from kpreempt.model import (
     affinity,
     devices,
     event,
+    karpenter,
     labels,
     meta,
     node,
@@ -27,7 +28,7 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
-from kpreempt.snapshot.redact import device_rules, spaces, well_known
+from kpreempt.snapshot.redact import device_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
 from kpreempt.snapshot.redact.tokens import Space
 
@@ -85,19 +86,19 @@ _node = name_of(spaces.NODE)
 _driver = name_of(spaces.DRIVER)
 _handle = each(Renamer.handle)
 _uid = name_of(Space("uid"))
-_disk = name_of(Space("disk"))
+_disk = name_of(Space("disk", is_sorted=False))
 _resource_claim_space = Space("resourceclaim")
 _resource_claim = name_of(_resource_claim_space)
 _claim_template_space = Space("claimtemplate")
 _pod_claim = name_of(Space("podclaim"))
-_container = name_of(Space("container"))
+_container = name_of(Space("container", is_sorted=False))
 _runtime_class_space = Space("runtimeclass")
 _pod_group_space = Space("podgroup")
 _pod_group = name_of(_pod_group_space)
 _queue = name_of(spaces.QUEUE)
 _task = name_of(Space("task"))
 _branch = name_of(Space("branch", "root".__eq__))
-_attributes_class = name_of(Space("attributesclass"))
+_attributes_class = name_of(Space("attributesclass", is_sorted=False))
 
 # The spaces of the names of objects, by kind.
 _NAMES: dict[str, Space] = {
@@ -116,6 +117,7 @@ _NAMES: dict[str, Space] = {
     "PodDisruptionBudget": Space("budget"),
     "PodGroup": _pod_group_space,
     "Queue": spaces.QUEUE,
+    "NodePool": spaces.NODE_POOL,
 }
 
 
@@ -143,6 +145,12 @@ def _requirement(renamer: Renamer, requirement: Any) -> Any:
     key = requirement.key
     values = [renamer.label_value(key, value) for value in requirement.values]
     return msgspec.structs.replace(requirement, key=renamer.rename(spaces.LABEL_KEY, key), values=values)
+
+
+def _pool_requirement(renamer: Renamer, requirement: karpenter.NodePoolRequirement) -> Any:
+    """The same where the operator may be any text."""
+    operator = renamer.word(requirement.operator) if requirement.operator else ""
+    return msgspec.structs.replace(_requirement(renamer, requirement), operator=operator)
 
 
 def _fields(renamer: Renamer, requirements: list[labels.NodeSelectorRequirement]) -> Any:
@@ -204,6 +212,10 @@ def _plugins(renamer: Renamer, value: str) -> str:
     return ",".join(_driver(renamer, name) for name in value.split(","))
 
 
+def _volume_names(renamer: Renamer, value: str) -> str:
+    return ",".join(renamer.rename(spaces.VOLUME, name) for name in value.split(",")) if value else value
+
+
 def _shaped(shape: re.Pattern[str]) -> Rule:
     """The rule for a text that stays where it has the shape, in which it tells nothing."""
 
@@ -222,6 +234,13 @@ def _path_of(part: Rule) -> Rule:
     return apply
 
 
+def _images(renamer: Renamer, images: list[node.ContainerImage]) -> list[node.ContainerImage]:
+    return [
+        msgspec.structs.replace(image, names=list(map(renamer.image, image.names)))
+        for image in renamer.rounded_images(images)
+    ]
+
+
 def _members(renamer: Renamer, members: dict[str, int]) -> dict[str, int]:
     return {_task(renamer, name): count for name, count in members.items()}
 
@@ -231,7 +250,7 @@ def _flag(renamer: Renamer, value: str) -> str:
 
 
 def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
-    return {renamer.rename(spaces.POD, name): spaces.public_time(time) for name, time in pods.items()}
+    return {renamer.rename(spaces.POD, name): renamer.written_moment(time) for name, time in pods.items()}
 
 
 def _amounts(renamer: Renamer, amounts: dict[str, Any]) -> dict[str, Any]:
@@ -271,6 +290,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     labels.LabelSelectorRequirement: _requirement,
     labels.NodeSelectorRequirement: _requirement,
     storage.TopologySelectorLabelRequirement: _requirement,
+    karpenter.NodePoolRequirement: _pool_requirement,
     storage.ObjectReference: _claim_reference,
     event.ObjectReference: _event_reference,
     taints.Taint: _taint,
@@ -291,7 +311,10 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "resource_version": nothing,
         "labels": LABELS,
         "finalizers": name_of(spaces.FINALIZER),
+        "creation_timestamp": times.nothing,
+        "deletion_timestamp": times.that_there_is_one,
     },
+    pod.PodMeta: {"deletion_timestamp": Renamer.moment},
     meta.AnnotatedMeta: {"annotations": _annotations},
     labels.LabelSelector: {"match_labels": LABELS},
     affinity.NodeSelectorTerm: {"match_fields": _fields},
@@ -301,10 +324,9 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "match_label_keys": _label_key,
         "mismatch_label_keys": _label_key,
     },
-    node.ContainerImage: {"names": each(Renamer.image)},
     node.NodeCondition: {"type": _word, "status": _word, "reason": _word},
     node.NodeSystemInfo: {"kubelet_version": lambda _, text: spaces.public_version(text)},
-    node.NodeStatus: {"declared_features": name_of(spaces.FEATURE)},
+    node.NodeStatus: {"images": _images, "declared_features": name_of(spaces.FEATURE)},
     pod.ResourceClaimUse: {"name": _pod_claim, "request": name_of(Space("request"))},
     pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": _word},
     pod.ContainerRestartRule: {"action": _word},
@@ -313,7 +335,11 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.GCEPersistentDisk: {"pd_name": _handle},
     pod.AWSElasticBlockStore: {"volume_id": _handle},
     pod.ISCSIVolume: {"iqn": _disk},
-    pod.RBDVolume: {"monitors": name_of(Space("monitor")), "image": _disk, "pool": name_of(spaces.POOL)},
+    pod.RBDVolume: {
+        "monitors": name_of(Space("monitor", is_sorted=False)),
+        "image": _disk,
+        "pool": name_of(spaces.POOL),
+    },
     pod.AzureDisk: {"disk_name": _disk, "disk_uri": _handle, "kind": _word},
     pod.CinderVolume: {"volume_id": _handle},
     pod.VsphereVolume: {"volume_path": _handle},
@@ -326,6 +352,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     },
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
+    pod.EmptyDirVolume: {"medium": _word},
     pod.Volume: {"name": name_of(spaces.VOLUME)},
     pod.PodAnnotations: {
         "nominated_node_name": _node,
@@ -338,6 +365,10 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "template_uid": name_of(Space("template")),
         "numa_policy": _word,
         "deletion_cost": _count,
+        "config_mirror": nothing,
+        "safe_to_evict": _boolean,
+        "safe_local_volumes": _volume_names,
+        "do_not_disrupt": _word,
     },
     pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
@@ -359,7 +390,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.PodCondition: {"type": _word, "status": _word, "reason": _word, "message": nothing},
     pod.ContainerStatus: {"name": _container},
     pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
-    pod.PodStatus: {"phase": _word, "nominated_node_name": _node, "resize": _word},
+    pod.PodStatus: {"phase": _word, "nominated_node_name": _node, "resize": _word, "start_time": Renamer.start},
     policy.PodDisruptionBudgetSpec: {
         "min_available": Renamer.amount,
         "max_unavailable": Renamer.amount,
@@ -402,6 +433,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.PodGroupCondition: {
         "type": _word,
         "status": _word,
+        "last_transition_time": times.nothing,
         "transition_id": nothing,
         "reason": _word,
         "message": nothing,
@@ -410,6 +442,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.QueueSpec: {"type": _word},
     volcano.QueueReservation: {"nodes": _node},
     volcano.QueueStatus: {"state": _word},
+    karpenter.NodePoolTemplateMeta: {"labels": LABELS},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+import msgspec
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.karpenter import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.labels import parse_int64
+from kpreempt.model.meta import Time
+from kpreempt.model.node import ContainerImage
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
 from kpreempt.model.volcano import DEFAULT_QUEUE
@@ -31,7 +37,7 @@ _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 _QUOTA = "requests."
 _PERCENTAGE = re.compile(r"[-+]?[0-9]+%")
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+(?:\.[0-9]+)?")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[-+][0-9]{2}:[0-9]{2})")
+_NO_TIME = "none"
 
 
 def _ending_of_resource(name: str) -> str:
@@ -57,26 +63,32 @@ MEMBER = Space(POD.stem, ending=_ending_of_member)
 NODE = Space("node", ending=ending_of_value)
 NAMESPACE = Space("namespace", well_known.NAMESPACES.__contains__, ending_of_value)
 LABEL_KEY = Space("key", well_known.is_label, ending_of_key)
-LABEL_VALUE = Space("value", ending=ending_of_value)
+LABEL_VALUE = Space("value", ending=ending_of_value, is_sorted=False)
+# Values of labels that say where a node is, which messages and volumes put in order.
+DOMAIN = Space("domain", ending=ending_of_value)
+# Values of taints, of which a message has all in order.
+TAINT_VALUE = Space("taint", ending=ending_of_value)
 REGION = Space("region")
 # Without a dash: a zone of Google's has three parts, of which the first two are its region.
 ZONE = Space("zone", joint="")
-IMAGE = Space("image", ending=_ending_of_image)
+IMAGE = Space("image", ending=_ending_of_image, is_sorted=False)
 RESOURCE = Space("resource", well_known.is_resource, _ending_of_resource)
 # A driver's name begins a reason that is sorted among others.
 DRIVER = Space("driver", well_known.is_driver, fences=("node(s)", "persistentvolumeclaim"))
 PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
-SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__)
-FINALIZER = Space("finalizer", well_known.is_finalizer, is_sorted_beside_kept=False)
+SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__, is_sorted=False)
+FINALIZER = Space("finalizer", well_known.is_finalizer, is_sorted=False)
 GATE = Space("gate", is_sorted_beside_kept=False)
 FEATURE = Space("feature", well_known.NODE_FEATURES.__contains__)
-ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted_beside_kept=False)
+ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted=False)
 WORD = Space("word", well_known.WORDS.__contains__, is_sorted_beside_kept=False)
 KIND = Space("kind", well_known.KINDS.__contains__, is_sorted_beside_kept=False)
 API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", is_sorted_beside_kept=False)
-POOL = Space("pool", "rbd".__eq__, is_sorted_beside_kept=False)
+POOL = Space("pool", "rbd".__eq__, is_sorted=False)
+# Of Karpenter's.
+NODE_POOL = Space("nodepool", is_sorted=False)
 # In the form of an EBS volume's name, which the scheduler looks for.
-HANDLE = Space("vol")
+HANDLE = Space("vol", is_sorted=False)
 CLAIM = Space("claim")
 VOLUME = Space("volume")
 QUEUE = Space("queue", DEFAULT_QUEUE.__eq__)
@@ -84,19 +96,50 @@ DEVICE_CLASS = Space("deviceclass")
 TEXT = Space("text")
 """What no other space is for."""
 
+# What resources begin with that are for drivers or for classes of devices, or that schedulers take for Kubernetes' own.
+_PREFIXES = (
+    (_CSI_LIMIT, DRIVER),
+    (_DEVICE_CLASS, DEVICE_CLASS),
+    (_QUOTA, RESOURCE),
+    (well_known.ATTACHABLE_VOLUMES, RESOURCE),
+    (well_known.HUGE_PAGES, RESOURCE),
+)
+
+
+# The images of a node that matter, with sizes as exact as that takes.
+RoundedImages = Callable[[list[ContainerImage]], list[ContainerImage]]
+
+
+class Retime(Protocol):
+    """Gives the time that stands for another; ``Times`` has two of these."""
+
+    def __call__(self, time: datetime, *, is_ordered_only: bool) -> datetime: ...
+
 
 class Renamer:
-    """Replaces names while one object after the other is walked; ``namespace`` is that of the object.
+    """Replaces names and times while one object after the other is walked; ``namespace`` is that of the object.
 
-    ``rename`` collects names in a first walk over all objects, and gives tokens in the second.
+    ``rename`` collects names in a first walk over all objects, and gives tokens in the second, as ``retime`` does with
+    times. ``has_landed`` says that the object is a pod that has a node.
     """
 
-    def __init__(self, cluster: ClusterSnapshot, rename: Callable[[Space, str], str], names: Names) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        rename: Callable[[Space, str], str],
+        names: Names,
+        retime: Retime,
+        rounded_images: RoundedImages,
+    ) -> None:
         self.rename = rename
+        self.rounded_images = rounded_images
+        self.retime = retime
         self.namespace = ""
+        self.has_landed = False
         self.memo: dict[int, tuple[Any, Any]] = {}
         self._names = names
         self._number_labels, self._number_taints = number_keys(cluster)
+        self._places = well_known.ZONES | _topology_keys(cluster.pods)
         self._ephemeral = _ephemeral_claims(cluster.pods)
         self._regions = _regions(cluster)
 
@@ -106,10 +149,14 @@ class Renamer:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
             return self.rename(NODE, value)
+        if key == NODE_POOL_LABEL:
+            return self.rename(NODE_POOL, value)
         if key in well_known.FLAGS and value in GO_BOOLEANS:
-            return self._names.keep(LABEL_VALUE, value)
+            return value
         if key in self._number_labels and parse_int64(value) is not None:
-            return self._names.keep(LABEL_VALUE, value)
+            return self._names.keep(DOMAIN, value) if key in self._places else value
+        if key not in self._places:
+            return self.rename(LABEL_VALUE, value)
         if key in well_known.ZONES and _ZONE_DELIMITER in value:
             return _ZONE_DELIMITER.join(self._zone(part.strip()) for part in value.split(_ZONE_DELIMITER))
         return self._zone(value)
@@ -118,13 +165,13 @@ class Renamer:
         """The value of a taint, or one that it is compared with."""
         numbers = self._number_taints
         if (key in numbers or "" in numbers) and parse_int64(value) is not None:
-            return self._names.keep(LABEL_VALUE, value)
-        return self.rename(LABEL_VALUE, value)
+            return self._names.keep(TAINT_VALUE, value)
+        return self.rename(TAINT_VALUE, value)
 
     def _zone(self, value: str) -> str:
         region = self._regions.get(value)
         if region is None:
-            return self.rename(LABEL_VALUE, value)
+            return self.rename(DOMAIN, value)
         return f"{self.rename(REGION, region)}-{self.rename(ZONE, value)}"
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
@@ -132,9 +179,9 @@ class Renamer:
         return {self.rename(LABEL_KEY, key): self.label_value(key, value) for key, value in labels.items()}
 
     def resource(self, name: str) -> str:
-        """The name of a resource; one that is made for a driver or a class of devices keeps what it begins with."""
-        for prefix, space in ((_CSI_LIMIT, DRIVER), (_DEVICE_CLASS, DEVICE_CLASS), (_QUOTA, RESOURCE)):
-            if name.startswith(prefix):
+        """The name of a resource; of those that schedulers know by what they begin with that stays."""
+        for prefix, space in _PREFIXES:
+            if name.startswith(prefix) and not well_known.is_resource(name):
                 self._names.keep(RESOURCE, prefix)
                 return prefix + self.rename(space, name.removeprefix(prefix))
         return self.rename(RESOURCE, name)
@@ -167,6 +214,26 @@ class Renamer:
         good = volume if _AWS_VOLUME.fullmatch(name) else f"x{volume}"
         return f"{_AWS}{self._zone(parts.netloc)}/{good}"
 
+    def moment(self, time: datetime) -> datetime:
+        """A time that is compared with the present one."""
+        return self.retime(time, is_ordered_only=False)
+
+    def place_in_time(self, time: datetime) -> datetime:
+        """A time that is only compared with others."""
+        return self.retime(time, is_ordered_only=True)
+
+    def start(self, time: datetime) -> datetime:
+        """When a pod came, or began: as long as it waits for a node, that decides when it is tried again."""
+        return self.place_in_time(time) if self.has_landed else self.moment(time)
+
+    def written_moment(self, text: str) -> str:
+        """A time in a text, which stays none where it is none."""
+        try:
+            time = msgspec.convert(text, Time)
+        except msgspec.ValidationError:
+            return _NO_TIME
+        return self.moment(time).isoformat().replace("+00:00", "Z")
+
     def address(self, text: str) -> str:
         """An address of a host."""
         token = self.rename(ADDRESS, text)
@@ -196,11 +263,6 @@ def public_version(text: str) -> str:
     return match[0] if match else ""
 
 
-def public_time(text: str) -> str:
-    """A time, and for anything else one of no meaning."""
-    return text if _TIME.fullmatch(text) else "1970-01-01T00:00:00Z"
-
-
 def _is_tagged(image: str) -> bool:
     return image.rfind(":") > image.rfind("/")
 
@@ -224,6 +286,11 @@ def number_keys(cluster: ClusterSnapshot) -> tuple[frozenset[str], frozenset[str
     for volume in cluster.persistent_volumes:
         labels.update(_compared(volume.spec.node_affinity.required if volume.spec.node_affinity else None))
     return frozenset(labels), frozenset(taints)
+
+
+def _topology_keys(pods: Iterable[Pod]) -> frozenset[str]:
+    """The keys of labels by whose values pods spread."""
+    return frozenset(each.topology_key for pod in pods for each in pod.spec.topology_spread_constraints)
 
 
 def _compares_values(toleration: Toleration) -> bool:

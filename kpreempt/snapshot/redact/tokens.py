@@ -1,14 +1,16 @@
-"""Tokens for names: the same one for the same name, in the order of the names that they stand for.
+"""Tokens for names: the same one for the same name, in the order of the names where anything hangs on it.
 
 A scheduler sorts names among each other and beside names that every cluster has ("cpu"). So a token sorts before and
-after the same tokens, and before and after the same well-known names, as the name that it replaces.
+after the same tokens, and before and after the same well-known names, as the name that it replaces. Where nobody sorts,
+tokens are in an order that only a key tells, which is in no file.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import groupby
 
 import msgspec
@@ -38,7 +40,8 @@ class Space(msgspec.Struct, frozen=True):
 
     ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
     name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
-    stands before the number. ``is_sorted_beside_kept`` says that the order to the names that stay matters, too.
+    stands before the number. ``is_sorted_beside_kept`` says that the order to the names that stay matters, too, and
+    ``is_sorted`` that any order matters.
     """
 
     stem: str
@@ -47,12 +50,17 @@ class Space(msgspec.Struct, frozen=True):
     fences: tuple[str, ...] = ()
     joint: str = "-"
     is_sorted_beside_kept: bool = True
+    is_sorted: bool = True
 
 
 class Names:
-    """The names that were seen, by space, and once they are ``numbered`` the token of each."""
+    """The names that were seen, by space, and once they are ``numbered`` the token of each.
 
-    def __init__(self) -> None:
+    The ``key`` gives names that nobody sorts their order: up to 64 bytes, as good as any secret.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
         self._seen: dict[str, tuple[Space, set[str], set[str]]] = {}
         self._tokens: dict[str, dict[str, str]] = {}
 
@@ -79,12 +87,22 @@ class Names:
     def number(self) -> None:
         """Give every name that was collected its token."""
         for space, names, kept in self._seen.values():
-            self._tokens[space.stem] = dict(_assign(space, names - {""}, kept - {""}))
+            self._tokens[space.stem] = dict(self._assigned(space, names - {""}, kept - {""}))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every token with the name that it stands for, in order within each space."""
         for tokens in self._tokens.values():
             yield from ((token, name) for name, token in tokens.items())
+
+    def _assigned(self, space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:
+        if space.is_sorted:
+            return _in_order(
+                space, sorted(names), sorted({*(kept if space.is_sorted_beside_kept else ()), *space.fences})
+            )
+        return _in_order(space, sorted(names, key=self._scattered), ())
+
+    def _scattered(self, name: str) -> bytes:
+        return blake2b(name.encode(errors="surrogatepass"), key=self._key).digest()
 
     def _of(self, space: Space) -> tuple[Space, set[str], set[str]]:
         found = self._seen.get(space.stem)
@@ -93,11 +111,10 @@ class Names:
         return found
 
 
-def _assign(space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:
-    fences = sorted({*(kept if space.is_sorted_beside_kept else ()), *space.fences})
+def _in_order(space: Space, names: Sequence[str], fences: Sequence[str]) -> Iterator[tuple[str, str]]:
     digits = max(_LEAST_DIGITS, len(str(len(names))))
     number = 0
-    for place, group in groupby(sorted(names), key=lambda name: bisect_left(fences, name)):
+    for place, group in groupby(names, key=lambda name: bisect_left(fences, name)):
         below = fences[place - 1] if place else ""
         above = fences[place] if place < len(fences) else ""
         start = _start_between(below, above, space.stem)

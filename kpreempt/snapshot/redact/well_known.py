@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from kpreempt.model.karpenter import NODE_POOL
+from kpreempt.model.node import MACHINE_LABELS
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -42,6 +45,8 @@ _LABELS = frozenset(
         *ZONES,
         NAMESPACE_LABEL,
         HOSTNAME,
+        NODE_POOL,
+        *MACHINE_LABELS,
         *_of("kubernetes.io", "arch os cluster-service service-name"),
         *_of("beta.kubernetes.io", "arch os instance-type"),
         *_of("node.kubernetes.io", "instance-type windows-build exclude-from-external-load-balancers"),
@@ -127,6 +132,7 @@ _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 WORDS = _words(
     """
     True False Unknown Always OnFailure Never Restart RestartAllContainers TCP UDP SCTP Pending Running Succeeded
+    In NotIn Exists DoesNotExist Gt Lt Gte Lte
     Failed Available Bound Released Lost Ready PodScheduled DisruptionTarget PodResizePending PodResizeInProgress
     Initialized ContainersReady PodReadyToStartContainers MemoryPressure DiskPressure PIDPressure NetworkUnavailable
     PreemptionByScheduler DeletionByTaintManager EvictionByEvictionAPI DeletionByPodGC TerminationByKubelet

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kpreempt.admission.resource_quotas import counted, counts_pods, covers, refusal, refused_by_quotas, usage_of
+from kpreempt.admission.resource_quotas import QuotaCounts, counts_pods, covers, refusal, refused_by_quotas, usage_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
@@ -40,7 +43,7 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None, **spec: Any)
 
 
 def said(found: ResourceQuota, asking: Pod) -> str:
-    return refusal(found, found.status.used, asking)
+    return refusal(found, found.status.used, asking, usage_of(asking))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,9 @@ def test_what_it_says(found: ResourceQuota, containers: list[dict[str, Any]], me
 
 def test_what_is_used_is_counted_of_the_pods_that_it_is_about() -> None:
     ended = msgspec.structs.replace(pod(), status=msgspec.structs.replace(pod().status, phase="Succeeded"))
-    used = counted(quota({"pods": "9", "count/pods": "9", "cpu": "9", "services": "1"}), [pod(), pod(), ended])
+    used = QuotaCounts([pod(), pod(), ended]).used_of(
+        quota({"pods": "9", "count/pods": "9", "cpu": "9", "services": "1"})
+    )
     assert {name: str(amount) for name, amount in used.items()} == {"pods": "2", "count/pods": "3", "cpu": "1"}
 
 
@@ -173,3 +178,44 @@ def test_a_new_pod_that_a_quota_refuses_is_told_with_the_numbers() -> None:
     (told,) = refused_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
     assert (told.subject, told.kind) == ("ResourceQuota shop/q", AssumptionKind.UNCERTAIN)
     assert told.message.endswith("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
+
+
+@given(
+    st.lists(
+        st.builds(
+            pod,
+            priorityClassName=st.sampled_from(["", "high", "low"]),
+            activeDeadlineSeconds=st.sampled_from([None, 5]),
+            containers=st.sampled_from([[APP], [BARE], [APP, BARE]]),
+        ),
+        max_size=6,
+    ),
+    st.lists(
+        st.sampled_from(
+            [
+                {"operator": "Exists", "scopeName": "Terminating"},
+                {"operator": "Exists", "scopeName": "NotBestEffort"},
+                {"operator": "NotIn", "scopeName": "PriorityClass", "values": ["high"]},
+                {"operator": "Exists", "scopeName": "CrossNamespacePodAffinity"},
+            ]
+        ),
+        max_size=2,
+    ),
+)
+def test_pods_that_are_counted_together_come_to_what_each_comes_to(
+    pods: list[Pod], scopes: list[dict[str, Any]]
+) -> None:
+    asked = quota({"pods": "9", "cpu": "9"}, scopeSelector={"matchExpressions": scopes})
+    covered = [each for each in pods if covers(asked, each)]
+    cpu = sum(usage_of(each)["cpu"].nano for each in covered if "cpu" in usage_of(each))
+    used = QuotaCounts(pods).used_of(asked)
+    assert (used["pods"].nano, used["cpu"].nano) == (len(covered) * 10**9, cpu)
+
+
+def test_what_a_status_says_is_counted_for_nobody() -> None:
+    class Unread(list[Pod]):
+        def __iter__(self) -> Iterator[Pod]:
+            raise AssertionError
+
+    used = QuotaCounts(Unread()).used_of(quota({"pods": "9", "services": "1"}, {"pods": "3"}))
+    assert {name: str(amount) for name, amount in used.items()} == {"pods": "3"}

@@ -24,6 +24,7 @@ from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets.words import fix_in_words
+from kpreempt.report.layout import Page
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.budgets import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
@@ -287,6 +288,33 @@ def test_a_selector_that_misses_by_one_label_is_shown_what_it_misses(
 ) -> None:
     answer = audit(budget(labels=selector, max_unavailable=1), pods("ReplicaSet web-1", 2, labels=labels))
     assert only(answer, FindingId.SELECTS_NOTHING).near_misses == expected
+
+
+def test_hints_are_for_labels_that_somebody_wrote() -> None:
+    long, many = {"app": "w" * 63}, {f"app{each}": "web" for each in range(21)}
+    web = pods("ReplicaSet web-1", 1, labels={"app": "w" * 64})
+    assert only(audit(budget(labels=long), web), FindingId.SELECTS_NOTHING).near_misses == []
+    answer = audit(budget(labels=many), pods("ReplicaSet web-1", 1, labels={**many, "app0": "x"}))
+    assert only(answer, FindingId.SELECTS_NOTHING).near_misses == []
+
+
+def test_hints_go_with_the_first_of_many_budgets_that_select_nothing() -> None:
+    budgets = [budget(f"b{each:02}", {"app": "webb", "b": str(each)}) for each in range(51)]
+    answer = audit(budgets, pods("ReplicaSet web-1", 1, labels={"app": "webb"}))
+    hints = [each.near_misses for each in answer.findings if each.id is FindingId.SELECTS_NOTHING]
+    assert [bool(each) for each in hints] == [True] * 50 + [False]
+
+
+def test_a_table_that_cannot_fit_is_not_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = audit([budget(f"b{each}", {"app": f"no-{each}"}) for each in range(300)], pods("ReplicaSet web-1", 1))
+    lengths: list[int] = []
+    laid_out = Page.table
+    monkeypatch.setattr(
+        Page, "table", lambda self, rows, **named: (lengths.append(len(rows)), laid_out(self, rows, **named))[1]
+    )
+    text = render_answer(answer, "text", RenderOptions(height=30))
+    assert "more rows" in text
+    assert 0 < max(lengths) <= 30
 
 
 def test_a_budget_of_a_workload_that_is_scaled_to_zero_is_no_mistake() -> None:

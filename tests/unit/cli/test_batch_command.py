@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.harmless import obeyed
+
 ROOT = Path(__file__).parents[3]
 CLUSTER = str(ROOT / "fixtures/demo/cluster.yaml")
 NOW = ["--now", "2026-11-21T03:12:00Z"]
@@ -119,6 +121,7 @@ def test_a_verdict_is_what_explain_prints_as_json(batch: Batch, kpreempt: Callab
     # Only explain fills in what the API server would, and seeks what would help.
     other.pop("admission")
     other.pop("proposals")
+    other.pop("oneMoreNode")
     assert one == other
 
 
@@ -151,3 +154,14 @@ def test_the_output_file_is_written_whole_or_not_at_all(batch: Batch, tmp_path: 
     target.write_text("before")
     assert batch("absent.jsonl", "-o", f"jsonl={target}").returncode == 3
     assert target.read_text() == "before"
+
+
+def test_what_a_line_about_evictions_says_is_shown_harmless(batch: Batch) -> None:
+    name = "\u202e##[group]x"
+    about = {"name": name, "namespace": "shop"}
+    evicted = {**pod("p", "1"), "metadata": about}
+    request = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
+    run = batch("-", lines=json.dumps({"name": name, "eviction": request, "pod": evicted}))
+    assert run.returncode == 0
+    assert not obeyed(run.stdout)
+    assert json.loads(run.stdout)["name"] == name

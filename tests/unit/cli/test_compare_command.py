@@ -90,6 +90,14 @@ def test_a_bad_line_is_told_and_the_others_are_compared(kpreempt: Kpreempt) -> N
     assert "bad cannot be decided: standard input:2: " in run.stdout
 
 
+def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kpreempt.cli.compare_run._MOST_SCENARIOS", 2)
+    assert kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 2).stderr == ""
+    run = kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 3)
+    assert (run.returncode, run.stdout) == (3, "")
+    assert run.stderr.startswith("standard input: has more than 2 scenarios")
+
+
 def test_scenarios_lie_over_a_snapshot(kpreempt: Kpreempt) -> None:
     line = json.dumps({"pod": {"metadata": {"name": "api"}, "spec": {"priority": 1000}}, "objects": []})
     run = kpreempt(*BOTH, "--batch", "-", *FULL, "-o", "json", stdin=line)

@@ -25,6 +25,7 @@ OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
 HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
 # What cannot be told apart by the pod alone: sessions, a play, and what has owners of other kinds.
 OF_OTHER_QUESTIONS = {"Event", "ResourceQuota", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
+    "NodePool",
     "PodDisruptionBudget",
     "Service",
     "ReplicationController",
@@ -58,6 +59,21 @@ DEMANDING = {
     },
 }
 
+_REQUESTS = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+CLAIMS = [
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "shop"},
+        "spec": _REQUESTS,
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "nic", "namespace": "shop"},
+        "spec": {"spec": _REQUESTS},
+    },
+]
 OF_DEVICES = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
 
 Kpreempt = Callable[..., Any]
@@ -108,7 +124,12 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     if kind not in OF_DEVICES:
         # Claims that are not there are why the pod never lands.
         del document["spec"]["resourceClaims"]
-    verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document))
+    more = []
+    if kind in OF_DEVICES and "Claim" not in kind:
+        # Pods whose claims are not there are not tried.
+        claims = {"apiVersion": "v1", "kind": "List", "items": CLAIMS}
+        more = ["--with", str(manifest(tmp_path / "claims.yaml", claims))]
+    verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document), *more)
     assert unread(verdict) == {kind}
     told = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
     assert told.startswith("may not be listed (403): ")

@@ -72,3 +72,40 @@ def test_the_last_ordinal_there_is_can_be_had(tmp_path: Path, capsys: pytest.Cap
     manifest.write_text(json.dumps(workload("StatefulSet", replicas=1, ordinals={"start": MOST})))
     assert process.run(["check", "-f", str(manifest), "--snapshot", str(cluster)]) == 0
     assert "SETTLED" not in capsys.readouterr().err
+
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "shop", "labels": {"app": "w"}},
+    "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]},
+}
+WAITING = {
+    **POD,
+    "metadata": {"name": "waiting", "namespace": "shop"},
+    "spec": {"priority": 9, "containers": POD["spec"]["containers"]},  # type: ignore[index]
+}
+
+
+@pytest.mark.parametrize("command", ["budgets", "at-risk", "pending", "check"])
+@pytest.mark.parametrize("number", [100, 101])
+def test_more_budgets_on_a_pod_than_anybody_has_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, number: int
+) -> None:
+    budgets = [
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": f"b{each}", "namespace": "shop"},
+            "spec": {"minAvailable": each, "selector": {"matchLabels": {"app": "w"}}},
+        }
+        for each in range(number)
+    ]
+    cluster, manifest = tmp_path / "cluster.json", tmp_path / "change.json"
+    items = [NODE, POD, WAITING, *budgets]
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    manifest.write_text(json.dumps(workload("Deployment", replicas=1)))
+    given = ["-f", str(manifest)] if command == "check" else ["-A"]
+    code = process.run([command, *given, "--snapshot", str(cluster)])
+    is_told = "Pod shop/p: more than 100 PodDisruptionBudgets select it" in capsys.readouterr().err
+    assert (is_told, code == 3) == (number > 100, number > 100)

@@ -59,7 +59,7 @@ PAGES = ("compare", "who-preempted")
 # Those whose formats are not the usual ones; batch, algorithms, rules and version say them in the option itself.
 FORMATS = {
     "explain": VERDICT_FORMATS,
-    "check": CHECK_FORMATS,
+    **dict.fromkeys(("check", "drain"), CHECK_FORMATS),
     "pending": PENDING_FORMATS,
     "budgets": BUDGET_FORMATS,
     **dict.fromkeys(PAGES, PAGE_FORMATS),
@@ -76,7 +76,8 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
-    with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "BudgetAudit"}
+    with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "Drain"}
+    with_pages |= {"BudgetAudit"}
     assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 
 

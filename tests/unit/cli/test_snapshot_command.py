@@ -190,8 +190,10 @@ def test_a_redacted_dump_says_no_name_and_the_map_leads_back(tmp_path: Path, kpr
         os.umask(old_mask)
     assert run.returncode == 0
     assert stat.S_IMODE(names_file.stat().st_mode) == 0o600
-    names = json.loads(names_file.read_text())["names"]
+    written = json.loads(names_file.read_text())
+    names = written["names"] | written["times"]
     text = target.read_text()
+    assert "2026" not in text
     assert not [name for name in ("shop", "report-29385", "node-a", "dedicated", "registry") if f'"{name}' in text]
     # Its last line says how to ask about the pod of the manifest.
     ask = run.stderr.splitlines()[-1].partition(": kpreempt ")[2].split()
@@ -313,3 +315,30 @@ def test_a_change_is_checked_against_a_dump_as_against_the_original(
     assert [each["kind"] for each in second["changes"]] == changes
     assert second == first
     assert answers[0].returncode == answers[1].returncode
+
+
+def test_a_dump_that_is_redacted_later_has_neither_digests_nor_what_they_are_of(
+    tmp_path: Path, kpreempt: Kpreempt
+) -> None:
+    source, plain, hidden = (str(tmp_path / f"{name}.json") for name in ("source", "plain", "hidden"))
+    webhook = {"name": "canary.example.com", "clientConfig": {"url": "https://canary.example.com"}}
+    more = [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "webhooks": [webhook],
+        },
+        {"apiVersion": "canary.example.com/v1", "kind": "Canary", "spec": {"secret": "canary"}},
+        {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"canary.example.com/x": "1"}}},
+    ]
+    objects = [
+        *objects_of_a_rollout(),
+        *({**each, "metadata": {"name": "canary", "namespace": "shop"}} for each in more),
+    ]
+    Path(source).write_text(cluster_with(objects))
+    assert kpreempt("snapshot", "--snapshot", source, "--to", plain).returncode == 0
+    assert "sha256:" in Path(plain).read_text()
+    for each in (source, plain):
+        assert kpreempt("snapshot", "--snapshot", each, "--redact", "--to", hidden).returncode == 0
+        text = Path(hidden).read_text().lower()
+        assert not [word for word in ("sha256", "salt", "canary", "hunter2", "shop", "env", "--token") if word in text]

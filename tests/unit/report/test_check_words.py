@@ -111,6 +111,14 @@ FINDINGS = {
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
         "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
     ),
+    "a budget that keeps a pod on a node": (
+        finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", pods=["shop/api-1"], detail="it wants 1 of 1"),
+        "PodDisruptionBudget shop/api keeps shop/api-1: it wants 1 of 1",
+    ),
+    "a node that kubectl does not drain": (
+        finding(RuleId.DRAIN_BLOCKED, "Node n1", pods=["shop/api-1"], detail="cannot delete Pods"),
+        "Node n1 is kept from getting empty by shop/api-1: cannot delete Pods",
+    ),
     "a size that is taken from an autoscaler": (
         finding(RuleId.AUTOSCALED_REPLICAS, WORKLOAD, detail="the apply deletes 2 pods"),
         "Deployment batch/worker has its replicas reset: the apply deletes 2 pods",
@@ -181,7 +189,7 @@ CHAINS = {
     "nothing": ([], ""),
     "one eviction": (["p", "a"], "p preempts a"),
     "what is not replaced is followed by another": (["p", "a", "b → c"], "p preempts a; then goes b"),
-    "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 takes along a; its replacement b preempts c"),
+    "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 loses a; its replacement b preempts c"),
     "a long one is cut in the middle": (
         ["p", *(f"v{place} → r{place}" for place in range(9))],
         "p preempts v0; its replacement r0 preempts v1; its replacement r1 preempts v2; its replacement r2 preempts v3;"

@@ -111,6 +111,8 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "a version that is not UTF-8": (b'\n{"apiVersion": "v\xff", "kind": "Pod"}', "2: is not UTF-8"),
     "a name of a million characters": (listed({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n" * 10**6}}), f"5: Node {'n' * 253}: metadata.name: is 1,000,000 characters long, more than 100,000"),
     "more tolerations than anybody has": (listed(pod(spec={"tolerations": [{"key": "a"}] * 501})), "5: Pod shop/api-7f9: spec.tolerations: has 501 entries, more than 500"),
+    "more spread constraints than anybody has": (listed(pod(spec={"topologySpreadConstraints": [{"topologyKey": "a"}] * 101})), "5: Pod shop/api-7f9: spec.topologySpreadConstraints: has 101 entries, more than 100"),
+    "more expressions than anybody has": (listed({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"}, "spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}] * 101}}}), "5: PodDisruptionBudget shop/b: spec.selector.matchExpressions: has 101 entries, more than 100"),
     "more ports than anybody has": (listed(pod(spec=container(ports=[{"containerPort": 1}] * 5001))), "5: Pod shop/api-7f9: spec.containers[0].ports: has 5,001 entries, more than 5,000"),
     "a time in words": (listed(pod(status={"startTime": "yesterday"})), '5: Pod shop/api-7f9: status.startTime: expected a time such as 2026-11-21T03:12:00Z, got "yesterday"'),
     "a time without an offset": (listed(pod(status={"startTime": "2026-11-21T03:12:00"})), '5: Pod shop/api-7f9: status.startTime: expected a time such as 2026-11-21T03:12:00Z, got "2026-11-21T03:12:00"'),

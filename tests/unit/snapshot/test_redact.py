@@ -23,10 +23,11 @@ from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_nam
 from kpreempt.schedulers.kube.plugins.node_declared_features import FEATURES
 from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.redact import Redaction, unlisted_fields, well_known
+from kpreempt.snapshot.redact import unlisted_fields, well_known
 from kpreempt.snapshot.redact.tokens import Names, Space
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from kpreempt.verdict import Assumption, AssumptionKind
+from tests.factories import redaction_of
 
 HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="0")
 CANARY = "canary"
@@ -35,7 +36,7 @@ _DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
 def redacted(cluster: ClusterSnapshot) -> list[dict[str, Any]]:
     """The objects of the cluster's redacted dump."""
-    rewrite = Redaction(cluster).record
+    rewrite = redaction_of(cluster).record
     items: list[dict[str, Any]] = msgspec.json.decode(b"".join(dump_pieces(cluster, HEADER, rewrite, as_lines=False)))[
         "items"
     ]
@@ -94,7 +95,7 @@ class Filled:
 def test_no_text_of_any_field_is_left() -> None:
     filled = Filled()
     cluster = ClusterSnapshot(**{kind.field: [filled.record(kind.record)] for kind in KINDS.values()})
-    text = b"".join(dump_pieces(cluster, HEADER, Redaction(cluster).record, as_lines=False))
+    text = b"".join(dump_pieces(cluster, HEADER, redaction_of(cluster).record, as_lines=False))
     assert CANARY.encode() not in text
 
 
@@ -175,7 +176,7 @@ def test_every_field_with_text_is_known_to_redaction(kind: str) -> None:
         pytest.param(
             node(metadata={"labels": {"topology.kubernetes.io/zone": "eu-1"}}),
             ("metadata", "labels"),
-            {"topology.kubernetes.io/zone": "value-0001"},
+            {"topology.kubernetes.io/zone": "domain-0001"},
             id="keys of Kubernetes, but not their values",
         ),
         pytest.param(
@@ -189,6 +190,12 @@ def test_every_field_with_text_is_known_to_redaction(kind: str) -> None:
             ("status", "allocatable"),
             {"cpu": "1", "hugepages-2Mi": "1Gi", "d-resource-0001/r": "2"},
             id="amounts and the resources of Kubernetes, in their order",
+        ),
+        pytest.param(
+            node(status={"allocatable": {"attachable-volumes-canary": "1", "hugepages-canary": "1"}}),
+            ("status", "allocatable"),
+            {"attachable-volumes-b-resource-0001": "1", "hugepages-b-resource-0001": "1"},
+            id="what schedulers know resources by",
         ),
         pytest.param(
             pod(namespace="kube-system", spec={"priorityClassName": "system-node-critical"}),
@@ -319,7 +326,10 @@ def test_disks_that_a_scheduler_does_not_understand_stay_so(wrong: dict[str, Any
     ],
 )
 def test_images_that_a_scheduler_takes_for_one_stay_one(one: str, other: str) -> None:
-    found = redacted(cluster_of(node(status={"images": [{"names": [one, other]}]})))[0]["status"]["images"][0]["names"]
+    containers = redacted(cluster_of(pod(spec={"containers": [{"image": one}, {"image": other}]})))[0]["spec"][
+        "containers"
+    ]
+    found = [each["image"] for each in containers]
     assert (normalized_image_name(found[0]) == normalized_image_name(found[1])) == (
         normalized_image_name(one) == normalized_image_name(other)
     )
@@ -377,7 +387,7 @@ def test_each_pod_keeps_its_own_conditions() -> None:
 
 def test_assumptions_and_skipped_kinds_say_no_names() -> None:
     cluster = ClusterSnapshot(skipped={"Secret": 2, "Canary": 1})
-    redaction = Redaction(cluster)
+    redaction = redaction_of(cluster)
     assert redaction.skipped(cluster.skipped) == {"Secret": 2, "kind-0001": 1}
     assumed = [
         Assumption("Pod shop/canary", "spec.canary", "canary", AssumptionKind.SET_ASIDE),
@@ -407,7 +417,7 @@ def test_tokens_sort_as_names_do_among_each_other_and_beside_known_names(
     texts: list[str], known: frozenset[str]
 ) -> None:
     space = Space("stem", known.__contains__)
-    names = Names()
+    names = Names(b"a key")
     for text in texts:
         names.collect(space, text)
     names.number()
@@ -417,3 +427,51 @@ def test_tokens_sort_as_names_do_among_each_other_and_beside_known_names(
     # Between a name and the same with a dash or a dot there is no room.
     if all(other[len(one) : len(one) + 1] not in ("-", ".") for one in seen for other in seen if other.startswith(one)):
         assert list(order_of(tokens)) == list(order_of(texts))
+
+
+def tokens_of(space: Space, texts: list[str], key: bytes) -> list[str]:
+    names = Names(key)
+    for text in texts:
+        names.collect(space, text)
+    names.number()
+    return [names.token(space, text) for text in texts]
+
+
+def test_tokens_that_nobody_sorts_are_in_an_order_that_only_the_key_tells() -> None:
+    texts = [f"name-{number:03}" for number in range(40)]
+    space = Space("stem", is_sorted=False)
+    one, same, other = (tokens_of(space, texts, key) for key in (b"one", b"one", b"other"))
+    assert one == same
+    assert sorted(one) == sorted(other) == sorted(tokens_of(Space("stem"), texts, b"one"))
+    assert len({*map(tuple, (one, other, sorted(one)))}) == 3
+
+
+def test_images_containers_and_what_labels_say_are_not_in_the_order_of_their_names() -> None:
+    names = [f"name-{number:02}" for number in range(30)]
+    containers = [{"name": name, "image": name} for name in names]
+    labels = {"app": "x"} | {f"key-{name}": name for name in names}
+    spec = redacted(cluster_of(pod(metadata={"labels": labels}, spec={"containers": containers})))[0]
+    found = spec["spec"]["containers"]
+    for tokens in ([each["name"] for each in found], [each["image"] for each in found]):
+        assert sorted(tokens) != tokens
+    values = [value for key, value in sorted(spec["metadata"]["labels"].items())]
+    assert sorted(values) != values
+
+
+def test_what_places_nodes_and_what_taints_say_stays_in_order() -> None:
+    zones, racks, values = ([f"{stem}{number:02}" for number in range(30)] for stem in ("z", "r", "t"))
+    constraint = {"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    nodes = [
+        node(
+            f"node-{zone}",
+            metadata={"labels": {"topology.kubernetes.io/zone": zone, "rack": rack}},
+            spec={"taints": [{"key": "dedicated", "value": value, "effect": "NoSchedule"}]},
+        )
+        for zone, rack, value in zip(zones, racks, values, strict=True)
+    ]
+    found = redacted(cluster_of(*nodes, pod(spec={"topologySpreadConstraints": [constraint]})))[:-1]
+    for key in found[0]["metadata"]["labels"]:
+        tokens = [each["metadata"]["labels"][key] for each in found]
+        assert sorted(tokens) == tokens
+    taints = [each["spec"]["taints"][0]["value"] for each in found]
+    assert sorted(taints) == taints

@@ -20,6 +20,7 @@ from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
+from tests.factories import redaction_of
 
 Document = dict[str, Any]
 
@@ -59,7 +60,7 @@ def dumped(cluster: ClusterSnapshot, redaction: Redaction | None = None) -> list
 
 def redacted(*documents: Document) -> list[Document]:
     cluster = cluster_of(*documents)
-    return dumped(cluster, Redaction(cluster))
+    return dumped(cluster, redaction_of(cluster))
 
 
 RICH_GROUP = group(
@@ -169,7 +170,7 @@ def test_a_wrong_field_is_one_message_with_its_path(bad: Document, problem: str)
 )
 def test_missing_and_empty_least_resources_stay_apart(given: Document, expected: object) -> None:
     cluster = cluster_of(group(spec=given))
-    for each in (cluster, cluster_of(*dumped(cluster)), cluster_of(*dumped(cluster, Redaction(cluster)))):
+    for each in (cluster, cluster_of(*dumped(cluster)), cluster_of(*dumped(cluster, redaction_of(cluster)))):
         assert each.pod_groups[0].spec.min_resources == expected
 
 

@@ -31,7 +31,8 @@ class Objection(msgspec.Struct, frozen=True):
     """What a rule has against an object of the change, whatever the simulation comes to.
 
     ``fix`` is what mends it, and ``change`` the object that it leads back to, where that is not the subject. One that
-    ``is_grave`` shuts the gate though its rule warns, unless somebody says that it is to.
+    ``is_grave`` shuts the gate though its rule warns, unless somebody says that it is to. ``pods`` are those that
+    it is about.
     """
 
     rule: RuleId
@@ -40,6 +41,7 @@ class Objection(msgspec.Struct, frozen=True):
     fix: str = ""
     change: str = ""
     is_grave: bool = False
+    pods: Sequence[str] = ()
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

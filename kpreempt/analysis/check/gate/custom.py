@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kpreempt.cel.documents import Rule
 
 VARIABLES = ("result",)
+SomeCheck = TypeVar("SomeCheck", bound=Check)
 
 
 class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def with_custom_rules(check: Check, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> Check:
+def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> SomeCheck:
     """The answer with these rules put to it, after those that come with kpreempt, of which ``result`` has the findings.
 
     Whether one holds is asked once, of the answer over all runs. An expression that cannot be evaluated is a finding.

@@ -233,7 +233,7 @@ def _objections(case: Case) -> Iterator[Measure]:
         yield Measure(
             rule=each.rule,
             subject=each.subject,
-            parts=[Part(change=change, amount=1)],
+            parts=[Part(change=change, amount=len(each.pods) or 1, pods=list(each.pods))],
             detail=each.detail,
             fix=each.fix,
             is_grave=each.is_grave and case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE),

@@ -56,7 +56,7 @@ def evaluate(
     grave = {each.fingerprint for pool in pools.values() for each in pool if each.is_grave}
     findings = [_by_severity(each, rules, grave) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
-    return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in RuleId], findings
+    return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in rules.asked], findings
 
 
 def judged_apart(
@@ -99,7 +99,9 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
 
 def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
     case = Case(simulation, changes, facts, rules)
-    return [found for measure in _MEASURES for found in measure(case) if found.amount or found.is_broken]
+    asked = set(rules.asked)
+    found = (each for measure in _MEASURES for each in measure(case) if each.rule in asked)
+    return [each for each in found if each.amount or each.is_broken]
 
 
 def _broken(

@@ -18,7 +18,7 @@ def source_of(rules: GateRules, excuses: Excuses, *, config: str, baseline: str)
     A waiver that does not count, because it is over or without a reason, waives nothing.
     """
     limits = list(_limits(rules))
-    errors = [rule for rule in RuleId if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
+    errors = [rule for rule in rules.asked if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
     waived = [
         f"{each.rule}{f' ({name})' if (name := ', '.join(filter(None, (each.subject, each.change)))) else ''}"
         for each in excuses.waivers
@@ -43,7 +43,7 @@ def _limits(rules: GateRules) -> Iterator[tuple[str, RuleId, int | None]]:
 
     A rule that needs to be told what it is about, and is not, has none to lose.
     """
-    for rule in RuleId:
+    for rule in rules.asked:
         if rule is RuleId.FORBID_VICTIMS and not rules.forbidden:
             continue
         general = rules.general(rule)

@@ -55,7 +55,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of all rules, ``None`` where one is off, with the overrides, of which the last that matches wins.
 
     Rules that only hold or not have the limit 0. A rule that ``limits`` or ``severities`` do not name has its default.
-    Where it is ``report_only``, no rule is more than a warning.
+    Where it is ``report_only``, no rule is more than a warning. ``command`` is the one that asks them.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -63,6 +63,12 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: Sequence[ForbiddenVictims] = ()
     severities: Mapping[RuleId, RuleSeverity] = {}
     report_only: bool = False
+    command: str = "check"
+
+    @property
+    def asked(self) -> list[RuleId]:
+        """The rules that the command asks, in their order."""
+        return [rule for rule in RuleId if self.command in rule.row.commands]
 
     def severity_of(self, rule: RuleId) -> RuleSeverity:
         """What the rule counts for."""

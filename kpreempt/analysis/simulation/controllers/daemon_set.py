@@ -12,7 +12,7 @@ from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.controllers.actions import CreatePods, DeletePod
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
 from kpreempt.controllers.pods import REVISION_LABEL, active_pods
-from kpreempt.controllers.replacement import tied_to
+from kpreempt.model.affinity import tied_to
 
 
 class DaemonSetActor:

@@ -6,9 +6,9 @@ states its check as a limit per node and an amount per pod (``limits``), and the
 lockstep: the most important pod of every node is put back, then the second of every node, and so on.
 
 The door is ``serve``, which gives a scheduler's handle the columns and a function that answers. It answers only
-what it can answer exactly, and leaves every other node to the plain path: nodes that a pod is nominated to, nodes whose
-pods tie in a way that Go's sort decides, and all nodes where a plugin takes part that cannot state limits. Property
-tests and the conformance data hold the two paths equal.
+what it can answer exactly, and leaves every other node to the plain path: nodes of which a plugin cannot state its
+limits, and all nodes where one takes part that states none. Property tests and the conformance data hold the two paths
+equal.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 
 def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) -> None:
     """Have the plugins of ``handle`` use columns over the pods of its cluster; ``filters`` are those of its profile."""
+    framework = handle.framework
+    assert framework is not None
 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
     ) -> dict[str, Victims]:
-        return dry_run(tables.table, filters, state, pod, nodes, budgets, orders)
+        return dry_run(tables.table, filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside)
 
     handle.tables = tables
     handle.dry_run_at_once = dry_run_at_once

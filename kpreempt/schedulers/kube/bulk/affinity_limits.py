@@ -8,7 +8,7 @@ import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import ALWAYS, Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
@@ -55,7 +55,13 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
             detail = state.evidence.of_existing_anti_affinity((key, labels[key]), bare)
         return Status(Code.UNSCHEDULABLE, [reason], detail=detail)
 
-    return PluginLimits(plugin, limits, refuse)
+    def adds(info: PodInfo) -> list[int] | None:
+        if info.has_required_anti_affinity:
+            return None
+        own = [sum(term.matches(info.pod, None) for term in terms if term.topology_key == key) for key in own_keys]
+        return [*own, *(0 for _ in existing_keys)]
+
+    return PluginLimits(plugin, limits, refuse, adds=adds)
 
 
 def _bare(node_info: NodeInfo, priority: int) -> NodeInfo:

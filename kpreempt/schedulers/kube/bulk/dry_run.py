@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.bulk.budgets import uses_of
 from kpreempt.schedulers.kube.bulk.checks import all_limits
+from kpreempt.schedulers.kube.bulk.go_order import GoOrder
+from kpreempt.schedulers.kube.bulk.limits import PluginLimits
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
@@ -18,12 +20,9 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.importance import NO_START
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
-# Up to here Go's sort keeps the order of equals.
-MAX_STABLE = 12
 NO_VICTIMS = Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
 
 
@@ -35,13 +34,14 @@ def dry_run(
     nodes: Sequence[NodeInfo],
     budgets: BudgetIndex,
     orders: Steps | None,
+    beside: Callable[[Pod, str], Sequence[PodInfo]],
 ) -> dict[str, Victims]:
     """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
 
     All of ``nodes``, which are in the order of the snapshot, must have passed the filters that pods do not matter to.
     ``state`` is the one after PreFilter. Where it asks for steps, nodes are missing too on which a plugin refuses that
     cannot tell its details. ``orders`` has the steps that may be taken to follow the orders of equal pods, where theirs
-    is not known. Nothing is changed.
+    is not known. ``beside`` gives the pods nominated to a node that count there. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
@@ -52,12 +52,20 @@ def dry_run(
     is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
     order = table.importance.order
     victims = order[is_victim[order]]
-    is_left_out = _left_out(table, nodes, victims, question[table.node[victims]], is_stable=orders is not None)
+    where = question[table.node[victims]]
+    in_go = GoOrder(table, victims, where, len(nodes)) if orders is None else None
+    if in_go is not None:
+        victims = in_go.sort(victims)
+    nominated = {
+        index: beside(pod, node_info.name)
+        for index, node_info in enumerate(nodes)
+        if node_info.name in table.cluster.nominated_pods
+    }
+    is_left_out = _add_nominated(limits, nominated, len(nodes))
     for each in limits:
         if each.left_out is not None:
             is_left_out |= each.left_out
     uses = uses_of(table, victims, budgets)
-    where = question[table.node[victims]]
     if budgets.stops_at_violated:
         # What is left of a budget hangs on those before it here.
         is_left_out[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
@@ -65,15 +73,41 @@ def dry_run(
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes), records_steps=state.records_steps)
     search.run()
-    steps = StepsOfNodes(table, search, victims[tried], uses, tried, nodes) if state.records_steps else None
+    # Pods that stay in any case.
+    num_others = [
+        node_info.num_pods - count + len(nominated.get(index, ()))
+        for index, (node_info, count) in enumerate(zip(nodes, search.counts.tolist(), strict=True))
+    ]
+    steps = StepsOfNodes(table, search, victims[tried], uses, tried, num_others) if state.records_steps else None
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
-    # Go sorts the victims once more, which leaves equals as they were tried; a likely order stays as it is.
-    ties = np.arange(len(tried)) if orders is None else tried
-    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps, others, ties)
-    if state.records_steps:
-        silent = {each.plugin for each in limits if not each.tells_detail}
-        return {name: outcome for name, outcome in outcomes.items() if not _refusing_plugins(outcome) & silent}
+    goes = _those_who_go(table, search, victims[tried], tried, uses.violates[tried], in_go)
+    outcomes = _outcomes(table, nodes, search, goes, uses.violates[tried], is_left_out, steps, others, num_others)
+    silent = {each.plugin for each in limits if not each.tells_detail}
+    # A node without its victims is not bare where others are nominated to it.
+    asked = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
+    for name in [name for name in asked if name in outcomes and _refusing_plugins(outcomes[name]) & silent]:
+        del outcomes[name]
     return outcomes
+
+
+def _add_nominated(
+    limits: Sequence[PluginLimits], nominated: Mapping[int, Sequence[PodInfo]], num_nodes: int
+) -> Booleans:
+    """Add the pods nominated to nodes to the sums there; the nodes of which that cannot be said.
+
+    The incoming pod must fit beside these and without them; as they only take room, that is the same as beside them.
+    """
+    is_left_out = np.zeros(num_nodes, dtype=np.bool_)
+    for node, infos in nominated.items():
+        for each in limits:
+            for info in infos:
+                added = each.adds(info)
+                if added is None:
+                    is_left_out[node] = True
+                    continue
+                for limit, amount in zip(each.limits, added, strict=True):
+                    limit.used[node] += amount
+    return is_left_out
 
 
 def _refusing_plugins(outcome: Victims) -> set[str]:
@@ -82,46 +116,39 @@ def _refusing_plugins(outcome: Victims) -> set[str]:
     return blocking | {outcome.status.plugin}
 
 
-def _left_out(
-    table: PodTable, nodes: Sequence[NodeInfo], victims: Integers, where: Integers, *, is_stable: bool
-) -> Booleans:
-    """Nodes for the plain path: nominated pods count there, or equal pods are in an order that Go's sort decides.
-
-    ``victims`` are most important first on each node, and ``where`` is the node of each. With a sort that ``is_stable``
-    equals stay as they are.
-    """
-    nominated = table.cluster.nominated_pods
-    left_out = np.array([node_info.name in nominated for node_info in nodes], dtype=np.bool_)
-    if is_stable:
-        return left_out
-    left_out[where[table.start[victims] == NO_START]] = True
-    rank = table.importance.rank[victims]
-    tied = where[1:][rank[1:] == rank[:-1]]
-    counts = np.bincount(where, minlength=len(nodes))
-    left_out[tied[counts[tied] > MAX_STABLE]] = True
-    return left_out
+def _those_who_go(
+    table: PodTable, search: Lockstep, victims: Integers, tried: Integers, violates: Booleans, in_go: GoOrder | None
+) -> Integers:
+    """The positions of those who go, node by node, in the scheduler's order; ``victims`` are as they were put back."""
+    is_evicted = ~search.kept
+    goes = victims[is_evicted]
+    if not table.cluster.behaviour.sorts_victims_again:
+        return goes
+    if in_go is None:
+        # A likely order stays as it is.
+        return goes[np.lexsort((tried[is_evicted], table.importance.rank[goes]))]
+    num_violating = np.bincount(search.where[violates], minlength=len(search.counts))
+    has_both = (num_violating > 0) & (num_violating < search.counts)
+    first = np.searchsorted(search.where[is_evicted], np.arange(len(search.counts) + 1)).tolist()
+    return in_go.sort_again(goes, first, has_both.tolist().__getitem__)
 
 
 def _outcomes(
     table: PodTable,
     nodes: Sequence[NodeInfo],
     search: Lockstep,
-    victims: Integers,
+    goes: Integers,
     violates: Booleans,
     is_left_out: Booleans,
     steps: StepsOfNodes | None,
     others: Mapping[int, Outcomes[PodInfo]],
-    ties: Integers,
+    num_others: Sequence[int],
 ) -> dict[str, Victims]:
-    evicted = np.flatnonzero(~search.kept)
-    goes, where = victims[evicted], search.where[evicted]
-    num_violations = np.bincount(where[violates[evicted]], minlength=len(nodes)).tolist()
-    # Most important first, and ``ties`` orders equals.
-    order = np.lexsort((ties[evicted], table.importance.rank[goes]))
-    if not table.cluster.behaviour.sorts_victims_again:
-        order = np.arange(len(goes))
-    pods = [table.pods[position] for position in goes[order].tolist()]
-    bounds = np.searchsorted(where[order], np.arange(len(nodes) + 1)).tolist()
+    is_evicted = ~search.kept
+    where = search.where[is_evicted]
+    num_violations = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
+    pods = [table.pods[position] for position in goes.tolist()]
+    bounds = np.searchsorted(where, np.arange(len(nodes) + 1)).tolist()
     counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_left_out.tolist()
     result: dict[str, Victims] = {}
     for index, node_info in enumerate(nodes):
@@ -130,7 +157,7 @@ def _outcomes(
         if not counts[index]:
             result[node_info.name] = NO_VICTIMS
         elif not fits[index]:
-            status = search.refusal_without_victims(index, node_info.num_pods - counts[index])
+            status = search.refusal_without_victims(index, num_others[index])
             result[node_info.name] = Victims(status, [], 0, [])
         elif bounds[index] < bounds[index + 1]:
             of_node: list[Reprieve] = steps.of_node(index) if steps else []

@@ -18,6 +18,11 @@ class LatestTable:
         self._latest: PodTable = before._latest if before is not None else PodTable(cluster)
 
     @property
+    def current(self) -> PodTable | None:
+        """The same, if it was asked for already."""
+        return self._latest if self._latest.cluster is self._cluster else None
+
+    @property
     def table(self) -> PodTable:
         """The columns over the pods of this cluster."""
         if self._latest.cluster is not self._cluster:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.verdict import Status
 
 # Limits that no sum of pods reaches, and that none keeps to.
@@ -17,7 +18,8 @@ class Limit(NamedTuple):
     """A sum over the pods of a node that must not go beyond a limit.
 
     ``used`` is the sum with all pods in place and ``limit`` the most it may be, one value per node of the question;
-    ``amounts`` is what each pod of the table adds. All three are integers in the same unit.
+    ``amounts`` is what each pod of the table adds. All three are integers in the same unit; ``used`` is of this
+    question alone.
     """
 
     used: Integers
@@ -45,6 +47,9 @@ class PluginLimits(NamedTuple):
 
     ``left_out`` marks the nodes about which the plugin cannot state its limits. The status of a bare node has all the
     detail that the plugin itself would give; ``tells_detail`` says that every other has, too.
+
+    ``adds`` gives what a pod that is nominated to a node adds to each limit there; ``None`` where that is not to be
+    said.
     """
 
     plugin: str
@@ -52,3 +57,4 @@ class PluginLimits(NamedTuple):
     refuse: Callable[[Excess], Status]
     left_out: Booleans | None = None
     tells_detail: bool = False
+    adds: Callable[[PodInfo], list[int] | None] = lambda _: None

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
@@ -228,6 +229,43 @@ class PodTable:
             result[key] = np.zeros(len(self.pods), dtype=np.int64)
             result[key][positions] = counts[numbers]
         return result
+
+    def fill_ports(self) -> None:
+        """Give every node of the cluster the host ports that its pods take, without a look at each pod."""
+        ids, held = self._host_ports
+        used = [HostPorts() for _ in self.cluster.node_infos]
+        positions = np.flatnonzero(ids != NO_GROUP)
+        for node, number in zip(self.node[positions].tolist(), ids[positions].tolist(), strict=True):
+            for port in held[number]:
+                used[node].add(port.host_ip, port.protocol, port.host_port)
+        for node_info, ports in zip(self.cluster.node_infos, used, strict=True):
+            node_info.used_ports = ports
+
+    def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
+        """A column of what ``amount`` makes of the host ports that each pod takes."""
+        ids, held = self._host_ports
+        return np.array([0, *map(amount, held)], dtype=np.int64)[ids + 1]
+
+    @cached_property
+    def _host_ports(self) -> tuple[Integers, list[list[ContainerPort]]]:
+        """The number of each pod's host ports in the list of those that there are, ``NO_GROUP`` without any."""
+        counts_sidecars = self.cluster.behaviour.counts_ports_of_sidecars
+        # Many pods share their containers, which the table keeps.
+        known: dict[int, int] = {}
+        found: list[list[ContainerPort]] = []
+        numbers = []
+        for pod in self.pods:
+            spec = pod.spec
+            number = known.get(id(spec.containers)) if not spec.init_containers else None
+            if number is None:
+                ports = host_ports_of(pod, counts_sidecars=counts_sidecars)
+                number = len(found) if ports else NO_GROUP
+                if ports:
+                    found.append(ports)
+                if not spec.init_containers:
+                    known[id(spec.containers)] = number
+            numbers.append(number)
+        return np.array(numbers, dtype=np.int64), found
 
     def per_group(self, amounts: list[int]) -> Integers:
         """A column from one amount per group of ``label_groups``."""

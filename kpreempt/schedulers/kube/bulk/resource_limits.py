@@ -9,7 +9,7 @@ import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
 from kpreempt.verdict import Status
 from kpreempt.verdict.details import Shortfall
@@ -73,7 +73,10 @@ def resource_limits(
             excess.num_pods,
         )
 
-    return PluginLimits(plugin.name, limits, refuse, tells_detail=True)
+    def adds(info: PodInfo) -> list[int]:
+        return [1 if check.resource == PODS else info.resource.amount(check.resource) for check in checks]
+
+    return PluginLimits(plugin.name, limits, refuse, tells_detail=True, adds=adds)
 
 
 def _limit(check: _Check, table: PodTable, asked: Integers) -> Limit:

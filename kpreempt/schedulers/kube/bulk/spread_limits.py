@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.bulk.limits import ALWAYS, NEVER, Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import has_all_keys
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import REASON_SKEW, FilterState, too_many
 from kpreempt.verdict import Code, Status
@@ -36,20 +37,22 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
         count = excess.sums[index]
         return too_many(state, index, domain, count, state.minimum_with(index, domain, count))
 
-    return PluginLimits(plugin, limits, refuse, np.array(left_out, dtype=np.bool_))
+    def adds(info: PodInfo) -> list[int]:
+        return [int(_counts(state, index, info.pod)) for index in range(len(state.constraints))]
+
+    return PluginLimits(plugin, limits, refuse, np.array(left_out, dtype=np.bool_), adds=adds)
+
+
+def _counts(state: FilterState, index: int, pod: Pod) -> bool:
+    is_there = pod.metadata.namespace == state.pod.metadata.namespace
+    return is_there and state.constraints[index].matches(pod.metadata.labels)
 
 
 def _limit(state: FilterState, index: int, table: PodTable, nodes: Sequence[NodeInfo]) -> Limit:
     constraint = state.constraints[index]
     self_match = int(constraint.matches(state.pod.metadata.labels))
-    namespace = state.pod.metadata.namespace
     _, representatives = table.label_groups
-    amounts = table.per_group(
-        [
-            int(pod.metadata.namespace == namespace and constraint.matches(pod.metadata.labels))
-            for pod in representatives
-        ]
-    )
+    amounts = table.per_group([int(_counts(state, index, pod)) for pod in representatives])
     used, most = [], []
     for node_info in nodes:
         domain = node_info.node.labels.get(constraint.topology_key, "")

@@ -9,14 +9,14 @@ import numpy as np
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import Reprieve
 
 
 class StepsOfNodes:
     """Makes the steps on one node, in the order in which they were taken.
 
-    ``victims`` are those of ``search``; ``tried`` gives for each its index in the order in which budgets were counted.
+    ``victims`` are those of ``search``, and ``num_others`` says how many pods stay on each node in any case; ``tried``
+    gives for each victim its index in the order in which budgets were counted.
     """
 
     def __init__(
@@ -26,10 +26,10 @@ class StepsOfNodes:
         victims: Integers,
         uses: BudgetUses,
         tried: Integers,
-        nodes: Sequence[NodeInfo],
+        num_others: Sequence[int],
     ) -> None:
         self._search = search
-        self._nodes = nodes
+        self._num_others = num_others
         self._pods = [table.pods[position] for position in victims.tolist()]
         self._uses = uses.by_victim()
         self._counted = tried.tolist()
@@ -41,8 +41,7 @@ class StepsOfNodes:
     def of_node(self, node: int) -> list[Reprieve]:
         """The steps on a node of the question."""
         begin, end = self._first[node], self._first[node + 1]
-        num_others = self._nodes[node].num_pods - (end - begin)
-        return [self._step(index, num_others) for index in range(begin, end)]
+        return [self._step(index, self._num_others[node]) for index in range(begin, end)]
 
     def _step(self, index: int, num_others: int) -> Reprieve:
         pod, is_kept = self._pods[index], self._kept[index]

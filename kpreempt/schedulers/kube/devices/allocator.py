@@ -52,7 +52,9 @@ class Devices:
     def __init__(self, cluster: ClusterSnapshot, behaviour: Behaviour) -> None:
         self.rules = allocator_rules(behaviour)
         tainting = cluster.device_taint_rules if behaviour.dra_device_taint_rules else []
-        self.slices = Slices(_tainted(cluster.resource_slices, tainting), self.rules.pools)
+        needs_selector = not behaviour.taints_all_devices_without_selector
+        slices = _tainted(cluster.resource_slices, tainting, needs_selector=needs_selector)
+        self.slices = Slices(slices, self.rules.pools)
         self.selectors = Selectors(names_devices=self.rules.names_devices)
         self.classes: Mapping[str, DeviceClass] = {each.metadata.name: each for each in cluster.device_classes}
         self.claims = cluster.resource_claims
@@ -69,13 +71,15 @@ class Devices:
         return found
 
 
-def _tainted(slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> Iterable[ResourceSlice]:
+def _tainted(
+    slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
+) -> Iterable[ResourceSlice]:
     """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
     if not rules:
         return slices
     from kpreempt.schedulers.kube.devices.taint_rules import with_taints  # noqa: PLC0415 - few clusters have rules
 
-    return with_taints(slices, rules)
+    return with_taints(slices, rules, needs_selector=needs_selector)
 
 
 class Attempt(NamedTuple):
@@ -124,6 +128,32 @@ class Allocator:
             return Attempt(search.found, wishes, pools)
         is_invalid = any(pool.invalid for pool in pools) and not self.rules.fails_at_invalid_pools
         return Attempt(None, wishes, pools, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
+
+    def fails_by_order(self, node: Node, claims: Sequence[ResourceClaim]) -> bool:
+        """Whether the order of the node's pools decides if the search ends in an error, or in which one.
+
+        It does where a selector fails on a device, to which the search may not come, and where all devices have to keep
+        a constraint together.
+        """
+        pools = self.devices.slices.pools_of(node)
+        if len(pools) < 2:
+            return False
+        devices = [device for pool in pools for device in pool.devices]
+        try:
+            wishes = [self._wishes_of(claim, node, pools) for claim in claims]
+        except AllocationError:
+            # Before the search, all devices are looked at.
+            return False
+        for claim in wishes:
+            for wish in (wish for alternatives in claim.requests for wish in alternatives):
+                if wish.devices is not None and claim.constraints:
+                    return True
+                try:
+                    for device in devices:
+                        is_selected(wish, device, node, self.devices.selectors, claim.key, self.rules)
+                except AllocationError:
+                    return True
+        return False
 
     def _wishes_of(self, claim: ResourceClaim, node: Node, pools: Sequence[Pool]) -> ClaimWishes:
         """The claim's requests, with all that can be known before the search."""

@@ -143,6 +143,16 @@ class PodDevices:
             status = self._statuses[node_info.name] = self._evaluate(node_info)
         return status
 
+    def fails_by_order(self, node_info: NodeInfo) -> bool:
+        """Whether the order of the node's pools decides if the search there ends in an error."""
+        if self.allocator is None or node_info.name not in self._statuses:
+            return False
+        wanted = [each for each in self.claims if each.status.allocation is None and each is not self._special]
+        try:
+            return self.allocator.fails_by_order(node_info.node, wanted)
+        except HiddenSelectorError:
+            return False
+
     def _evaluate(self, node_info: NodeInfo) -> Status:
         needed = self._left_to_devices(node_info)
         if isinstance(needed, str):

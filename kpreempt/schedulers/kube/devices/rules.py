@@ -15,8 +15,9 @@ class AllocatorRules(NamedTuple):
     ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
     ends in an error where it comes to one. ``refuses_capacity``: an amount of capacity is an error, and not ignored,
     where devices are not to be shared; ``names_alternatives``: that error names the alternative, and not its request.
-    ``names_devices``: an error of a selector names the device. ``tells_limit_by_request``: too many devices are an
-    error of the request.
+    ``names_devices``: an error of a selector names the device, and says what helps against missing keys.
+    ``leaves_alternatives``: after the first of all devices, the search goes on with the first alternative.
+    ``tells_limit_by_request``: too many devices are an error of the request.
     """
 
     pools: PoolRules
@@ -32,6 +33,7 @@ class AllocatorRules(NamedTuple):
     knows_distinct: bool
     names_alternatives: bool
     names_devices: bool
+    leaves_alternatives: bool
     refuses_capacity: bool
     tells_limit_by_request: bool
 
@@ -71,5 +73,6 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
         refuses_capacity=is_newer and not shares,
         names_alternatives=not behaviour.allocates_from_incomplete_pools,
         names_devices=behaviour.tells_devices_of_errors,
+        leaves_alternatives=behaviour.leaves_alternatives_of_all_devices,
         tells_limit_by_request=behaviour.tells_devices_of_errors,
     )

@@ -169,6 +169,8 @@ class Search:
             raise _TooManyError
         if len(self._path) > _DEEPEST:
             raise GivenUpError
+        leaves = wish.devices is not None and self._rules.leaves_alternatives
+        following = self._claims[claim].requests[request][0] if leaves else wish
         for pool, device, after in self._candidates(claim, wish, taken, start):
             undo = self._take(claim, wish, pool, device)
             if undo is None:
@@ -176,7 +178,7 @@ class Search:
             is_done = False
             self._path.append(device)
             try:
-                is_done = self._devices(claim, request, wish, taken + 1, after)
+                is_done = self._devices(claim, request, following, taken + 1, after)
             finally:
                 self._path.pop()
                 if not is_done:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from kpreempt.cel.devices import DeviceView
     from kpreempt.cel.reads import AttributeName
 
+_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
+    " fields"
+)
+
 
 class SelectorError(Exception):
     """An expression that does not compile, or fails on a device; ``str`` is upstream's text without its owner."""
@@ -30,7 +35,7 @@ class Selectors:
     """What selectors say of the devices of a cluster, which is kept."""
 
     def __init__(self, *, names_devices: bool) -> None:
-        """``names_devices`` says that an error names the device that it is about (since 1.37)."""
+        """``names_devices``: an error names the device, and what helps against missing keys (since 1.37)."""
         self._names_devices = names_devices
         self._compiled: dict[str, CompiledSelector] = {}
         self._views: dict[PoolDevice, DeviceView] = {}
@@ -80,7 +85,8 @@ class Selectors:
             return selector.matches(self._view(device))
         except EvaluationError as error:
             where = f" on device {'/'.join(device.id)}" if self._names_devices else ""
-            raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}") from None
+            hint = _HINT if self._names_devices and "no such key:" in str(error) else ""
+            raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}{hint}") from None
 
     def _what_counts(self, names: Collection[AttributeName] | None, device: PoolDevice) -> Hashable | None:
         """All of a device that can decide about it where only these attributes are read; ``None`` where any may.

@@ -9,8 +9,14 @@ import msgspec
 from kpreempt.model.devices import Device, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
 
 
-def with_taints(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> Iterator[ResourceSlice]:
-    """The slices, their devices with the taints of all rules that mean them after their own."""
+def with_taints(
+    slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
+) -> Iterator[ResourceSlice]:
+    """The slices, their devices with the taints of all rules that mean them after their own.
+
+    A rule without a selector means all devices, or none where it ``needs_selector``.
+    """
+    rules = [each for each in rules if each.spec.device_selector is not None] if needs_selector else rules
     for record in slices:
         spec = record.spec
         devices = [_tainted(device, record, rules) for device in spec.devices]

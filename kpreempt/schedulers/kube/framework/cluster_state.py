@@ -17,7 +17,7 @@ import msgspec
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceClaim
 from kpreempt.model.labels import LabelIndex, LabelSelector
-from kpreempt.model.node import Node
+from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
@@ -71,6 +71,7 @@ class ClusterState:
         self.assigned: dict[str, list[Pod]] = {name: groups[name] for name in self.position}
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
+        self.has_rounded_images: bool = before is not None and before.has_rounded_images
         for pod in groups.get(NOMINATED, ()):
             self._nominate(pod)
         if before is None:
@@ -130,19 +131,21 @@ class ClusterState:
         each node's own. They differ only where two nodes have different images of one name.
         """
         counts: dict[str, int] = {}
-        sizes: dict[str, int] = {}
+        first: dict[str, ContainerImage] = {}
         for node in self.cluster.nodes:
             for name in {name for image in node.status.images for name in image.names}:
                 counts[name] = counts.get(name, 0) + 1
             if self.is_queued:
                 for image in node.status.images:
                     for name in image.names:
-                        sizes.setdefault(name, image.size_bytes)
+                        first.setdefault(name, image)
         if not counts:
             return
+        images = (image for node in self.cluster.nodes for image in node.status.images)
+        self.has_rounded_images = any(image.size_bytes_up_to for image in images)
         for node_info in self.node_infos:
             node_info.image_states = {
-                name: ImageState(sizes.get(name, image.size_bytes), counts[name])
+                name: ImageState(first.get(name, image), counts[name])
                 for image in node_info.node.status.images
                 for name in image.names
             }

@@ -35,7 +35,7 @@ class CycleState:
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
-    cluster, where that is remembered.
+    cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node.
     """
 
     __slots__ = (
@@ -45,13 +45,20 @@ class CycleState:
         "findings",
         "phases",
         "records_steps",
+        "shape_findings",
     )
 
     def __init__(
-        self, *, records_steps: bool = True, phases: Phases = NO_PHASES, findings: Findings | None = None
+        self,
+        *,
+        records_steps: bool = True,
+        phases: Phases = NO_PHASES,
+        findings: Findings | None = None,
+        shape_findings: Findings | None = None,
     ) -> None:
         self.phases = phases
         self.findings = findings
+        self.shape_findings = shape_findings
         self.records_steps = records_steps
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
@@ -84,7 +91,12 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """A copy whose mutable states are independent of this one's. Raises ``CloneError``."""
-        copy = CycleState(records_steps=self.records_steps, phases=self.phases, findings=self.findings)
+        copy = CycleState(
+            records_steps=self.records_steps,
+            phases=self.phases,
+            findings=self.findings,
+            shape_findings=self.shape_findings,
+        )
         copy._data = {key: _copied(key, state) for key, state in self._data.items()}
         copy._skip_filter_plugins = self._skip_filter_plugins
         copy._skip_score_plugins = self._skip_score_plugins

@@ -5,6 +5,8 @@ As upstream, ports are a set and not a count: when one of two pods with the same
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kpreempt.model.pod import ContainerPort, Pod
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods ask for, not one to bind to)
@@ -52,3 +54,13 @@ class HostPorts:
         copy = HostPorts()
         copy._ports = {address: set(used) for address, used in self._ports.items()}
         return copy
+
+
+def takes_port(held: Collection[ContainerPort], wanted: ContainerPort) -> bool:
+    """Whether a port is taken where these are held."""
+    if not held:
+        return False
+    ports = HostPorts()
+    for port in held:
+        ports.add(port.host_ip, port.protocol, port.host_port)
+    return ports.conflicts(wanted.host_ip, wanted.protocol, wanted.host_port)

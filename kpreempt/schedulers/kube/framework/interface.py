@@ -19,6 +19,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -65,6 +66,8 @@ class Plugin:
     # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
     # on it, the pod in question without its name and status, and objects that are neither pods nor budgets.
     is_local: bool = False
+    # Of one in the tree that is local, whether the pod's images have a part in it.
+    looks_at_images: ClassVar[bool] = False
     _states_name: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
@@ -267,6 +270,11 @@ class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
     @property
+    def memory(self) -> Memory | None:
+        """What clusters before this one left, if there were any."""
+        ...
+
+    @property
     def has_foreign_plugins(self) -> bool:
         """Whether an out-of-tree plugin runs, of which nothing is known."""
         ...
@@ -287,6 +295,10 @@ class FilterRunner(Protocol):
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters, twice where nominated pods count."""
+        ...
+
+    def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
+        """The pods nominated to the node that count beside those on it."""
         ...
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:

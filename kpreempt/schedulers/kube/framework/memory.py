@@ -16,13 +16,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kpreempt.model.pod import Pod, annotations_of
+from kpreempt.model.pod import Pod, Volume, annotations_of
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
 Answer = TypeVar("Answer")
 
 # Kinds of pods that are remembered: those that came last.
 MOST_LIKENESSES = 8
+# And those that ask the same of a node, whatever else they are.
+MOST_SHAPES = 32
 # Nodes of clusters before that may stay in memory besides those that are there.
 MOST_OUTDATED = 100
 
@@ -58,24 +61,37 @@ class Memory:
 
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
+        # Those of the cluster that was asked about last.
+        self.budgets: SelectingBudgets | None = None
         # The latest last.
         self._findings: dict[bytes, Findings | None] = {}
+        self._shapes: dict[bytes, Findings | None] = {}
 
     def of(self, pod: Pod) -> Findings | None:
         """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
-        key = likeness(pod)
-        has_come = key in self._findings or self._expects_alike
-        known = self._findings.pop(key, None)
+        return self._latest(self._findings, likeness(pod), MOST_LIKENESSES)
+
+    def of_shape(self, pod: Pod) -> Findings | None:
+        """What is known about pods that ask the same of a node, for plugins in the tree that look at no more.
+
+        ``None`` where none came before, and for pods whose volumes or claims have a part in it.
+        """
+        key = shape(pod)
+        return self._latest(self._shapes, key, MOST_SHAPES) if key is not None else None
+
+    def _latest(self, findings: dict[bytes, Findings | None], key: bytes, most: int) -> Findings | None:
+        has_come = key in findings or self._expects_alike
+        known = findings.pop(key, None)
         if has_come and known is None:
             known = Findings()
-        self._findings[key] = known
-        if len(self._findings) > MOST_LIKENESSES:
-            del self._findings[next(iter(self._findings))]
+        findings[key] = known
+        if len(findings) > most:
+            del findings[next(iter(findings))]
         return known
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
         """Keep little of nodes other than these."""
-        for known in self._findings.values():
+        for known in (*self._findings.values(), *self._shapes.values()):
             if known is not None:
                 known.trim(nodes)
 
@@ -90,6 +106,21 @@ def likeness(pod: Pod) -> bytes:
     identity = (metadata.name, metadata.uid) if is_named else ()
     parts = (metadata.namespace, metadata.labels, annotations_of(pod), metadata.owner_references, identity, spec)
     return msgspec.json.encode(parts, enc_hook=str)
+
+
+def shape(pod: Pod) -> bytes | None:
+    """Equal for pods that no plugin in the tree can tell apart on a node by itself, but for their images.
+
+    ``None`` where more has a part in it: what the pod's volumes or claims are.
+    """
+    spec = pod.spec
+    has_sources = any(each != Volume(each.name, each.empty_dir, each.host_path) for each in spec.volumes)
+    if spec.resource_claims or has_sources:
+        return None
+    containers = [msgspec.structs.replace(each, name="", image="") for each in spec.containers]
+    init_containers = [msgspec.structs.replace(each, name="", image="") for each in spec.init_containers]
+    bare = msgspec.structs.replace(spec, containers=containers, init_containers=init_containers, volumes=[])
+    return msgspec.json.encode(bare, enc_hook=str)
 
 
 def answers_on(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kpreempt.model.frozen import frozen
-from kpreempt.model.node import Node
+from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.framework.affinity_terms import (
@@ -21,7 +22,7 @@ from kpreempt.schedulers.kube.versions import Behaviour
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _POD_LISTS = _AFFINITY_LISTS | {"pods"}
-_TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
+_AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
 
 
 class PodInfo:
@@ -150,12 +151,13 @@ _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
 
 
 class ImageState:
-    """An image on a node: its size in bytes, and on how many nodes it is."""
+    """An image on a node: its size in bytes, and on how many nodes it is. ``most`` is more where it is rounded."""
 
-    __slots__ = ("num_nodes", "size")
+    __slots__ = ("most", "num_nodes", "size")
 
-    def __init__(self, size: int, num_nodes: int) -> None:
-        self.size = size
+    def __init__(self, image: ContainerImage, num_nodes: int) -> None:
+        self.size = image.size_bytes
+        self.most = image.most_bytes
         self.num_nodes = num_nodes
 
 
@@ -172,6 +174,7 @@ class NodeInfo:
         "allocatable",
         "frozen_node",
         "image_states",
+        "labels_by_namespace",
         "node",
         "non_zero_memory",
         "non_zero_milli_cpu",
@@ -191,6 +194,8 @@ class NodeInfo:
     non_zero_memory: int
     used_ports: HostPorts
     pvc_ref_counts: dict[str, int]
+    # The labels of its pods that are not being deleted.
+    labels_by_namespace: dict[str, list[dict[str, str]]]
     # The node with lists and maps that cannot be changed, for out-of-tree plugins.
     frozen_node: Node
 
@@ -208,8 +213,18 @@ class NodeInfo:
             self.pods_with_affinity, self.pods_with_required_anti_affinity = [], []
         elif name in _POD_LISTS:
             self._list_pods()
-        elif name in _TOTALS:
+        elif name in _AMOUNTS:
             self._add_up()
+        elif name == "labels_by_namespace":
+            self._sort_labels()
+        elif name == "used_ports":
+            self.used_ports = HostPorts()
+            for info in self.pods:
+                self._take_ports(info)
+        elif name == "pvc_ref_counts":
+            self.pvc_ref_counts = {}
+            for info in self.pods:
+                self._count_claims(info, 1)
         elif name == "frozen_node":
             self.frozen_node = frozen(self.node)
         else:
@@ -224,13 +239,19 @@ class NodeInfo:
             info for info in self.pods_with_affinity if info.has_required_anti_affinity
         ]
 
+    def _sort_labels(self) -> None:
+        labels: dict[str, list[dict[str, str]]] = {}
+        for info in self.pods:
+            metadata = info.pod.metadata
+            if metadata.deletion_timestamp is None:
+                labels.setdefault(metadata.namespace, []).append(metadata.labels)
+        self.labels_by_namespace = labels
+
     def _add_up(self) -> None:
         self.requested = Resource()
         self.non_zero_milli_cpu = self.non_zero_memory = 0
-        self.used_ports = HostPorts()
-        self.pvc_ref_counts = {}
         for info in self.pods:
-            self._update(info, 1)
+            self._add_amounts(info, 1)
 
     @property
     def name(self) -> str:
@@ -257,6 +278,7 @@ class NodeInfo:
 
     def add_pod(self, pod_info: PodInfo) -> None:
         """Put a pod on the node."""
+        self._forget_labels()
         self.pods.append(pod_info)
         self.num_pods += 1
         if pod_info.has_affinity:
@@ -267,6 +289,7 @@ class NodeInfo:
 
     def remove_pod(self, pod_info: PodInfo) -> None:
         """Take a pod off the node; raises ``ValueError`` if it is not there."""
+        self._forget_labels()
         self.pods.remove(pod_info)
         self.num_pods -= 1
         if pod_info.has_affinity:
@@ -275,20 +298,32 @@ class NodeInfo:
             self.pods_with_required_anti_affinity.remove(pod_info)
         self._update(pod_info, -1)
 
+    def _forget_labels(self) -> None:
+        with suppress(AttributeError):
+            del self.labels_by_namespace
+
     def _update(self, pod_info: PodInfo, sign: int) -> None:
+        self._add_amounts(pod_info, sign)
+        if sign > 0:
+            self._take_ports(pod_info)
+        else:
+            for port in pod_info.host_ports:
+                self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
+        self._count_claims(pod_info, sign)
+
+    def _add_amounts(self, pod_info: PodInfo, sign: int) -> None:
         self.requested.add(pod_info.resource, sign)
         milli_cpu, memory = pod_info.non_zero
         self.non_zero_milli_cpu += sign * milli_cpu
         self.non_zero_memory += sign * memory
+
+    def _take_ports(self, pod_info: PodInfo) -> None:
         for port in pod_info.host_ports:
-            if sign > 0:
-                self.used_ports.add(port.host_ip, port.protocol, port.host_port)
-            else:
-                self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
-        if pod_info.pod.spec.volumes:
-            self._count_claims(pod_info, sign)
+            self.used_ports.add(port.host_ip, port.protocol, port.host_port)
 
     def _count_claims(self, pod_info: PodInfo, sign: int) -> None:
+        if not pod_info.pod.spec.volumes:
+            return
         for key in pod_info.claim_keys:
             count = self.pvc_ref_counts.get(key, 0) + sign
             if count > 0:

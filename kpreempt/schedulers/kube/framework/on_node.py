@@ -57,8 +57,9 @@ class RememberedRun:
 def raw_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
     """The plugin's scores before they are normalised, those of local plugins from memory where there is one."""
     score = partial(plugin.score, state, pod)
-    if plugin.is_local and state.findings is not None:
-        return answers_on(state.findings.on(f"score {plugin.name}"), nodes, score)
+    findings = (state.shape_findings if not plugin.looks_at_images else None) or state.findings
+    if plugin.is_local and findings is not None:
+        return answers_on(findings.on(f"score {plugin.name}"), nodes, score)
     return [score(node_info) for node_info in nodes]
 
 

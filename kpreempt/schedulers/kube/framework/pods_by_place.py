@@ -41,10 +41,11 @@ def regrouped(
     end = _common_end(pods, now, start)
     old, new = pods[start : len(pods) - end], now[start : len(now) - end]
     changed = dict(groups)
-    gone, come = _differences(old, new, place_of)
+    index_of = dict(zip(map(id, new), range(len(new)), strict=True))
+    gone, come = _differences(old, new, index_of, place_of)
     if not gone and not come:
         return changed
-    head, index_of = set(map(id, pods[:start])), {id(pod): index for index, pod in enumerate(new)}
+    head = set(map(id, pods[:start]))
 
     def rank(pod: Pod) -> int:
         """Pods before the first difference, then those up to the last in their order, then all others."""
@@ -62,17 +63,19 @@ def regrouped(
 
 
 def _differences(
-    old: Sequence[Pod], new: Sequence[Pod], place_of: PlaceOf
+    old: Sequence[Pod], new: Sequence[Pod], index_of: Mapping[int, int], place_of: PlaceOf
 ) -> tuple[dict[Place, list[Pod]], dict[Place, list[Pod]]]:
-    """What leaves and what comes, by place; all of it where those that stay are in another order."""
-    index_of = {id(pod): index for index, pod in enumerate(new)}
-    were = set(map(id, old))
-    staying = [index_of[id(pod)] for pod in old if id(pod) in index_of]
+    """What leaves and what comes, by place; all of it where those that stay are in another order.
+
+    ``index_of`` has the places of ``new`` by the identity of its pods.
+    """
+    were = dict(zip(map(id, old), old, strict=True))
+    staying = list(filter(index_of.__contains__, were))
     gone: dict[Place, list[Pod]] = {}
     come: dict[Place, list[Pod]] = {}
-    if all(map(operator.lt, staying, staying[1:])):
-        add_by_place(gone, (pod for pod in old if id(pod) not in index_of), place_of)
-        add_by_place(come, (pod for pod in new if id(pod) not in were), place_of)
+    if staying == list(filter(were.__contains__, index_of)):
+        add_by_place(gone, (were[each] for each in were.keys() - index_of.keys()), place_of)
+        add_by_place(come, (new[index_of[each]] for each in index_of if each not in were), place_of)
     else:
         add_by_place(gone, old, place_of)
         add_by_place(come, new, place_of)

@@ -170,11 +170,17 @@ class Framework:
 
         Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
         """
-        if state.findings is None:
+        findings = state.shape_findings or state.findings
+        if findings is None:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
-        run = RememberedRun(self.plugins.filters, state, pod, state.findings.on("filter"))
+        run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
+        beside = self._beside_nominated
+        if state.findings is not None and self.looks_at_nodes_alone(state):
+            beside = self._remembered_beside_nominated
+        nominated = self.cluster.nominated_pods
         return [
-            self._refusal_beside_nominated(state, pod, node_info) or run.status_of(node_info) for node_info in nodes
+            (beside(state, pod, node_info) if node_info.name in nominated else None) or run.status_of(node_info)
+            for node_info in nodes
         ]
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:
@@ -189,9 +195,9 @@ class Framework:
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
-        return self._refusal_beside_nominated(state, pod, node_info) or self.run_filters(state, pod, node_info)
+        return self._beside_nominated(state, pod, node_info) or self.run_filters(state, pod, node_info)
 
-    def _refusal_beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+    def _beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
         """The refusal of a node together with the pods nominated to it, if there are any that count."""
         if not self.cluster.nominated_pods:
             return None
@@ -201,6 +207,17 @@ class Framework:
         state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
         status = self.run_filters(state_with_nominated, pod, with_nominated)
         return None if status.is_success else status
+
+    def _remembered_beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+        """The same from memory, where the same pods were nominated to the node when it was found out."""
+        assert state.findings is not None
+        known = state.findings.on("filter beside nominated")
+        nominated = [info.pod for info in self.nominated_pods_beside(pod, node_info.name)]
+        before = known.get(node_info)
+        if before is None or before[0] != nominated:
+            before = known[node_info] = nominated, self._beside_nominated(state, pod, node_info)
+        status: Status | None = before[1]
+        return status
 
     def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""

@@ -43,6 +43,7 @@ REASON_NO_CLAIMS = "no new claims to deallocate"
 REASON_NO_STATE = "not found"
 _DEFAULT_BINDING_TIMEOUT = 600 * SECOND
 
+_CLAIMS = frozenset(("ResourceClaim", "ResourceClaimTemplate"))
 _STATE_KEY = TreeKey("DynamicResources")
 
 
@@ -74,6 +75,9 @@ class DynamicResources(
     def pre_enqueue(self, pod: Pod) -> Status:
         """Hold back a pod while a claim that it names is not there or goes; only a running scheduler has a queue."""
         if not pod.spec.resource_claims or not self._cluster.is_queued:
+            return SUCCESS
+        if not _CLAIMS.isdisjoint(self._cluster.cluster.unread):
+            # The claim may be there; what is not known about it is told of the cycle.
             return SUCCESS
         from kpreempt.schedulers.kube.devices.pod_devices import missing_claim  # noqa: PLC0415 - few pods have devices
 

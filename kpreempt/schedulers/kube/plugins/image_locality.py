@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs, ScorePlugin
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo
 
 _MIB = 1024 * 1024
 MIN_THRESHOLD_BYTES = 23 * _MIB
@@ -18,6 +20,7 @@ class ImageLocality(ScorePlugin):
 
     name = "ImageLocality"
     is_local = True
+    looks_at_images = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)
@@ -25,15 +28,25 @@ class ImageLocality(ScorePlugin):
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """0 below 23 MiB in all, 100 from 1000 MiB a container."""
+        return self._rated(pod, node_info, lambda image: image.size)
+
+    def is_certain(self, pod: Pod, node_info: NodeInfo) -> bool:
+        """Whether the score is the same, whatever sizes were rounded to those that are known."""
+        return self.score(CycleState(), pod, node_info) == self._rated(pod, node_info, lambda image: image.most)
+
+    def _rated(self, pod: Pod, node_info: NodeInfo, size: Callable[[ImageState], int]) -> int:
         total = 0
         if node_info.image_states:
-            total = sum(self._scaled_size(name, node_info) for name in self.images_of(pod))
+            states = map(node_info.image_states.get, map(normalized_image_name, self.images_of(pod)))
+            total = sum(scaled_size(size(state), state.num_nodes, self._num_nodes) for state in states if state)
+        return score_of(total, self.num_counted(pod))
+
+    def num_counted(self, pod: Pod) -> int:
+        """How many images the most that is rated is for."""
         counted = len(self.containers_of(pod))
         if self._behaviour.counts_image_volumes_in_threshold:
             counted += sum(volume.image is not None for volume in pod.spec.volumes)
-        most = MAX_CONTAINER_THRESHOLD_BYTES * counted
-        total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
-        return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
+        return counted
 
     def containers_of(self, pod: Pod) -> list[Container]:
         """The containers whose images count."""
@@ -48,11 +61,17 @@ class ImageLocality(ScorePlugin):
             return names
         return names + [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
 
-    def _scaled_size(self, name: str, node_info: NodeInfo) -> int:
-        state = node_info.image_states.get(normalized_image_name(name))
-        if state is None:
-            return 0
-        return int(float(state.size) * (state.num_nodes / self._num_nodes))
+
+def scaled_size(size: int, num_nodes: int, of_nodes: int) -> int:
+    """An image's size by the share of nodes that have it: what all have spreads best."""
+    return int(float(size) * (num_nodes / of_nodes))
+
+
+def score_of(total: int, counted: int) -> int:
+    """The score for so many bytes of images that are there, of so many images."""
+    most = MAX_CONTAINER_THRESHOLD_BYTES * counted
+    total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
+    return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
 
 
 def normalized_image_name(name: str) -> str:

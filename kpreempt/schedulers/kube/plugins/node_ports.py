@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, has_place, on_node, on_pod
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.framework.host_ports import host_ports_of, takes_port
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
     PreFilterPlugin,
     PreFilterResult,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
+
+if TYPE_CHECKING:
+    # They need NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
 
@@ -27,13 +32,21 @@ REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
 _STATE_KEY = TreeKey("NodePorts")
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin):
+class _Wanted(NamedTuple):
+    """The pod in question, and the host ports that it takes."""
+
+    pod: Pod
+    ports: list[ContainerPort]
+
+
+class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
     """Compares the pod's host ports with those in use on the node."""
 
     name = "NodePorts"
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._handle = handle
         self._counts_sidecars = handle.behaviour.counts_ports_of_sidecars
 
     def pre_filter(
@@ -43,34 +56,39 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
         if not ports:
             return None, SKIP
-        state.write(_STATE_KEY, ports)
+        state.write(_STATE_KEY, _Wanted(pod, ports))
+        tables = self._handle.tables
+        if tables is not None and tables.current is not None:
+            tables.current.fill_ports()
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node at the first port that is taken."""
-        ports = state.read(_STATE_KEY)
-        if not isinstance(ports, list):
+        wanted = state.read(_STATE_KEY)
+        if not isinstance(wanted, _Wanted):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
-        for port in ports:
+        for port in wanted.ports:
             if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
-                return Status(Code.UNSCHEDULABLE, [REASON_PORTS], detail=_conflict(port, node_info))
+                return conflict_among(port, node_info.pods)
         return SUCCESS
 
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """Who holds the ports."""
+        from kpreempt.schedulers.kube.bulk.port_limits import port_limits  # noqa: PLC0415
 
-def _conflict(port: ContainerPort, node_info: NodeInfo) -> details.PortConflict:
-    return details.PortConflict(
+        wanted = state.read(_STATE_KEY)
+        return port_limits(self.name, *wanted, table, nodes) if isinstance(wanted, _Wanted) else None
+
+
+def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:
+    """The refusal of a node on which a port is taken, with those of ``pods``, which are there, that hold it."""
+    detail = details.PortConflict(
         port=port.host_port,
         protocol=port.protocol,
         host_ip=port.host_ip,
-        holders=[pod_info.key for pod_info in node_info.pods if _takes(pod_info.host_ports, port)],
+        holders=[pod_info.key for pod_info in pods if takes_port(pod_info.host_ports, port)],
     )
-
-
-def _takes(held: list[ContainerPort], wanted: ContainerPort) -> bool:
-    ports = HostPorts()
-    for port in held:
-        ports.add(port.host_ip, port.protocol, port.host_port)
-    return ports.conflicts(wanted.host_ip, wanted.protocol, wanted.host_port)
+    return Status(Code.UNSCHEDULABLE, [REASON_PORTS], detail=detail)
 
 
 def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
@@ -78,7 +96,7 @@ def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     if old is None or not has_place(old):
         return False
     held = host_ports_of(old)
-    return any(_takes(held, wanted) for wanted in host_ports_of(pod))
+    return any(takes_port(held, wanted) for wanted in host_ports_of(pod))
 
 
 PLUGIN = in_tree(NodePorts, awaits=lambda: [on_pod(Action.DELETE, frees_a_port), on_node(Action.ADD)])

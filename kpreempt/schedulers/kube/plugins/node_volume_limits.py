@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim
@@ -23,11 +24,10 @@ from kpreempt.schedulers.kube.framework.csi_translation import (
     translate_inline,
     translate_volume,
 )
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on, on_pod
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -47,6 +47,11 @@ from kpreempt.schedulers.kube.framework.volumes import (
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
+if TYPE_CHECKING:
+    # They need NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 REASON_LIMIT = "node(s) exceed max volume count"
 
 _CSI_PREFIX = f"{ATTACHABLE_VOLUMES_PREFIX}csi-"
@@ -62,6 +67,9 @@ _UNBOUND = "unbound:"
 AttachedVolumes = dict[str, str]
 
 
+_STATE_KEY = TreeKey("NodeVolumeLimits")
+
+
 class ClaimNotFoundError(Exception):
     """The incoming pod names a claim that does not exist."""
 
@@ -70,7 +78,7 @@ class ClaimNotFoundError(Exception):
         self.claim = claim
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
+class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
     """Counts the CSI volumes of the node's pods and attachments against the limits of its CSINode."""
 
     name = "NodeVolumeLimits"
@@ -84,7 +92,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Skip pods without claims and without in-line disks that are CSI volumes in truth."""
-        return None, SUCCESS if any(map(_may_be_attached, pod.spec.volumes)) else SKIP
+        if not _may_have_volumes(pod):
+            return None, SKIP
+        state.write(_STATE_KEY, pod)
+        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node if a driver's volumes, with the pod's new ones, are more than its limit."""
@@ -149,9 +160,36 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         requested = Counter(driver for name, driver in new.items() if name not in used)
         for driver, count in requested.items():
             if driver in limits and counts[driver] + count > limits[driver]:
-                detail = details.VolumeLimitExceeded(driver, counts[driver], count, limits[driver])
-                return Status(Code.UNSCHEDULABLE, [REASON_LIMIT], detail=detail)
+                return _exceeded(details.VolumeLimitExceeded(driver, counts[driver], count, limits[driver]))
         return SUCCESS
+
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """The volumes of each driver against what it takes on the node."""
+        from kpreempt.schedulers.kube.bulk.volume_limits import RoomForVolumes, volume_limits  # noqa: PLC0415
+
+        pod = state.read(_STATE_KEY)
+        if not isinstance(pod, Pod):
+            return None
+
+        def room_on(node_info: NodeInfo) -> RoomForVolumes | None:
+            csi_node = self._cluster.csi_nodes.get(node_info.name)
+            try:
+                new = self._volumes_of(pod, csi_node, is_incoming=True)
+            except (ClaimNotFoundError, PluginError):
+                return None
+            if self._missing_driver(new, csi_node) is not None:
+                return None
+            limits = self._limits_of(node_info, csi_node, new)
+            return RoomForVolumes(new, self._attachments.get(node_info.name, {}), limits)
+
+        def volumes_of(there: Pod, node_info: NodeInfo) -> AttachedVolumes | None:
+            try:
+                return self._volumes_of(there, self._cluster.csi_nodes.get(node_info.name), is_incoming=False)
+            except PluginError:
+                return None
+
+        rooms = [room_on(node_info) for node_info in nodes]
+        return volume_limits(self.name, rooms, volumes_of, _may_have_volumes, _exceeded, table, nodes)
 
     def _volumes_of(self, pod: Pod, csi_node: CSINode | None, *, is_incoming: bool) -> AttachedVolumes:
         """The pod's CSI volumes. Claims that do not exist are an error of the incoming pod only."""
@@ -260,6 +298,14 @@ def attach_limit_key(driver: str) -> str:
 
     digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
     return f"{_CSI_PREFIX}{driver[:_DRIVER_PART]}{digest[:_HASH_PART]}"
+
+
+def _exceeded(detail: details.VolumeLimitExceeded) -> Status:
+    return Status(Code.UNSCHEDULABLE, [REASON_LIMIT], detail=detail)
+
+
+def _may_have_volumes(pod: Pod) -> bool:
+    return bool(pod.spec.volumes) and any(map(_may_be_attached, pod.spec.volumes))
 
 
 def _may_be_attached(volume: Volume) -> bool:

@@ -6,16 +6,15 @@ Follows ``plugins/volumezone`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PreFilterPlugin,
@@ -25,6 +24,11 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.volumes import class_of_claim, not_found
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
+
+if TYPE_CHECKING:
+    # They need NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_ZONE = "node(s) had no available volume zone"
 
@@ -58,7 +62,7 @@ class _Wanted(NamedTuple):
 _STATE_KEY = TreeKey("VolumeZone")
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin):
+class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
     """Compares the zone and region labels of bound volumes with the node's."""
 
     name = "VolumeZone"
@@ -119,6 +123,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all pods."""
+        return self._of_node(state, node_info)
+
+    def _of_node(self, state: CycleState, node_info: NodeInfo) -> Status:
         labels = node_info.node.labels
         if not any(label in labels for label in _TOPOLOGY_LABELS):
             return SUCCESS
@@ -128,6 +135,12 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
                 return _refused(REASON_ZONE, _conflict(topology, labels))
         return wanted.problem or SUCCESS
+
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """Pods on the node do not matter."""
+        from kpreempt.schedulers.kube.bulk.node_limits import node_limits  # noqa: PLC0415
+
+        return node_limits(self.name, [self._of_node(state, node_info) for node_info in nodes], table)
 
 
 def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:

@@ -32,8 +32,14 @@ class BudgetIndex(SelectingBudgets):
     Where it ``stops_at_violated``, a pod that violates a budget takes nothing from those after it.
     """
 
-    def __init__(self, budgets: Sequence[PodDisruptionBudget], *, stops_at_violated: bool = False) -> None:
-        super().__init__(budgets)
+    def __init__(
+        self,
+        budgets: Sequence[PodDisruptionBudget],
+        before: SelectingBudgets | None = None,
+        *,
+        stops_at_violated: bool = False,
+    ) -> None:
+        super().__init__(budgets, before)
         self.stops_at_violated = stops_at_violated
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:

@@ -56,7 +56,12 @@ class Evaluator:
     @cached_property
     def _budgets(self) -> BudgetIndex:
         stops = self._handle.behaviour.stops_at_violated_budget
-        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets, stops_at_violated=stops)
+        memory = self._handle.framework.memory if self._handle.framework is not None else None
+        before = memory.budgets if memory is not None else None
+        budgets = BudgetIndex(self._cluster.cluster.pod_disruption_budgets, before, stops_at_violated=stops)
+        if memory is not None:
+            memory.budgets = budgets
+        return budgets
 
     def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
         """Decide whom to evict.
@@ -81,7 +86,7 @@ class Evaluator:
                 return PostFilterResult(None, in_vain), error
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
-        candidates = [_candidate(name, outcome) for name, outcome in helped.items()]
+        candidates = self._candidates(state, helped)
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
         extending = extending_of(state)
         reviewing = extending if extending is not None and extending.is_about_victims else None
@@ -106,7 +111,7 @@ class Evaluator:
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
             order = search_order(filtered, is_list_known=is_list_known)
-            odds = self._odds(names, victims, criteria, order) if is_usual else None
+            odds = self._odds(state, names, victims, criteria, order) if is_usual else None
         open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}
         alternatives = None
         if open_ones:
@@ -167,7 +172,7 @@ class Evaluator:
             return None
         if not framework.looks_at_nodes_alone(state):
             return None
-        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
+        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, framework, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
@@ -198,6 +203,7 @@ class Evaluator:
 
     def _odds(
         self,
+        state: CycleState,
         potential: list[str],
         candidates: dict[str, CandidateVictims],
         criteria: Sequence[Criterion],
@@ -211,12 +217,43 @@ class Evaluator:
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
         rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        ranks = rank_all(rivals, criteria)
+        ranks = self._ranks(state, rivals, criteria)
         sampled = {
             name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
             for name, victims in candidates.items()
         }
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
+
+    def _candidates(self, state: CycleState, helped: Mapping[str, Victims]) -> list[Candidate]:
+        """The nodes that evictions make fit, those of remembered dry runs from memory."""
+        if state.findings is None:
+            return [_candidate(name, outcome) for name, outcome in helped.items()]
+        known: dict[NodeInfo, tuple[Victims, Candidate]] = state.findings.on("candidate")
+        candidates = []
+        for name, outcome in helped.items():
+            node_info = self._cluster.by_name[name]
+            found = known.get(node_info)
+            if found is None or found[0] is not outcome:
+                found = known[node_info] = outcome, _candidate(name, outcome)
+            candidates.append(found[1])
+        return candidates
+
+    def _ranks(
+        self, state: CycleState, candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]
+    ) -> dict[str, tuple[float, ...]]:
+        """How good each candidate is by the usual rules, those with remembered victims from memory."""
+        if state.findings is None:
+            return rank_all(candidates, criteria)
+        known: dict[NodeInfo, tuple[CandidateVictims, tuple[float, ...]]]
+        known = state.findings.on("rank", self._cluster.now)
+        ranks = {}
+        for name, victims in candidates.items():
+            node_info = self._cluster.by_name[name]
+            found = known.get(node_info)
+            if found is None or found[0].pods is not victims.pods or found[0].num_violations != victims.num_violations:
+                found = known[node_info] = victims, rank_all({name: victims}, criteria)[name]
+            ranks[name] = found[1]
+        return ranks
 
     def _with_steps_of_best(
         self, state: CycleState, pod: Pod, candidates: list[Candidate], selection: Selection

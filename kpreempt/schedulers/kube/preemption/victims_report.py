@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kpreempt.model.meta import controller_name
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import Candidate, Victim
 
 
-def victims_by_node(candidates: Iterable[Candidate], cluster: ClusterState) -> dict[str, list[Victim]]:
-    """Each candidate's victims, most important first, with what their evictions really take from the budgets."""
-    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+def victims_by_node(
+    candidates: Iterable[Candidate], cluster: ClusterState, before: SelectingBudgets | None = None
+) -> dict[str, list[Victim]]:
+    """Each candidate's victims, most important first, with what their evictions really take from the budgets.
+
+    ``before`` are budgets of which it is known already what they select.
+    """
+    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets, before)
     return {candidate.node: _victims_of(candidate, cluster, budgets) for candidate in candidates}
 
 

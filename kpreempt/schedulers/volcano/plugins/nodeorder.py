@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.assumptions import rounded_sizes
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -98,6 +99,8 @@ class NodeOrder:
     def _score_amounts(self, turn: _Turn, node_info: NodeInfo) -> float:
         total = 0.0
         if self._images_weight and node_info.image_states:
+            if self._view.state.has_rounded_images and not self._images.is_certain(turn.pod, node_info):
+                self._view.assumptions[rounded_sizes(turn.pod)] = None
             total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
         for (scorer, weight), requests in zip(self._scorers, turn.requests, strict=True):
             total += float(scorer.score(requests, node_info)) * weight

@@ -479,3 +479,22 @@ def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, 
     assert "no such key: model" in verdict.error
     is_told = any("left to chance" in each.message for each in verdict.assumptions)
     assert is_told is (outcome is Outcome.UNCERTAIN)
+
+
+@pytest.mark.parametrize(
+    ("version", "expression", "is_told"),
+    [
+        pytest.param("1.35", f"device.attributes['{DRIVER}'].model == 'a'", True, id="pools in any order"),
+        pytest.param("1.36", f"device.attributes['{DRIVER}'].model == 'a'", False, id="pools in order"),
+        pytest.param("1.35", "device.driver != ''", False, id="no error"),
+    ],
+)
+def test_an_error_to_which_the_search_may_not_come_is_told(version: str, expression: str, *, is_told: bool) -> None:
+    other = {"name": "other", "generation": 1, "resourceSliceCount": 1}
+    first = gpus("a", {"name": "g0", "attributes": {"model": {"string": "a"}}})
+    wanted = claim("c", exactly(selectors=[{"cel": {"expression": expression}}]))
+    scheduler = KubeScheduler(behaviour=behaviour(version))
+    prepared = scheduler.prepare(devices_cluster(first, gpus("a", "g1", pool=other), claims=(wanted,)), now=NOW)
+    verdict = scheduler.decide(prepared, claiming("new", "c"))
+    told = [each for each in verdict.assumptions if "ends in an error" in each.message]
+    assert bool(told) is is_told

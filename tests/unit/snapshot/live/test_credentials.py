@@ -256,6 +256,19 @@ def test_within_a_pod_its_service_account_is_used(tmp_path: Path) -> None:
     assert (account.server, account.token, account.namespace) == ("https://[fd00::1]:443", "secret", "shop")
     assert account.certificate_authority == str(tmp_path / "ca.crt")
     assert service_account({}, tmp_path) is None
-    (tmp_path / "ca.crt").unlink()
+    (tmp_path / "ca.crt").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="the pod's service account cannot be used"):
+        service_account(environment, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt", "namespace"])
+def test_a_file_of_a_service_account_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("kpreempt.files.LARGEST_FILE", 1 << 20)
+    for each in ("token", "ca.crt", "namespace"):
+        (tmp_path / each).write_text("x", encoding="utf-8")
+    (tmp_path / name).write_bytes(b"x" * ((1 << 20) + 1))
+    environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    with pytest.raises(InputError, match=f"{name}: is larger than 1 MiB"):
         service_account(environment, tmp_path)

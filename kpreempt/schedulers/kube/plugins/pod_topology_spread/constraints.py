@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from kpreempt.model.labels import LabelSelector
@@ -11,7 +11,7 @@ from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 
 Action = Literal["DoNotSchedule", "ScheduleAnyway"]
@@ -81,19 +81,16 @@ def has_all_keys(labels: Mapping[str, str], constraints: Iterable[SpreadConstrai
     return all(constraint.topology_key in labels for constraint in constraints)
 
 
-def count_matching(pods: Sequence[PodInfo], constraint: SpreadConstraint, namespace: str) -> int:
-    """How many of the pods count for the constraint.
+def count_matching(node_info: NodeInfo, constraint: SpreadConstraint, namespace: str) -> int:
+    """How many of the node's pods count for the constraint.
 
     Pods that are being deleted do not. A selector that matches everything counts none here, although the incoming pod
     does match it (``countPodsMatchSelector``).
     """
-    if _counts_none(constraint) or not pods:
+    if not node_info.num_pods:
         return 0
-    return sum(
-        1
-        for pod_info in pods
-        if pod_info.pod.metadata.deletion_timestamp is None and counts_for(constraint, namespace, pod_info.pod)
-    )
+    labels = node_info.labels_by_namespace.get(namespace)
+    return sum(map(constraint.matches, labels)) if labels and not _counts_none(constraint) else 0
 
 
 def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:

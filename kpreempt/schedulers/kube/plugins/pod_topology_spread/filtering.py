@@ -148,7 +148,7 @@ class FilterState:
             (
                 self._slots[index],
                 node_info.node.labels[constraint.topology_key],
-                count_matching(node_info.pods, constraint, namespace),
+                count_matching(node_info, constraint, namespace),
             )
             for index, constraint in self._eligible(node_info.node)
         ]

@@ -30,7 +30,7 @@ class ScoreState:
     added to ``findings``, where there are any.
     """
 
-    __slots__ = ("_findings", "constraints", "counts", "ignored", "pod", "requires_all_keys", "weights")
+    __slots__ = ("_findings", "_scores", "constraints", "counts", "ignored", "pod", "requires_all_keys", "weights")
 
     def __init__(
         self,
@@ -52,6 +52,8 @@ class ScoreState:
         self.counts = [counts_of_keys[index] for index in first]
         self.ignored: set[str] = set()
         self._findings = findings
+        # Many nodes are equally crowded.
+        self._scores: dict[tuple[int | None, ...], int] = {}
         for node_info in fitting:
             labels = node_info.node.labels
             if requires_all_keys and not has_all_keys(labels, constraints):
@@ -76,7 +78,10 @@ class ScoreState:
                 if domain in self.counts[index]:
                     self.counts[index][domain] += count
             return
+        namespace = self.pod.metadata.namespace
         for node_info in nodes:
+            if not node_info.num_pods or namespace not in node_info.labels_by_namespace:
+                continue
             for index, domain, count in self._counts_on(node_info, inclusion, self.counts):
                 self.counts[index][domain] += count
 
@@ -96,17 +101,17 @@ class ScoreState:
             domain = node.labels.get(constraint.topology_key, "")
             is_wanted = constraint.topology_key != HOSTNAME if domains is None else domain in domains[index]
             if is_wanted and inclusion.is_included(node, constraint):
-                yield index, domain, count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+                yield index, domain, count_matching(node_info, constraint, self.pod.metadata.namespace)
 
     def _count_on_host(self, node_info: NodeInfo, index: int) -> int:
         """The node's own pods that match a constraint."""
         constraint = self.constraints[index]
         if self._findings is None:
-            return count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+            return count_matching(node_info, constraint, self.pod.metadata.namespace)
         known = self._findings.on(f"spread host {index}")
         count: int | None = known.get(node_info)
         if count is None:
-            count = known[node_info] = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+            count = known[node_info] = count_matching(node_info, constraint, self.pod.metadata.namespace)
         return count
 
     def score(self, node_info: NodeInfo) -> int:
@@ -114,17 +119,27 @@ class ScoreState:
         if node_info.name in self.ignored:
             return 0
         labels = node_info.node.labels
-        score = 0.0
+        found: list[int | None] = []
         for index, constraint in enumerate(self.constraints):
-            weight = self.weights[index]
             domain = labels.get(constraint.topology_key)
             if domain is None:
-                continue
-            if constraint.topology_key == HOSTNAME:
-                count = self._count_on_host(node_info, index)
+                found.append(None)
+            elif constraint.topology_key == HOSTNAME:
+                found.append(self._count_on_host(node_info, index))
             else:
-                count = self.counts[index][domain]
-            score += float(count) * weight + float(constraint.max_skew - 1)
+                found.append(self.counts[index][domain])
+        counts = tuple(found)
+        score = self._scores.get(counts)
+        if score is None:
+            score = self._scores[counts] = self._score_of(counts)
+        return score
+
+    def _score_of(self, counts: Sequence[int | None]) -> int:
+        """How crowded a node is with so many matching pods in the domain of each constraint that it has one of."""
+        score = 0.0
+        for count, constraint, weight in zip(counts, self.constraints, self.weights, strict=True):
+            if count is not None:
+                score += float(count) * weight + float(constraint.max_skew - 1)
         return _rounded(score)
 
     def normalized(self, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:

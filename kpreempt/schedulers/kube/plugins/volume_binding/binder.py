@@ -31,7 +31,7 @@ from kpreempt.schedulers.kube.plugins.volume_binding.capacity import (
     format_topologies,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims
-from kpreempt.schedulers.kube.plugins.volume_binding.matching import SuitableVolumes
+from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict.details import VolumeConflict
 
@@ -86,17 +86,24 @@ class ClaimMatches:
             key=lambda claim: requested_storage(claim).nano,
         )
         self._suitable: dict[str, SuitableVolumes] = {}
+        self._classes: dict[str, ClassVolumes] = {}
 
-    def suitable(
-        self, claim: PersistentVolumeClaim, volumes: list[PersistentVolume], behaviour: Behaviour
-    ) -> SuitableVolumes:
+    def suitable(self, claim: PersistentVolumeClaim, binder: VolumeBinder) -> SuitableVolumes:
         """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
         if claim.key not in self._suitable:
-            if self._rank:
-                last = len(self._rank)
-                volumes = sorted(volumes, key=lambda volume: self._rank.get(volume.metadata.name, last))
-            self._suitable[claim.key] = SuitableVolumes(claim, volumes, behaviour)
+            name = class_of_claim(claim)
+            volumes = self._ordered(name, binder) if self._rank else binder.class_volumes(name)
+            self._suitable[claim.key] = SuitableVolumes(claim, volumes, binder.behaviour)
         return self._suitable[claim.key]
+
+    def _ordered(self, name: str, binder: VolumeBinder) -> ClassVolumes:
+        if name not in self._classes:
+            last = len(self._rank)
+            volumes = sorted(
+                binder.volumes_of_class(name), key=lambda volume: self._rank.get(volume.metadata.name, last)
+            )
+            self._classes[name] = ClassVolumes(volumes)
+        return self._classes[name]
 
 
 class VolumeBinder:
@@ -104,7 +111,8 @@ class VolumeBinder:
 
     def __init__(self, cluster: ClusterState, behaviour: Behaviour) -> None:
         self._cluster = cluster
-        self._behaviour = behaviour
+        self.behaviour = behaviour
+        self._classes: dict[str, ClassVolumes] = {}
         is_old = behaviour.tells_volume_node_affinity_conflict
         self._reason_node_affinity = REASON_NODE_AFFINITY_OLD if is_old else REASON_NODE_AFFINITY
         self._capacities = StorageCapacities(cluster)
@@ -120,9 +128,15 @@ class VolumeBinder:
         """The volumes of a storage class, in the order of the input."""
         return self._volumes_by_class.get(name, [])
 
+    def class_volumes(self, name: str) -> ClassVolumes:
+        """The same, made ready for claims."""
+        if name not in self._classes:
+            self._classes[name] = ClassVolumes(self.volumes_of_class(name))
+        return self._classes[name]
+
     def suitable(self, matches: ClaimMatches, claim: PersistentVolumeClaim) -> SuitableVolumes:
         """The volumes that suit a claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
-        return matches.suitable(claim, self.volumes_of_class(class_of_claim(claim)), self._behaviour)
+        return matches.suitable(claim, self)
 
     def find_pod_volumes(
         self, matches: ClaimMatches, node: Node, picks: Sequence[PersistentVolume | None] | None = None

@@ -7,16 +7,17 @@ order of the input, where upstream takes them in the random order of an index; `
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping, Sequence
 from heapq import merge
 
-from kpreempt.model.labels import NodeSelectorRequirement
+import msgspec
+
+from kpreempt.model.labels import LabelIndex, NodeSelectorRequirement
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.framework.volumes import (
-    class_of_claim,
-    class_of_volume,
     is_reachable,
     requested_storage,
     required_nodes,
@@ -27,22 +28,65 @@ from kpreempt.schedulers.kube.versions import Behaviour
 _FILESYSTEM = "Filesystem"
 
 
+class ClassVolumes:
+    """The volumes of one storage class, so that those which suit a claim are found without a look at all of them."""
+
+    def __init__(self, volumes: Sequence[PersistentVolume]) -> None:
+        self._kept: dict[tuple[str, str], list[PersistentVolume]] = {}
+        # By what must be equal, smallest first, with their sizes; those of one size in the order of the input.
+        self._groups: dict[tuple[str, str], tuple[list[PersistentVolume], list[int]]] = {}
+        self._found: dict[tuple[object, ...], VolumesByReach] = {}
+        self._indexes: dict[tuple[str, str], LabelIndex] = {}
+        groups: dict[tuple[str, str], list[PersistentVolume]] = {}
+        for volume in volumes:
+            reference = volume.spec.claim_ref
+            if reference is not None:
+                self._kept.setdefault((reference.namespace, reference.name), []).append(volume)
+            elif volume.status.phase == "Available" and volume.metadata.deletion_timestamp is None:
+                group = _mode_of(volume.spec.volume_mode), volume.spec.volume_attributes_class_name or ""
+                groups.setdefault(group, []).append(volume)
+        for group, among in groups.items():
+            ordered = sorted(among, key=lambda volume: storage_capacity(volume).nano)
+            self._groups[group] = ordered, [storage_capacity(volume).nano for volume in ordered]
+
+    def prebound(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """Those that are kept for the claim, in the order of the input."""
+        there = self._kept.get((claim.metadata.namespace, claim.metadata.name), ())
+        return [volume for volume in there if is_bound_to(volume, claim)]
+
+    def available(self, claim: PersistentVolumeClaim, attributes_class: str) -> VolumesByReach:
+        """Those that are kept for nobody and suit the claim, smallest first."""
+        modes, least, selector = claim.spec.access_modes, requested_storage(claim).nano, claim.spec.selector
+        group = _mode_of(claim.spec.volume_mode), attributes_class
+        key = (*group, frozenset(modes), least, msgspec.json.encode(selector))
+        if key not in self._found:
+            volumes, sizes = self._groups.get(group, ([], []))
+            start = bisect_left(sizes, least)
+            if selector is None:
+                large = volumes[start:]
+            else:
+                if group not in self._indexes:
+                    self._indexes[group] = LabelIndex(volume.metadata.labels for volume in volumes)
+                large = [volumes[each] for each in self._indexes[group].matching(selector) if each >= start]
+            wanted = set(modes)
+            self._found[key] = VolumesByReach([each for each in large if wanted.issubset(each.spec.access_modes)])
+        return self._found[key]
+
+
 class SuitableVolumes:
     """The volumes that suit one claim, whatever the node: those bound to it beforehand, and others, smallest first."""
 
     __slots__ = ("_available", "prebound")
 
-    def __init__(self, claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], behaviour: Behaviour) -> None:
+    def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behaviour: Behaviour) -> None:
         """Choose among the volumes of the claim's storage class.
 
         Raises ``PluginError`` where the claim cannot be matched at all.
         """
-        has_attributes_classes = behaviour.volume_attributes_class
         _check(claim, behaviour)
-        suitable = [volume for volume in volumes if _suits(volume, claim, has_attributes_classes)]
-        self.prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
-        available = [volume for volume in suitable if volume.spec.claim_ref is None and _is_available(volume, claim)]
-        self._available = VolumesByReach(sorted(available, key=lambda volume: storage_capacity(volume).nano))
+        attributes = (claim.spec.volume_attributes_class_name or "") if behaviour.volume_attributes_class else ""
+        self.prebound = [each for each in volumes.prebound(claim) if _suits(each, claim, attributes)]
+        self._available = volumes.available(claim, attributes)
 
     def on_node(self, node_labels: Mapping[str, str], excluded: Container[str]) -> PersistentVolume | None:
         """The best volume that the node reaches, without the excluded names; ``None`` where there is none.
@@ -139,20 +183,15 @@ def _check(claim: PersistentVolumeClaim, behaviour: Behaviour) -> None:
         raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
 
 
-def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, has_attributes_classes: bool) -> bool:
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, attributes_class: str) -> bool:
     """What even a volume that is bound beforehand must fulfil: its size, mode and attributes class."""
-    if storage_capacity(volume).nano < requested_storage(claim).nano:
-        return False
-    if (claim.spec.volume_mode or _FILESYSTEM) != (volume.spec.volume_mode or _FILESYSTEM):
-        return False
-    wanted = (claim.spec.volume_attributes_class_name or "") if has_attributes_classes else ""
-    return (volume.spec.volume_attributes_class_name or "") == wanted and volume.metadata.deletion_timestamp is None
-
-
-def _is_available(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return (
-        volume.status.phase == "Available"
-        and (claim.spec.selector is None or claim.spec.selector.matches(volume.metadata.labels))
-        and class_of_volume(volume) == class_of_claim(claim)
-        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+        storage_capacity(volume).nano >= requested_storage(claim).nano
+        and _mode_of(volume.spec.volume_mode) == _mode_of(claim.spec.volume_mode)
+        and (volume.spec.volume_attributes_class_name or "") == attributes_class
+        and volume.metadata.deletion_timestamp is None
     )
+
+
+def _mode_of(stated: str | None) -> str:
+    return stated or _FILESYSTEM

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -11,9 +11,8 @@ from kpreempt.schedulers.kube.framework.arg_types import INT64, SHAPE
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -42,6 +41,11 @@ from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.status import SKIP
 
+if TYPE_CHECKING:
+    # They need NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 REASON_UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
@@ -61,7 +65,7 @@ _STATE_KEY = TreeKey("VolumeBinding")
 _ORDER_KEY = TreeKey("VolumeBinding's order")
 
 
-class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
+class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
     """Claims must be bound to volumes that the node reaches, or such volumes must exist or be possible to make."""
 
     name = "VolumeBinding"
@@ -102,7 +106,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node where a claim's volume is out of its reach, or none can be had there."""
-        binding = _state_of(state)
+        return self._of_node(_state_of(state), node_info)
+
+    def _of_node(self, binding: BindingState, node_info: NodeInfo) -> Status:
         found = binding.by_node.get(node_info.name)
         if found is None:
             try:
@@ -114,6 +120,15 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return SUCCESS
         reasons = found.reasons
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, detail=found.conflicts[reasons[0]])
+
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """Pods on the node do not matter; ``None`` for a pod with claims that are yet to be bound."""
+        from kpreempt.schedulers.kube.bulk.node_limits import node_limits  # noqa: PLC0415
+
+        binding = _state_of(state)
+        if binding.matches.claims.delayed:
+            return None
+        return node_limits(self.name, [self._of_node(binding, node_info) for node_info in nodes], table)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip unless the gate StorageCapacityScoring is on, or its forerunner and there are volumes to bind."""

@@ -1,0 +1,268 @@
+"""``kubectl drain`` as it works on a simulated cluster: node after node, pod after pod, again and again.
+
+Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``. Departures: a pod that is gone
+is noticed at once, and not up to a second later; requests are not held back by the client. A refused eviction is asked
+for again at the next of its five seconds at which anything may have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from math import ceil, inf
+
+import msgspec
+
+from kpreempt.analysis.drain.nodes import cordoned
+from kpreempt.analysis.nodes.copies import Added
+from kpreempt.analysis.simulation.client import Site
+from kpreempt.eviction.drain_command import DrainCommand, shown_duration
+from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
+from kpreempt.eviction.drain_run import RETRY_SECONDS
+from kpreempt.eviction.records import CREATED, TOO_MANY_REQUESTS, Answer
+from kpreempt.eviction.selectors import Requirement
+from kpreempt.eviction.subresource import is_of_terminating_namespace
+from kpreempt.model.pod import Pod
+
+_NOT_FOUND = 404
+# Times are sums of seconds and fractions of them.
+_ALMOST = 1e-6
+
+
+class Shift(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that are cordoned together, then drained one after the other, or side by side where ``is_parallel``.
+
+    ``coming`` are new nodes that are there before, ``fresh`` those that take the places of the nodes once these are
+    drained: they are deleted then. Without any the nodes stay, cordoned.
+    """
+
+    nodes: Sequence[str]
+    is_parallel: bool = False
+    coming: Sequence[Added] = ()
+    fresh: Sequence[Added] = ()
+    are_deleted: bool = False
+
+
+class Try(msgspec.Struct, frozen=True):
+    """The last refusal of a pod's eviction, at which second, and how the cluster was then."""
+
+    pod: Pod
+    answer: Answer
+    at: float
+    changes: object
+
+    def next_at(self, site: Site) -> float | None:
+        """When it is tried again, if anything has changed since."""
+        if site.changes == self.changes:
+            return None
+        wait = self.answer.details.retry_after_seconds if self.answer.details is not None else 0
+        step = wait or RETRY_SECONDS
+        return self.at + step * max(ceil((site.at - self.at) / step - _ALMOST), 1)
+
+
+class NodeWork:
+    """The draining of a node: what is chosen, who has been evicted, who is refused, and how it ends.
+
+    ``began`` and ``ended`` are seconds; ``errors`` are kubectl's, for which the node counts as not drained.
+    """
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self.began: float | None = None
+        self.ended: float | None = None
+        self.choice = Choice([], {}, {})
+        self.evicted: list[Pod] = []
+        self.refused: dict[str, Try] = {}
+        self.first_refused: dict[str, float] = {}
+        self.going: dict[str, Pod] = {}
+        self.errors: list[str] = []
+        self.failed: dict[str, tuple[Pod, Answer]] = {}
+        # Pods that are left alone: of DaemonSets, and static ones.
+        self.stays = 0
+        self.deadline = inf
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self.began is not None and self.ended is None
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether it came to an end without an error."""
+        return self.ended is not None and not self.errors
+
+    def due(self, site: Site) -> float | None:
+        """When there is something to do."""
+        if any(not site.is_there(pod) for pod in self.going.values()) or not (self.going or self.refused):
+            return site.at
+        times = [at for each in self.refused.values() if (at := each.next_at(site)) is not None]
+        if self.deadline < inf:
+            times.append(max(self.deadline, site.at))
+        return min(times) if times else None
+
+
+class KubectlDrain:
+    """Drains nodes shift by shift; ``order`` is that in which the pods of a node are asked for.
+
+    ``daemon_sets`` are namespaces and names of those that there are.
+    """
+
+    def __init__(
+        self,
+        shifts: Sequence[Shift],
+        command: DrainCommand,
+        selector: Collection[Requirement],
+        daemon_sets: Collection[tuple[str, str]],
+        order: Callable[[Sequence[DrainPod]], list[DrainPod]] = list,
+    ) -> None:
+        self._shifts = [(shift, [NodeWork(node) for node in shift.nodes]) for shift in shifts]
+        self._command, self._selector, self._daemon_sets, self._order = command, selector, daemon_sets, order
+        self._now = 0
+        self._is_begun = False
+
+    @property
+    def works(self) -> list[NodeWork]:
+        """The nodes, in the order in which they are drained."""
+        return [work for _, works in self._shifts for work in works]
+
+    def state(self) -> object:
+        """How far it has come."""
+        return self._now, tuple(
+            (work.node, len(work.evicted), len(work.refused), len(work.going)) for work in self._busy()
+        )
+
+    def due(self, site: Site) -> float | None:
+        """The second at which there is something to do, if nothing else happens until then."""
+        if self._now == len(self._shifts):
+            return None
+        if not self._is_begun or not self._busy():
+            return site.at
+        times = [at for work in self._busy() if (at := work.due(site)) is not None]
+        return min(times) if times else None
+
+    def act(self, site: Site) -> None:
+        """Do what is due: begin a shift or a node, evict, ask again, notice who is gone."""
+        while self._now < len(self._shifts):
+            shift, works = self._shifts[self._now]
+            if not self._is_begun:
+                self._begin(shift, site)
+            for work in self._busy():
+                self._go_on(work, site)
+            waiting = [work for work in works if work.began is None]
+            if waiting and (shift.is_parallel or not self._busy()):
+                for work in waiting if shift.is_parallel else waiting[:1]:
+                    self._begin_node(work, site)
+                continue
+            if self._busy() or (shift.are_deleted and not all(work.is_drained for work in works)):
+                # Nobody takes a node away that is not empty.
+                if not self._busy():
+                    self._now = len(self._shifts)
+                return
+            self._end(shift, site)
+
+    def _busy(self) -> list[NodeWork]:
+        if self._now == len(self._shifts):
+            return []
+        return [work for work in self._shifts[self._now][1] if work.is_busy]
+
+    def _begin(self, shift: Shift, site: Site) -> None:
+        self._is_begun = True
+        shut = cordoned(site.nodes, shift.nodes)
+        if shift.coming or shut != list(site.nodes):
+            site.set_nodes([*shut, *(node for each in shift.coming for node in each.nodes)])
+            for each in shift.coming:
+                site.place(each.pods)
+
+    def _end(self, shift: Shift, site: Site) -> None:
+        self._now += 1
+        self._is_begun = False
+        if shift.are_deleted:
+            names = set(shift.nodes)
+            left = [each for each in site.nodes if each.name not in names]
+            site.set_nodes([*left, *(node for each in shift.fresh for node in each.nodes)])
+            for each in shift.fresh:
+                site.place(each.pods)
+
+    def _begin_node(self, work: NodeWork, site: Site) -> None:
+        work.began = site.at
+        command = self._command
+        if command.timeout:
+            work.deadline = site.at + command.timeout
+        pods = [DrainPod(pod, pod.is_mirror, pod.has_empty_dir) for pod in site.pods_on(work.node)]
+        choice = choose_pods(pods, work.node, command.options, self._selector, self._daemon_sets, site.now)
+        work.choice = choice
+        asked = [each for each in pods if all(part.matches(each.pod.metadata.labels) for part in self._selector)]
+        work.stays = len(asked) - len(choice.pods) - sum(map(len, choice.errors.values()))
+        if choice.errors:
+            work.errors = choice.shown_errors()
+            work.ended = site.at
+            return
+        for each in self._order(choice.pods):
+            if command.options.disable_eviction:
+                site.kill(each.pod.key, command.grace, work.node)
+                self._accepted(work, each.pod)
+            else:
+                self._ask(work, each.pod, site)
+        self._notice(work, site)
+
+    def _go_on(self, work: NodeWork, site: Site) -> None:
+        """Ask again for those whose time has come, and notice who is gone."""
+        self._notice(work, site)
+        for last in list(work.refused.values()):
+            at = last.next_at(site)
+            if at is not None and at <= site.at + _ALMOST:
+                self._ask(work, last.pod, site)
+        self._notice(work, site)
+        if work.ended is None and site.at >= work.deadline:
+            self._give_up(work)
+            work.ended = site.at
+
+    def _ask(self, work: NodeWork, pod: Pod, site: Site) -> None:
+        key = pod.key
+        answer = site.evict(key, self._command.grace, work.node)
+        work.refused.pop(key, None)
+        if answer.status == CREATED:
+            self._accepted(work, pod)
+        elif answer.status == TOO_MANY_REQUESTS:
+            self._refused(work, pod, answer, site)
+        elif is_of_terminating_namespace(answer):
+            if pod.metadata.deletion_timestamp is not None:
+                work.going[key] = pod
+            else:
+                self._refused(work, pod, answer, site)
+        elif answer.status != _NOT_FOUND:
+            work.failed[key] = (pod, answer)
+            work.errors.append(f"error when evicting {_about(pod)}: {answer.message}")
+
+    def _refused(self, work: NodeWork, pod: Pod, answer: Answer, site: Site) -> None:
+        work.first_refused.setdefault(pod.key, site.at)
+        work.refused[pod.key] = Try(pod, answer, site.at, site.changes)
+
+    def _accepted(self, work: NodeWork, pod: Pod) -> None:
+        work.evicted.append(pod)
+        work.going[pod.key] = pod
+
+    def _notice(self, work: NodeWork, site: Site) -> None:
+        for key, pod in list(work.going.items()):
+            if not site.is_there(pod):
+                del work.going[key]
+        if not work.going and not work.refused and work.ended is None:
+            work.ended = site.at
+
+    def _give_up(self, work: NodeWork) -> None:
+        """The time for a node is over."""
+        over = f"global timeout reached: {shown_duration(self._command.timeout)}"
+        work.errors += [f"error when evicting {_about(each.pod)}: {over}" for each in work.refused.values()]
+        late = "context deadline exceeded"
+        if self._command.options.disable_eviction:
+            work.errors += [late] if work.going else []
+        else:
+            work.errors += [_still_there(pod, late) for pod in work.going.values()]
+
+
+def _about(pod: Pod) -> str:
+    return f'pods/"{pod.metadata.name}" -n "{pod.metadata.namespace}"'
+
+
+def _still_there(pod: Pod, why: str) -> str:
+    name, namespace = pod.metadata.name, pod.metadata.namespace
+    return f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {why}'

@@ -1,0 +1,247 @@
+"""The smallest changes that let blocked evictions go on. Each is proved: the drain is simulated with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.drain.blocked import budgets_selecting
+from kpreempt.analysis.drain.runs import SimulatedDrain
+from kpreempt.analysis.nodes.copies import Copier, with_nodes
+from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import Candidates, disruptions_allowed, failed_status, sync_budget
+from kpreempt.controllers.replacement import replacement_of
+from kpreempt.controllers.scales import Scales
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
+from kpreempt.verdict.drain import BlockedEviction, BlockReason, Unblock, UnblockAction
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BUDGET = "PodDisruptionBudget"
+# So many simulations at most look for changes, and so many decisions times nodes they may come to.
+_MOST_PROOFS = 16
+_LEAST_PROOFS = 2
+_MOST_DECISIONS = 2_000_000
+_SHOWN = 2
+_OPTIONS = {
+    "DaemonSet-managed Pods": "--ignore-daemonsets",
+    "Pods with local storage": "--delete-emptydir-data",
+    "Pods that declare no controller": "--force",
+}
+_SIZED = {
+    "Deployment": "deployments",
+    "ReplicaSet": "replica_sets",
+    "StatefulSet": "stateful_sets",
+    "ReplicationController": "replication_controllers",
+}
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """A change, the cluster with it, and the pods that come with it first."""
+
+    unblock: Unblock
+    cluster: ClusterSnapshot
+    arriving: Sequence[Pod] = ()
+
+
+# The drain of a cluster that was changed, into which pods come first; with an option of kubectl's, if one is given.
+Play = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
+
+
+class Way(msgspec.Struct, frozen=True):
+    """How a drain is simulated once more, at which time, and the names of the nodes that come in it."""
+
+    play: Play
+    now: datetime
+    names_to_come: Sequence[str] = ()
+
+
+def with_remedies(
+    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: Way
+) -> tuple[list[BlockedEviction], int]:
+    """What is blocked, each with the changes that help, and how many could not be looked into."""
+    left = proofs_for(shown, len(cluster.nodes))
+    known: dict[object, list[Unblock]] = {}
+    found, untried = [], 0
+    for each in blocked:
+        key = (each.reason, *each.budgets) if each.budgets else (each.reason, each.message.partition(":")[0])
+        if key not in known:
+            helping: list[Unblock] = []
+            for changed in _candidates(each, cluster, way):
+                if len(helping) == _SHOWN:
+                    break
+                if not left:
+                    untried += 1
+                    break
+                left -= 1
+                option = changed.unblock.target if changed.unblock.action is UnblockAction.OPTION else ""
+                helped = way.play(changed.cluster, changed.arriving, option)
+                if _helps(each, helped):
+                    helping.append(_proved(changed.unblock, helped))
+            # Who is pending afterwards counts for more than how small the change is.
+            known[key] = sorted(helping, key=lambda unblock: unblock.left_pending)
+        found.append(msgspec.structs.replace(each, remedies=known[key]))
+    return found, untried
+
+
+def _proved(unblock: Unblock, drain: SimulatedDrain) -> Unblock:
+    pending = sum(each.was_running for each in drain.simulation.waiting)
+    return msgspec.structs.replace(unblock, finishes=drain.is_drained, left_pending=pending)
+
+
+def proofs_for(shown: SimulatedDrain, nodes: int) -> int:
+    """How many simulations may be spent."""
+    return max(_LEAST_PROOFS, min(_MOST_PROOFS, _MOST_DECISIONS // max(shown.decisions * nodes, 1)))
+
+
+def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
+    """Whether the pods are blocked no more, and the node is come to."""
+    pods = set(blocked.pods)
+    refused = {each.pod.key for each in drain.refused_evictions}
+    refused |= {
+        pod for _, _, unchosen in drain.unchosen if blocked.reason is BlockReason.NOT_CHOSEN for pod in unchosen
+    }
+    work = next(each for each in drain.works if each.node == blocked.node)
+    if work.began is None or pods & refused:
+        return False
+    # Where another option is missing, too, nobody goes yet.
+    return blocked.reason is BlockReason.NOT_CHOSEN or not pods & set(work.left)
+
+
+def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) -> Iterator[Changed]:
+    """The changes that may help, the smallest first."""
+    reason = blocked.reason
+    if reason is BlockReason.NOT_CHOSEN:
+        for text, option in _OPTIONS.items():
+            if text in blocked.message:
+                yield Changed(Unblock(action=UnblockAction.OPTION, target=option), cluster)
+        return
+    budgets = [each for each in cluster.pod_disruption_budgets if each.key in blocked.budgets]
+    if reason is BlockReason.SEVERAL_BUDGETS:
+        yield from (_without(cluster, each) for each in budgets)
+    if len(budgets) != 1:
+        return
+    budget = budgets[0]
+    pods = {pod.key: pod for pod in cluster.pods}
+    if reason is BlockReason.NO_ROOM:
+        yield _with_node(cluster, blocked.node, way)
+    if reason is BlockReason.NOT_READY and set(blocked.pods) <= set(blocked.unready):
+        yield _with_spec(cluster, budget, "unhealthyPodEvictionPolicy", "AlwaysAllow")
+    if reason is BlockReason.SINGLE_REPLICA:
+        yield from _scaled(cluster, pods.get(blocked.pods[0]))
+    yield from _loosened(cluster, budget, blocked)
+    if reason is BlockReason.NEVER_ALLOWS:
+        yield from _scaled(cluster, pods.get(blocked.pods[0]))
+
+
+def _loosened(cluster: ClusterSnapshot, budget: PodDisruptionBudget, blocked: BlockedEviction) -> Iterator[Changed]:
+    """The budget allows one disruption more than what is missing already."""
+    if blocked.reason is BlockReason.NO_SCALE:
+        yield _with_spec(cluster, budget, "minAvailable", max(blocked.healthy - 1, 0))
+        return
+    missing = max(blocked.expected - blocked.healthy, 0)
+    is_number = isinstance(budget.spec.min_available, int) and budget.spec.max_unavailable is None
+    if is_number and blocked.healthy > 1:
+        yield _with_spec(cluster, budget, "minAvailable", blocked.healthy - 1)
+    yield _with_spec(cluster, budget, "maxUnavailable", missing + 1)
+
+
+def _with_spec(cluster: ClusterSnapshot, budget: PodDisruptionBudget, field: str, value: int | str) -> Changed:
+    spec = budget.spec
+    if field == "unhealthyPodEvictionPolicy":
+        spec = msgspec.structs.replace(spec, unhealthy_pod_eviction_policy=str(value))
+    else:
+        spec = PodDisruptionBudgetSpec(
+            selector=spec.selector,
+            min_available=value if field == "minAvailable" else None,
+            max_unavailable=value if field == "maxUnavailable" else None,
+            unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy,
+        )
+    unblock = Unblock(action=UnblockAction.SET, target=f"{_BUDGET} {budget.key}", field=field, value=value)
+    return Changed(unblock, _with_budgets(cluster, [msgspec.structs.replace(budget, spec=spec)]))
+
+
+def _without(cluster: ClusterSnapshot, budget: PodDisruptionBudget) -> Changed:
+    kept = [each for each in cluster.pod_disruption_budgets if each.key != budget.key]
+    unblock = Unblock(action=UnblockAction.DELETE, target=f"{_BUDGET} {budget.key}")
+    return Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
+
+
+def _with_node(cluster: ClusterSnapshot, like: str, way: Way) -> Changed:
+    node = next(each for each in cluster.nodes if each.name == like)
+    added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
+    return Changed(Unblock(action=UnblockAction.ADD_NODE, target=f"Node {like}"), with_nodes(cluster, added))
+
+
+def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
+    """The pod's workload with one replica more, which comes before the drain begins."""
+    owner = controller_of(pod.metadata) if pod is not None else None
+    if pod is None or owner is None or owner.kind not in _SIZED:
+        return
+    namespace, kind, name = pod.metadata.namespace, owner.kind, owner.name
+    lists = {}
+    target = (kind, name)
+    found = _named(cluster, kind, namespace, name)
+    if found is None:
+        return
+    above = controller_of(found.metadata)
+    if above is not None:
+        deployment = _named(cluster, above.kind, namespace, above.name) if above.kind == "Deployment" else None
+        if deployment is None:
+            return
+        lists["deployments"] = _resized(cluster, "Deployment", deployment)
+        target = ("Deployment", above.name)
+    lists[_SIZED[kind]] = _resized(cluster, kind, found)
+    size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
+    made = replacement_of(pod, suffix="one-more", uid="one-more", now=pod.metadata.creation_timestamp or _EPOCH)
+    if made is None:
+        return
+    if kind == "StatefulSet":
+        made = _of_next_ordinal(made, name, size)
+    more = msgspec.structs.replace(cluster, **lists)
+    unblock = Unblock(
+        action=UnblockAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size
+    )
+    yield Changed(unblock, _with_budgets(more, budgets_selecting(cluster, pod)), [made])
+
+
+def _of_next_ordinal(made: Pod, name: str, size: int) -> Pod:
+    metadata = msgspec.structs.replace(made.metadata, name=f"{name}-{size - 1}")
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def _named(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> Any:
+    there = getattr(cluster, _SIZED[kind]) if kind in _SIZED else []
+    return next((each for each in there if (each.metadata.namespace, each.metadata.name) == (namespace, name)), None)
+
+
+def _resized(cluster: ClusterSnapshot, kind: str, found: Any) -> list[Any]:
+    size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
+    spec = msgspec.structs.replace(found.spec, replicas=size)
+    changed = msgspec.structs.replace(found, spec=spec)
+    return [changed if each is found else each for each in getattr(cluster, _SIZED[kind])]
+
+
+def _with_budgets(cluster: ClusterSnapshot, changed: Sequence[PodDisruptionBudget]) -> ClusterSnapshot:
+    """The cluster with budgets as their controller sees them then."""
+    candidates, scales = Candidates(cluster.pods), Scales(cluster)
+    by_key = {}
+    for each in changed:
+        try:
+            status = sync_budget(each, candidates.of(each), scales.scale_of, None).status
+            before = each.status
+            if before is not None:
+                # Who is taken to be ready without saying so counts as before.
+                healthy = max(status.current_healthy, before.current_healthy)
+                allowed = disruptions_allowed(healthy, status.desired_healthy, status.expected_pods)
+                status = msgspec.structs.replace(status, current_healthy=healthy, disruptions_allowed=allowed)
+        except SyncError:
+            status = failed_status(each)
+        by_key[each.key] = msgspec.structs.replace(each, status=status)
+    kept = [by_key.get(each.key, each) for each in cluster.pod_disruption_budgets]
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=kept)

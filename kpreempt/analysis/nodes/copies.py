@@ -1,0 +1,295 @@
+"""Nodes that the cluster does not have yet, as they come up: what they have of the one that they are made like.
+
+A copy has allocatable resources, labels and taints of its pattern, but not what befell that one alone: cordons, taints
+that stand for conditions, images, annotations. Of pods it has those that are there for their node: of DaemonSets, and
+static ones. Which DaemonSets run there follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon`` as far as pods
+show their template: the controller puts a pod's own node in the place of the node affinity that the template requires.
+So a node that is there tells by its pods which DaemonSets its copies get; for any other the affinity is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import count, islice
+
+import msgspec
+
+from kpreempt.model.affinity import tied_node_of, tied_to
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.devices import ResourceSlice
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference, controller_of
+from kpreempt.model.node import MACHINE_LABELS, Node, NodeCondition, NodeSpec
+from kpreempt.model.pod import Pod, PodMeta, PodStatus
+from kpreempt.model.storage import CSINode
+from kpreempt.model.taints import Taint
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import unread_of
+
+HOST_NAME = "kubernetes.io/hostname"
+# The last parts of the keys of labels that say the name of the node.
+_OF_HOST = frozenset({"hostname", "host", "node", "nodename", "node-name"})
+# Taints of a node's condition, and of what is being done with it; a new node starts without.
+_TAINTS_OF_ONE = frozenset(
+    {
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/pid-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/out-of-service",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "ToBeDeletedByClusterAutoscaler",
+        "DeletionCandidateOfClusterAutoscaler",
+        "karpenter.sh/disruption",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/unregistered",
+        "cloud.google.com/impending-node-termination",
+    }
+)
+_STARTUP_TAINTS = ("ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/")
+# A label's value has 63 characters at most, and the host name is one.
+_LONGEST_NAME = 63
+
+
+class Added(msgspec.Struct, frozen=True):
+    """Nodes, with what is there because of them, and what is not known of that."""
+
+    nodes: list[Node] = []
+    pods: list[Pod] = []
+    csi_nodes: list[CSINode] = []
+    resource_slices: list[ResourceSlice] = []
+    assumptions: list[Assumption] = []
+
+    def __add__(self, other: Added) -> Added:
+        """Both."""
+        fields = self.__struct_fields__
+        return Added(**{name: [*getattr(self, name), *getattr(other, name)] for name in fields})
+
+
+def with_nodes(cluster: ClusterSnapshot, added: Added) -> ClusterSnapshot:
+    """The cluster with the nodes, behind those that it has."""
+    changes = {name: getattr(added, name) for name in ("nodes", "pods", "csi_nodes", "resource_slices")}
+    return msgspec.structs.replace(
+        cluster, **{name: [*getattr(cluster, name), *items] for name, items in changes.items() if items}
+    )
+
+
+class Copier:
+    """Makes nodes for a cluster; each has a name that neither the cluster nor another one of them has."""
+
+    def __init__(self, cluster: ClusterSnapshot, *, now: datetime, taken: Iterable[str] = ()) -> None:
+        """``now`` is when the nodes and their pods come. Names that are ``taken`` are those of nodes still to come."""
+        self._cluster = cluster
+        self._now = now
+        self._taken = {*(node.name for node in cluster.nodes), *taken}
+        self._by_node: dict[str, list[Pod]] | None = None
+
+    def like(self, node: Node, number: int) -> Added:
+        """So many nodes like one of the cluster."""
+        pods = _without_doubles(self._pods_of_nodes().get(node.name, ()))
+        csi_nodes = [each for each in self._cluster.csi_nodes if each.metadata.name == node.name]
+        slices = [each for each in self._cluster.resource_slices if each.spec.node_name == node.name]
+        said = unread_of(self._cluster, ["DaemonSet"])
+        if any(device.node_name == node.name for each in self._cluster.resource_slices for device in each.spec.devices):
+            message = "devices that several nodes reach in part are not counted for new nodes"
+            said.append(Assumption(f"Node {node.name}", "ResourceSlice", message))
+        return self._made(node, self._names(node.name, number), pods, csi_nodes, slices, said)
+
+    def of_pattern(self, node: Node, number: int, *, keeps_name: bool = False, beside: Added | None = None) -> Added:
+        """So many nodes like one that is not in the cluster; the first one keeps its name where that is wanted.
+
+        ``beside`` has what else is known of the pattern. DaemonSets are told by their pods on other nodes.
+        """
+        beside = beside or Added()
+        pods, said = self._daemon_pods_for(node)
+        names = self._names(node.name, number, first=node.name if keeps_name else "")
+        return self._made(node, names, pods, beside.csi_nodes, beside.resource_slices, said)
+
+    def _names(self, base: str, number: int, first: str = "") -> list[str]:
+        found = [first] if first else []
+        stem = base[: _LONGEST_NAME - len("-new-0000")].rstrip("-.")
+        free = (name for each in count(1) if (name := f"{stem}-new-{each}") not in self._taken)
+        found += islice(free, number - len(found))
+        self._taken.update(found)
+        return found
+
+    def _made(
+        self,
+        pattern: Node,
+        names: Sequence[str],
+        pods: Sequence[Pod],
+        csi_nodes: Sequence[CSINode],
+        slices: Sequence[ResourceSlice],
+        said: Sequence[Assumption],
+    ) -> Added:
+        nodes = [_copy(pattern, name) for name in names]
+        with_devices = [pod for pod in pods if pod.spec.resource_claims]
+        if with_devices:
+            message = f"the devices that {with_devices[0].key} has there are not taken on new nodes"
+            said = [*said, Assumption(f"Pod {with_devices[0].key}", "spec.resourceClaims", message)]
+        running = [(pod, node) for node in nodes for pod in pods if not pod.spec.node_selector or _may_run(pod, node)]
+        return Added(
+            nodes,
+            [self._pod_for(pod, pattern.name, node.name) for pod, node in running],
+            [_csi_node(each, name) for name in names for each in csi_nodes],
+            [_slice(each, pattern.name, name) for name in names for each in slices],
+            list(said),
+        )
+
+    def _pods_of_nodes(self) -> dict[str, list[Pod]]:
+        """By node the pods that are there for it, or that are made for it and not there yet."""
+        if self._by_node is None:
+            self._by_node = {}
+            for pod in self._cluster.pods:
+                owner = controller_of(pod.metadata)
+                if owner is None or owner.kind not in ("DaemonSet", "Node") or _is_leaving(pod):
+                    continue
+                if node := pod.spec.node_name or tied_node_of(pod.spec.affinity):
+                    self._by_node.setdefault(node, []).append(pod)
+        return self._by_node
+
+    def _daemon_pods_for(self, node: Node) -> tuple[list[Pod], list[Assumption]]:
+        """A pod of each DaemonSet that runs on the node, as far as their pods elsewhere tell."""
+        newest: dict[tuple[str, str], Pod] = {}
+        on: dict[tuple[str, str], set[str]] = {}
+        for name, pods in self._pods_of_nodes().items():
+            for pod in pods:
+                owner = controller_of(pod.metadata)
+                if owner is not None and owner.kind == "DaemonSet":
+                    key = (pod.metadata.namespace, owner.name)
+                    on.setdefault(key, set()).add(name)
+                    newest[key] = max(newest.get(key, pod), pod, key=lambda each: _age(each, self._now))
+        said = unread_of(self._cluster, ["DaemonSet"])
+        found = []
+        for (namespace, name), pod in newest.items():
+            if not _may_run(pod, node):
+                continue
+            found.append(pod)
+            # Where it could run and does not, its template requires more than its pods show.
+            if any(each.name not in on[namespace, name] and _may_run(pod, each) for each in self._cluster.nodes):
+                message = f"whether its node affinity lets it run on {node.name} is not known; counted as running there"
+                said.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template.spec.affinity", message))
+        told = {(each.metadata.namespace, each.metadata.name) for each in self._cluster.daemon_sets}
+        for namespace, name in sorted(told - newest.keys()):
+            message = f"has no pod in the cluster, so that what it would run on {node.name} is not known"
+            said.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template", message))
+        return found, said
+
+    def _pod_for(self, pod: Pod, old: str, new: str) -> Pod:
+        """The pod that is there for the new node as this one is for its own."""
+        owner = controller_of(pod.metadata)
+        is_static = owner is not None and owner.kind == "Node"
+        own = pod.metadata.name
+        if owner is not None:
+            own = f"{own.removesuffix(f'-{old}')}-{new}" if is_static else f"{owner.name}-{new}"
+        metadata = PodMeta(
+            name=own,
+            namespace=pod.metadata.namespace,
+            uid=f"{pod.metadata.namespace}/{own}",
+            labels=pod.metadata.labels,
+            owner_references=[_owned_by(each, new) for each in pod.metadata.owner_references],
+            annotations=pod.metadata.annotations,
+        )
+        affinity = pod.spec.affinity if is_static else tied_to(pod.spec.affinity, new)
+        spec = msgspec.structs.replace(pod.spec, node_name=new, affinity=affinity)
+        return Pod(metadata=metadata, spec=spec, status=PodStatus(phase="Running", start_time=self._now))
+
+
+def _copy(pattern: Node, name: str) -> Node:
+    ready = [each for each in pattern.status.conditions if each.type == "Ready"]
+    return Node(
+        metadata=AnnotatedMeta(name=name, labels=_labels(pattern, name)),
+        spec=NodeSpec(taints=lasting_taints(pattern)),
+        status=msgspec.structs.replace(
+            pattern.status,
+            conditions=[NodeCondition(type="Ready", status="True", reason="KubeletReady")] if ready else [],
+            images=[],
+        ),
+    )
+
+
+def lasting_taints(node: Node) -> list[Taint]:
+    """The taints that a node like this one starts with and keeps."""
+    return [
+        taint
+        for taint in node.spec.taints
+        if taint.key not in _TAINTS_OF_ONE and not taint.key.startswith(_STARTUP_TAINTS)
+    ]
+
+
+def shared_labels(node: Node) -> dict[str, str]:
+    """The labels that other nodes may have as well."""
+    return {
+        key: value for key, value in node.labels.items() if key not in MACHINE_LABELS and not _is_own(node, key, value)
+    }
+
+
+def _labels(pattern: Node, name: str) -> dict[str, str]:
+    """Those of the pattern; where it says its name, or that of its host, there is the new one."""
+    return {
+        key: name if _is_own(pattern, key, value) else value
+        for key, value in pattern.labels.items()
+        if key not in MACHINE_LABELS
+    }
+
+
+def _is_own(node: Node, key: str, value: str) -> bool:
+    """Whether a label says which node it is: its host name, or what drivers for local volumes make of that."""
+    names = (node.name, node.labels.get(HOST_NAME))
+    return key == HOST_NAME or (value in names and key.rpartition("/")[2] in _OF_HOST)
+
+
+def _is_leaving(pod: Pod) -> bool:
+    return pod.is_terminal or pod.metadata.deletion_timestamp is not None
+
+
+def _age(pod: Pod, now: datetime) -> tuple[datetime, str]:
+    return pod.metadata.creation_timestamp or now, pod.metadata.name
+
+
+def _without_doubles(pods: Iterable[Pod]) -> list[Pod]:
+    """One pod of each DaemonSet, and all static ones."""
+    found: dict[tuple[str, ...], Pod] = {}
+    for pod in pods:
+        owner = controller_of(pod.metadata)
+        is_daemon = owner is not None and owner.kind == "DaemonSet"
+        name = owner.name if owner is not None and is_daemon else pod.metadata.name
+        found.setdefault((pod.metadata.namespace, str(is_daemon), name), pod)
+    return list(found.values())
+
+
+def _may_run(pod: Pod, node: Node) -> bool:
+    """Whether the controller would make the pod for the node, as far as the pod shows its template."""
+    owner = controller_of(pod.metadata)
+    if owner is None or owner.kind != "DaemonSet":
+        return True
+    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - a copy seldom differs in that
+
+    affinity = pod.spec.affinity
+    if affinity is not None and affinity.node_affinity is not None:
+        untied = msgspec.structs.replace(affinity.node_affinity, required=None)
+        affinity = msgspec.structs.replace(affinity, node_affinity=untied)
+    spec = msgspec.structs.replace(pod.spec, node_name="", affinity=affinity)
+    return bool(daemon_node_names(msgspec.structs.replace(pod, spec=spec), [node]))
+
+
+def _owned_by(owner: OwnerReference, node_name: str) -> OwnerReference:
+    return msgspec.structs.replace(owner, name=node_name, uid="") if owner.kind == "Node" else owner
+
+
+def _csi_node(csi_node: CSINode, name: str) -> CSINode:
+    drivers = [msgspec.structs.replace(each, node_id=name) for each in csi_node.spec.drivers]
+    metadata = AnnotatedMeta(name=name, annotations=csi_node.metadata.annotations)
+    return CSINode(metadata=metadata, spec=msgspec.structs.replace(csi_node.spec, drivers=drivers))
+
+
+def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:
+    """The node's own devices; its pools are usually named after it."""
+    name = each.spec.pool.name
+    pool = msgspec.structs.replace(each.spec.pool, name=new if name == old else f"{name}-{new}")
+    spec = msgspec.structs.replace(each.spec, node_name=new, pool=pool)
+    return msgspec.structs.replace(each, metadata=ObjectMeta(name=f"{each.metadata.name}-{new}"), spec=spec)

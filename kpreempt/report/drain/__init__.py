@@ -1,0 +1,1 @@
+"""The answer of ``drain`` in words: what differs from that of a check."""

@@ -1,0 +1,65 @@
+"""How many new nodes would place the pods that wait, in words."""
+
+from __future__ import annotations
+
+from kpreempt.report.amounts import count
+from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.changes import amounts_of, join_options
+from kpreempt.report.layout import Page, Phrase, Span, strong
+from kpreempt.verdict import PendingPods
+from kpreempt.verdict.pending import MoreNodes
+
+_KINDS_SHOWN = 4
+_KINDS_IN_BRIEF = 2
+_PODS_SHOWN = 3
+
+
+def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phrase:
+    """How many of which kind place how many pods; that nothing was found or sought; empty where no pod waits."""
+    more = pending.more_nodes
+    if not more:
+        return ()
+    if more.not_sought:
+        return (Span(f"More nodes: {more.not_sought}.", "dim"),)
+    if not more.nodes:
+        untried = f", {more.untried:,} not tried" if more.untried else ""
+        tried = count(more.num_kinds - more.untried, "kind")
+        return (Span(f"No new node like those of the cluster takes a pod that waits ({tried} tried{untried}).", "dim"),)
+    if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
+        number = sum(each.count for each in more.nodes)
+        return (strong(f"{number:,} more nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
+    return (strong(_nodes(more)), f" would place {_pods(more)}.")
+
+
+def _nodes(more: MoreNodes) -> str:
+    """``2 more nodes like node-a and 1 like gpu-1``."""
+    first, *others = more.nodes
+    words = [f"{first.count:,} more {'node' if first.count == 1 else 'nodes'} like {first.kind.like}"]
+    words += [f"{each.count:,} like {each.kind.like}" for each in others]
+    return join_names(words, limit=_KINDS_SHOWN)
+
+
+def _pods(more: MoreNodes) -> str:
+    placed, left = len(more.pods), len(more.unplaced)
+    if left:
+        return f"{placed:,} of {count(placed + left, 'pod')} that wait for room"
+    if placed == 1:
+        return "the pod that waits for room"
+    return f"{'both' if placed == 2 else f'all {placed:,}'} pods that wait for room"
+
+
+def add_more_nodes(page: Page, pending: PendingPods) -> None:
+    """The same in full: what the nodes have, the options that add them, which pods they do not help."""
+    more = pending.more_nodes
+    words = more_nodes_in_words(pending)
+    if not more or not words:
+        return
+    page.paragraph(*words, hanging=2)
+    for each in more.nodes:
+        page.paragraph(f"{each.count:,} like {each.kind.like}: {amounts_of(each.kind)}", indent=2, hanging=2)
+    if more.options:
+        page.paragraph(Span(join_options(more.options), "dim"), indent=2, hanging=2)
+    if more.unplaced and more.nodes:
+        page.paragraph(f"no new node takes {join_names(more.unplaced, limit=_PODS_SHOWN)}", indent=2, hanging=2)
+    for words_of in more.assumed:
+        page.paragraph(Span(f"assumed: {words_of}", "warn"), indent=2, hanging=2)

@@ -1,0 +1,67 @@
+"""Drains in short, for tests of what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
+from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
+from kpreempt.eviction.drain_command import parse_command
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot import cluster_from_json
+from kpreempt.verdict.drain import Drain
+from tests.rollouts import NOW, Document, chances, paces
+
+
+def snapshot(documents: Sequence[Document]) -> ClusterSnapshot:
+    """The cluster of these documents."""
+    read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in documents], "cluster")
+    found, _ = fill_budget_statuses(apply_cluster_defaults(read))
+    return found
+
+
+def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
+    """The answer to ``kubectl drain LINE``; ``more`` goes to the question, but for ``algorithm`` and ``upgrade``."""
+    command = parse_command(shlex.split(line))
+    cluster, shifts = snapshot(documents), plain_drain(command.nodes)
+    upgrade: Upgrade | None = more.pop("upgrade", None)
+    if upgrade is not None:
+        way = upgraded(cluster, command.nodes, upgrade, now=NOW)
+        cluster, shifts = way.cluster, way.shifts
+    question = DrainQuestion(
+        cluster=cluster,
+        shifts=shifts,
+        command=command,
+        told=f"kubectl drain {line}",
+        rules=more.pop("rules", GateRules(command="drain")),
+        excuses=Excuses(today=NOW.date()),
+        **more,
+    )
+    scheduler = scheduler_for(more.pop("algorithm", ""))
+    return drain_nodes(question, scheduler, now=NOW, at=NOW, chances=chances, paces=paces)
+
+
+def budget(name: str, app: str = "", **spec: Any) -> Document:
+    """A budget of the pods of ``app``, which is called as it is unless that is said."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "shop", "generation": 1},
+        "spec": {"selector": {"matchLabels": {"app": app or name}}, **spec},
+    }
+
+
+def altered(documents: Sequence[Document], name: str, **status: Any) -> list[Document]:
+    """The documents, of which the pod of this name has another status."""
+    return [
+        {**each, "status": {**each["status"], **status}} if each["metadata"]["name"] == name else each
+        for each in documents
+    ]

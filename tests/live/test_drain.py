@@ -1,0 +1,177 @@
+"""``kubectl drain`` ends as ``kpreempt drain`` said from the cluster just before."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.cli.process import run
+from kpreempt.cli.terminal import EXIT_GATE
+from tests.live.plane import ControlPlane, Object, program
+from tests.live.plugin import environment, needs_kubectl
+from tests.live.rollout import Stage
+from tests.live.rollout_prediction import disagreements
+
+pytestmark = pytest.mark.live
+
+PATIENCE_SECONDS = 120
+DRAINED = "node-1"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A cluster, group after group, of which ``node-1`` is drained with these options; ``says`` is in the refusals."""
+
+    groups: list[list[Object]]
+    options: list[str] = field(default_factory=list)
+    says: str = ""
+
+
+def node(name: str, cpu: str = "4") -> Object:
+    status = {key: {"cpu": cpu, "memory": "8Gi", "pods": "20"} for key in ("capacity", "allocatable")}
+    metadata = {
+        "name": name,
+        "labels": {"kubernetes.io/hostname": name},
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": status}
+
+
+def template(name: str, cpu: str = "1", **spec: Any) -> Object:
+    container = {"name": "main", "image": "main:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **spec},
+    }
+
+
+def workload(kind: str, name: str, replicas: int | None = None, cpu: str = "1", **pod: Any) -> Object:
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template(name, cpu, **pod)}
+    spec |= {"replicas": replicas} if replicas is not None else {}
+    spec |= {"serviceName": name} if kind == "StatefulSet" else {}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def budget(name: str, app: str, **spec: Any) -> Object:
+    selector = {"matchLabels": {"app": app}}
+    metadata = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": {**spec, "selector": selector},
+    }
+
+
+def bare(name: str) -> Object:
+    metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template(name)["spec"]}
+
+
+ONE, OTHER = node(DRAINED), node("node-2")
+WEB = workload("Deployment", "web", 3)
+STORE = {"volumes": [{"name": "scratch", "emptyDir": {}}]}
+# On the node that is drained as long as it is the only one.
+SCENARIOS = {
+    "pods move": Scenario([[ONE, WEB], [OTHER]]),
+    "a budget lets one go after the other": Scenario([[ONE, budget("web", "web", maxUnavailable=1), WEB], [OTHER]]),
+    "a budget of a single replica blocks": Scenario(
+        [[ONE, budget("web", "web", minAvailable=1), workload("Deployment", "web", 1)], [OTHER]],
+        ["--timeout=12s"],
+        "global timeout reached: 12s",
+    ),
+    "no room for what comes in their place": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=1), WEB], [node("node-2", "1500m")]],
+        ["--timeout=17s"],
+        "global timeout reached: 17s",
+    ),
+    "a pod with two budgets": Scenario(
+        [[ONE, budget("a", "web", maxUnavailable=1), budget("b", "web", maxUnavailable=1), WEB], [OTHER]],
+        ["--timeout=12s"],
+        "This pod has more than one PodDisruptionBudget",
+    ),
+    "budgets are not asked": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=0), WEB], [OTHER]], ["--disable-eviction"]
+    ),
+    "a StatefulSet with a budget": Scenario(
+        [[ONE, budget("db", "db", maxUnavailable=1), workload("StatefulSet", "db", 3)], [OTHER]]
+    ),
+    "pods of a DaemonSet are refused": Scenario(
+        [[ONE, workload("DaemonSet", "agent")], [OTHER]], says="cannot delete DaemonSet-managed Pods"
+    ),
+    "pods of a DaemonSet stay": Scenario(
+        [[ONE, workload("DaemonSet", "agent")], [WEB], [OTHER]], ["--ignore-daemonsets"]
+    ),
+    "local data is refused": Scenario(
+        [[ONE, workload("Deployment", "web", 2, **STORE)], [OTHER]], says="cannot delete Pods with local storage"
+    ),
+    "local data goes": Scenario(
+        [[ONE, workload("Deployment", "web", 2, **STORE)], [OTHER]], ["--delete-emptydir-data"]
+    ),
+    "a pod without a controller is refused": Scenario(
+        [[ONE, WEB], [bare("notes")], [OTHER]], says="cannot delete Pods that declare no controller"
+    ),
+    "a pod without a controller is lost": Scenario([[ONE, WEB], [bare("notes")], [OTHER]], ["--force"]),
+}
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    """A control plane with Kubernetes' own controllers and with fake kubelets, for one drain after the other."""
+    needs_kubectl()
+    with ControlPlane(program(), moving=True) as plane:
+        yield Stage(plane)
+
+
+def predict(plane: ControlPlane, options: list[str], folder: Path) -> dict[str, Any]:
+    answer = folder / "drain.json"
+    words = [DRAINED, "--kubeconfig", str(plane.kubeconfig), *options]
+    assert run(["drain", *words, "-o", f"json={answer}"]) in (0, EXIT_GATE)
+    drain: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    return drain
+
+
+def kubectl_drain(plane: ControlPlane, options: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["kubectl", "drain", DRAINED, *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        env=environment(plane.kubeconfig),
+    )
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_a_drain_ends_as_was_predicted(
+    stage: Stage, tmp_path: Path, compared: Counter[str], scenario: Scenario
+) -> None:
+    before = stage.make(scenario.groups)
+    told = predict(stage.plane, scenario.options, tmp_path)
+    ran: list[subprocess.CompletedProcess[str]] = []
+    rollout = stage.after(lambda: ran.append(kubectl_drain(stage.plane, scenario.options)), before)
+    (real,), (drained,) = ran, told["drained"]
+    # To a simulation, whoever has to go is a victim.
+    gone = [f"default/{name}" for name in re.findall(r"^pod/(\S+) (?:evicted|deleted)$", real.stdout, re.MULTILINE)]
+    evicted = [(rollout.before.owners[each], each, DRAINED) for each in gone]
+    rollout = replace(rollout, victims=[*rollout.victims, *evicted])
+    assert (real.returncode == 0) is told["finishes"], real.stderr
+    assert disagreements(told, rollout) == []
+    pods = stage.plane.request("GET", "/api/v1/pods")["items"]
+    there = {f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in pods}
+    assert set(drained.get("left", [])) <= there
+    assert len(gone) == drained.get("evicted", 0)
+    assert scenario.says in real.stderr
+    assert any(scenario.says in each for each in drained.get("errors", [""])), drained
+    for each in (*drained.get("errors", []), *drained.get("warnings", [])):
+        assert each in real.stderr
+    compared["drains"] += 1

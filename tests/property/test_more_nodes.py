@@ -1,0 +1,89 @@
+"""New nodes keep their word: what is proposed holds with the options applied, and nothing that holds is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.nodes.changes import with_changed_nodes
+from kpreempt.analysis.nodes.kinds import kinds_of
+from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict.pending import MoreNodes
+from tests.conformance.cases import NOW, cluster_of, pod_of
+from tests.strategies import scenarios
+
+LAWS = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+SCHEDULER = scheduler_for()
+SOUGHT = (Outcome.NEVER_LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+
+
+def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
+    return explain_pods(cluster, [Question(pod=pod)], SCHEDULER, now=NOW, **wanted)[0]
+
+
+def with_nodes(cluster: ClusterSnapshot, *texts: str) -> ClusterSnapshot:
+    return with_changed_nodes(cluster, added=texts, read_file=lambda _: cluster, now=NOW)[0]
+
+
+@LAWS
+@given(scenarios())
+def test_a_kind_is_proposed_if_and_only_if_one_more_node_of_it_places_the_pod(scenario: dict[str, Any]) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    verdict = explain(cluster, pod, proposes=True)
+    more = verdict.one_more_node
+    assert (more is not None) is (verdict.outcome in SOUGHT and bool(cluster.nodes))
+    if more is None:
+        return
+    proposed = [kind.like for kind in more.kinds]
+    lands = []
+    for kind in kinds_of(cluster):
+        name = kind.like.name
+        after = explain(with_nodes(cluster, name), pod)
+        if after.outcome is Outcome.LANDS and after.volume_choices is None:
+            lands.append(name)
+            if name == proposed[0]:
+                assert after.lands_on == more.nodes
+    assert proposed == lands
+
+
+@LAWS
+@given(scenarios(), st.integers(0, 3))
+def test_a_new_node_alters_on_others_only_what_counts_pods_over_domains(scenario: dict[str, Any], number: int) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    after = with_nodes(cluster, cluster.nodes[number % len(cluster.nodes)].name)
+    before, now = explain(cluster, pod).filter, explain(after, pod).filter
+    for name, status in before.items():
+        if name in now and status != now[name]:
+            assert {status.plugin, now[name].plugin} & {"PodTopologySpread", "InterPodAffinity"}
+
+
+@LAWS
+@given(scenarios(rich=False), st.integers(1, 4))
+def test_the_nodes_that_are_told_place_all_that_wait(scenario: dict[str, Any], number: int) -> None:
+    pods = [pod_of(scenario["pod"]) for _ in range(number)]
+    waiting = [
+        msgspec.structs.replace(
+            pod, metadata=msgspec.structs.replace(pod.metadata, name=f"w-{place}", uid=f"w-{place}")
+        )
+        for place, pod in enumerate(pods)
+        if not pod.status.nominated_node_name
+    ]
+    cluster = cluster_of(scenario["objects"])
+    cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, *waiting])
+    more = explain_pending(cluster, SCHEDULER, now=NOW, at=NOW, seeks_nodes=True).more_nodes
+    if not isinstance(more, MoreNodes) or not more.nodes:
+        return
+    after = with_nodes(cluster, *(option.removeprefix("--add-node=") for option in more.options))
+    outcomes = {item.pod: item.outcome for item in explain_pending(after, SCHEDULER, now=NOW, at=NOW).items}
+    # Each is judged alone here, so that one that lands beside the others lands all the more, but for company it wants.
+    assert all(outcomes[key] is Outcome.LANDS for key in more.pods)

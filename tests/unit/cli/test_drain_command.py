@@ -1,0 +1,106 @@
+"""``kpreempt drain`` as users call it: options as of ``kubectl drain``, exit codes, formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Kpreempt = Callable[..., Any]
+CLUSTER = Path(__file__).parents[3] / "fixtures" / "drain" / "cluster.yaml"
+SNAPSHOT = ["--snapshot", str(CLUSTER), "--now", "2026-11-21T08:00:00Z"]
+ALLOWED = ["--ignore-daemonsets", "--delete-emptydir-data"]
+_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown", "html", "junit", "sarif", "github", "gitlab")
+
+
+def answer(kpreempt: Kpreempt, *arguments: str, code: int = 0) -> Any:
+    """The document."""
+    run = kpreempt("drain", *arguments, *SNAPSHOT, "-o", "json")
+    assert run.returncode == code, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_a_blocked_drain_fails_and_one_that_finishes_passes(kpreempt: Kpreempt) -> None:
+    blocked = answer(kpreempt, "n1", *ALLOWED, code=1)
+    assert (blocked["kind"], blocked["finishes"], blocked["atLeast"]) == ("Drain", False, None)
+    assert blocked["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"
+    assert [each["reason"] for each in blocked["blocked"]] == ["SingleReplica"]
+    helps = "Scale Deployment shop/checkout to 2 replicas first."
+    assert [(each["rule"], each["fix"]) for each in blocked["findings"]] == [("drain-blocked", helps)]
+    free = answer(kpreempt, "n2", *ALLOWED)
+    assert (free["finishes"], free["atLeast"], free["moved"]) == (True, 30.0, 2)
+
+
+def test_a_waiver_lets_a_blocked_drain_pass(kpreempt: Kpreempt) -> None:
+    waived = answer(kpreempt, "n1", *ALLOWED, "--waive", "drain-blocked=PodDisruptionBudget shop/checkout")
+    assert waived["passed"] is True
+    assert waived["finishes"] is False
+    answer(kpreempt, "n1", *ALLOWED, "--no-drain-blocked")
+
+
+def test_rules_about_manifests_are_not_asked(kpreempt: Kpreempt) -> None:
+    rules = {each["rule"] for each in answer(kpreempt, "n2", *ALLOWED)["rules"]}
+    assert "drain-blocked" in rules
+    assert not rules & {"require-schedulable", "apply-refused", "rollout-stuck", "blocked-drains"}
+
+
+def test_what_was_forgotten_helps(kpreempt: Kpreempt) -> None:
+    refused = answer(kpreempt, "n2", code=1)
+    remedies = [remedy["target"] for each in refused["blocked"] for remedy in each["remedies"]]
+    assert sorted(set(remedies)) == ["--delete-emptydir-data", "--ignore-daemonsets"]
+
+
+def test_nodes_are_named_by_label_in_the_order_of_names(kpreempt: Kpreempt) -> None:
+    by_pool = answer(kpreempt, "--pool", "pool=general", *ALLOWED, code=1)
+    assert [each["node"] for each in by_pool["drained"]] == ["n1", "n2", "n3"]
+    assert answer(kpreempt, "-l", "pool in (general)", *ALLOWED, code=1)["drained"] == by_pool["drained"]
+    assert [each["node"] for each in answer(kpreempt, "n3", "n2", "n3", *ALLOWED, code=1)["drained"]] == ["n3", "n2"]
+
+
+def test_what_if_an_object_were_not_there(kpreempt: Kpreempt) -> None:
+    assert answer(kpreempt, "n1", *ALLOWED, "--without", "pdb/shop/checkout")["finishes"] is True
+
+
+def test_what_if_there_were_one_more_node(kpreempt: Kpreempt) -> None:
+    two = [*ALLOWED, "--without", "pdb/shop/checkout", "--runs", "1"]
+    assert answer(kpreempt, "n1", "n2", *two, code=1)["leftPending"] > 0
+    assert answer(kpreempt, "n1", "n2", *two, "--add-node", "n3")["leftPending"] == 0
+
+
+def test_a_pool_is_upgraded_with_new_nodes_first(kpreempt: Kpreempt) -> None:
+    upgrade = ["--pool", "pool=general", "--surge", "1", "--kubelet-version", "v1.37.0", "--runs", "1"]
+    done = answer(kpreempt, *upgrade, *ALLOWED, "--without", "pdb/shop/checkout")
+    assert done["finishes"] is True
+    assert {each["landsOn"] for each in done["play"]["displaced"]} & {"n1-new-1", "n2-new-1", "n3-new-1"}
+
+
+@pytest.mark.parametrize("output", _FORMATS)
+def test_every_format_of_a_check_tells_of_a_drain(kpreempt: Kpreempt, output: str) -> None:
+    run = kpreempt("drain", "n1", *ALLOWED, *SNAPSHOT, "-o", output)
+    assert run.returncode == 1, run.stderr
+    assert ("checkout" in run.stdout) is (output != "name")
+
+
+REFUSED = {
+    "no node": ([], 2, "which nodes is missing"),
+    "a node and a selector": (["n1", "-l", "a=b"], 2, "cannot specify both a node name and a --selector option"),
+    "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "one of both"),
+    "a pool without a value": (["--pool", "pool"], 2, "this is not a label with its value"),
+    "an unknown node": (["n9"], 3, 'nodes "n9" not found'),
+    "labels that no node has": (["-l", "pool=other"], 3, "no node has the labels pool=other"),
+    "a pod selector that is none": (["n1", "--pod-selector", "=="], 2, "must be a valid label selector"),
+    "a time that is none": (["n1", "--timeout", "soon"], 2, 'time: invalid duration "soon"'),
+    "a kubelet without new nodes": (["n1", "--kubelet-version", "v1.37.0"], 2, "is of new nodes"),
+    "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "one of them"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_meant_is_refused(kpreempt: Kpreempt, arguments: list[str], code: int, words: str) -> None:
+    run = kpreempt("drain", *arguments, *SNAPSHOT)
+    assert run.returncode == code
+    assert words in run.stderr
+    assert run.stdout == ""

@@ -1,0 +1,117 @@
+"""Nodes that options add and take away, for every command that has such what-ifs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Kpreempt
+
+DEMO = ("explain", "-f", "fixtures/demo/api.yaml", "--snapshot", "fixtures/demo/cluster.yaml")
+ON_CALL = ("pending", "--snapshot", "fixtures/on-call/cluster.yaml")
+NODE = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: fresh
+  labels: {kubernetes.io/hostname: fresh, kubernetes.io/os: linux}
+status:
+  capacity: {cpu: "16", memory: 64Gi, pods: "110"}
+"""
+POOL = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      requirements:
+        - {key: karpenter.k8s.aws/instance-cpu, operator: In, values: ["16"], minValues: 1}
+        - {key: karpenter.k8s.aws/instance-memory, operator: In, values: ["65536"]}
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+"""
+
+
+def test_a_pod_lands_on_a_node_like_another_one(kpreempt: Kpreempt) -> None:
+    before = json.loads(kpreempt(*DEMO, "-o", "json").stdout)
+    assert before["outcome"] == "Preempts"
+    options = before["oneMoreNode"]["options"]
+    after = json.loads(kpreempt(*DEMO, *options, "-o", "json").stdout)
+    assert (after["outcome"], after["landsOn"]) == ("Lands", before["oneMoreNode"]["nodes"])
+    assert "oneMoreNode" not in after
+
+
+def test_a_node_of_a_file_or_of_standard_input(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    path = tmp_path / "node.yaml"
+    path.write_text(NODE)
+    for text, stdin in ((str(path), ""), ("-", NODE)):
+        verdict = json.loads(kpreempt(*DEMO, "--add-node", text, "-o", "json", stdin=stdin).stdout)
+        assert verdict["landsOn"] == ["fresh"]
+
+
+def test_a_node_that_is_added_can_be_asked_about_and_cordoned(kpreempt: Kpreempt) -> None:
+    run = kpreempt(*DEMO, "--add-node", "node-e", "--cordon", "node-e-new-1", "--node", "node-e-new-1", "-o", "json")
+    verdict = json.loads(run.stdout)
+    assert verdict["filter"]["node-e-new-1"]["plugin"] == "NodeUnschedulable"
+
+
+def test_a_node_that_is_gone_is_told_with_its_pods(kpreempt: Kpreempt) -> None:
+    answer = json.loads(kpreempt(*ON_CALL, "--remove-node", "node-a", "-o", "json").stdout)
+    assert answer["cluster"]["nodes"] == 3
+    assert [each["subject"] for each in answer["assumptions"]] == ["Node node-a"]
+
+
+def test_what_pending_proposes_places_all_that_wait(kpreempt: Kpreempt) -> None:
+    more = json.loads(kpreempt(*ON_CALL, "-o", "json").stdout)["moreNodes"]
+    assert more["pods"]
+    after = json.loads(kpreempt(*ON_CALL, *more["options"], "-o", "json").stdout)
+    outcomes = {item["pod"]: item["outcome"] for item in after["items"]}
+    assert {outcomes[pod] for pod in more["pods"]} == {"Lands"}
+    assert {outcomes[pod] for pod in more["unplaced"]} == {"NeverLands"}
+
+
+def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    path = tmp_path / "pool.yaml"
+    path.write_text(POOL)
+    verdict = json.loads(kpreempt(*DEMO, "--snapshot", str(path), "--add-pool", "default=2", "-o", "json").stdout)
+    assert verdict["landsOn"] == ["default-new-1", "default-new-2"]
+    assert "NodePool default" in {each["subject"] for each in verdict["assumptions"]}
+    missing = kpreempt(*DEMO, "--add-pool", "default")
+    assert (missing.returncode, missing.stdout) == (3, "")
+    assert 'there is no NodePool "default" in the cluster' in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param((*DEMO, "--add-node", "node-z"), 3, 'there is no node "node-z"', id="an unknown node"),
+        pytest.param((*DEMO, "--remove-node", "node-z"), 3, 'there is no node "node-z"', id="one to remove"),
+        pytest.param(
+            (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "there is no Node in it", id="a file without any"
+        ),
+        pytest.param(
+            (*DEMO, "--add-node", "-", "--with", "-"), 2, "standard input is given twice", id="one input for two"
+        ),
+        pytest.param((*ON_CALL, "-w", "--add-node", "-"), 2, "can be read once only", id="a watch of standard input"),
+    ],
+)
+def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, arguments: tuple[str, ...], code: int, said: str) -> None:
+    run = kpreempt(*arguments)
+    assert run.returncode == code
+    assert said in run.stderr
+    assert run.stdout == ""
+
+
+def test_a_pool_is_known_in_a_dump_with_other_names(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    written, read = tmp_path / "cluster.yaml", tmp_path / "redacted.json"
+    of_pool = NODE.replace("{kubernetes.io/hostname: fresh,", "{karpenter.sh/nodepool: default,")
+    written.write_text(f"{of_pool}---{POOL}")
+    assert kpreempt("snapshot", "--snapshot", str(written), "--redact", "--to", str(read)).returncode == 0
+    assert "default" not in read.read_text()
+    items = json.loads(read.read_text())["items"]
+    (name,) = [each["metadata"]["name"] for each in items if each["kind"] == "NodePool"]
+    run = kpreempt("explain", "--cpu", "1", "--snapshot", str(read), "--add-pool", name, "-o", "json")
+    (node,) = [each["metadata"]["name"] for each in items if each["kind"] == "Node"]
+    assert any(f"like {node}" in each["message"] for each in json.loads(run.stdout)["assumptions"])
