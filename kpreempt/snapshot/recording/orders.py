@@ -12,13 +12,15 @@ then have come after it: where that leads to another order, the places that diff
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from kpreempt.snapshot.recording.changes import Order
 
 # So many changes of a node are remembered for pods that are assumed; beyond, nothing is known.
 _REMEMBERED = 16
+_A_PAIR = 2
 
 
 class Seen(NamedTuple):
@@ -67,17 +69,32 @@ class _Pods(NamedTuple):
             self.unplaced | {mine for mine, its in pairs if mine and mine != its},
         )
 
+    def joined_all(self, others: Iterable[_Pods]) -> _Pods:
+        """What is the same in all."""
+        return reduce(_Pods.joined, others, self)
+
+    def without(self, keys: Collection[str]) -> _Pods:
+        """The same without knowing where these are."""
+        doubted = {key for key in self.places if key and key in keys}
+        return _Pods(tuple("" if key in doubted else key for key in self.places), self.unplaced | doubted)
+
     def forgotten(self) -> _Pods:
-        return _Pods(("",) * len(self.places), self.unplaced.union(filter(None, self.places)))
+        return self.without(self.places)
 
 
 class _Step(NamedTuple):
-    """A change of a node's pods: which one it took out, and which it appended (empty: none)."""
+    """A change of a node's pods: which one it took out, and which it appended (empty: none).
+
+    It ``is_plain`` unless it binds a pod after others have changed while that one may have been assumed. Where only
+    bindings came together, ``together`` are their pods.
+    """
 
     number: int
     before: _Pods
     removed: str
     appended: str
+    is_plain: bool = True
+    together: frozenset[str] = frozenset()
 
     def after(self, pods: _Pods) -> _Pods:
         pods = pods.removed(self.removed) if self.removed else pods
@@ -149,18 +166,22 @@ class NodeOrders:
 
     def _bind(self, pod: Seen, since: int) -> None:
         """A pod has come to its node, and may have been assumed there at any time after its last change."""
-        pods = self._nodes.get(pod.node, _NONE)
+        before = self._nodes.get(pod.node, _NONE)
         steps = list(self._steps.get(pod.node, ()))
-        later = next((index for index, step in enumerate(steps) if step.number > since), len(steps))
-        found = pods.appended(pod.key)
-        for index in range(later, len(steps)):
-            assumed = steps[index].before.appended(pod.key)
-            for step in steps[index:]:
-                assumed = step.after(assumed)
-            found = found.joined(assumed.removed(pod.key).appended(pod.key))
-        if not since or (later == 0 and len(steps) == _REMEMBERED):
+        later = [step for step in steps if step.number > since]
+        found = before.appended(pod.key)
+        together: frozenset[str] = frozenset()
+        if not since or len(later) == _REMEMBERED:
             found = found.forgotten()
-        self._note(pod.node, "", pod.key)
+        elif all(step.together for step in later):
+            together = frozenset({pod.key}).union(*(step.together for step in later))
+            # Two leave the order in which they were bound, more may change places while they are moved to the end.
+            found = found if len(together) <= _A_PAIR else found.without(together)
+        elif all(step.is_plain for step in later):
+            found = found.joined_all(_assumed_before(later[index:], pod.key) for index in range(len(later)))
+        else:
+            found = found.forgotten()
+        self._note(pod.node, "", pod.key, is_plain=not later and bool(since), together=together)
         self._nodes[pod.node] = found
 
     def _step(self, node: str, *, removed: str, appended: str = "") -> None:
@@ -169,8 +190,10 @@ class NodeOrders:
         if not self._nodes[node].places:
             del self._nodes[node]
 
-    def _note(self, node: str, removed: str, appended: str) -> _Step:
-        step = _Step(self._number, self._nodes.get(node, _NONE), removed, appended)
+    def _note(
+        self, node: str, removed: str, appended: str, *, is_plain: bool = True, together: frozenset[str] = frozenset()
+    ) -> _Step:
+        step = _Step(self._number, self._nodes.get(node, _NONE), removed, appended, is_plain, together)
         self._steps.setdefault(node, deque(maxlen=_REMEMBERED)).append(step)
         return step
 
@@ -179,6 +202,14 @@ class NodeOrders:
         for node, steps in self._steps.items():
             if steps[-1].number > since and node in self._nodes:
                 self._nodes[node] = self._nodes[node].forgotten()
+
+
+def _assumed_before(steps: Sequence[_Step], key: str) -> _Pods:
+    """The pods after these steps and a binding, where the pod was assumed before them."""
+    pods = steps[0].before.appended(key)
+    for step in steps:
+        pods = step.after(pods)
+    return pods.removed(key).appended(key)
 
 
 _NONE = _Pods()
