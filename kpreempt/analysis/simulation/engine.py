@@ -22,7 +22,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.simulation.chain import Chain
 from kpreempt.analysis.simulation.client import Controller, Operator
-from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster
+from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, owner_key
 from kpreempt.analysis.simulation.controller_manager import ControllerManager
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
@@ -41,6 +41,7 @@ from kpreempt.analysis.simulation.stages import Endings, RunTime, Stage, Stages
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -382,11 +383,17 @@ class _Run:
         return self._world.controlled(pods)
 
     def create(self, pod: Pod) -> None:
-        """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
+        """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner.
+
+        Raises ``SyncError`` where a StatefulSet, which chooses the name, meets a pod that is not its own.
+        """
+        owner = owner_key(pod)
+        if pod.key in self._world.pods and owner is not None and owner[1] == "StatefulSet":
+            raise SyncError(f'pods "{pod.metadata.name}" already exists')
         self._num_created += 1
         if self._num_created > self._limits.pods:
-            owner = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
-            raise InputError(f"{owner}: the simulation makes more than {self._limits.pods:,} pods")
+            whose = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
+            raise InputError(f"{whose}: the simulation makes more than {self._limits.pods:,} pods")
         pod = self._named(self._readmission.admitted_again(pod))
         if not self._may_make(pod):
             return

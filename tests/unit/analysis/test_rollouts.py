@@ -78,6 +78,17 @@ def test_an_ordered_stateful_set_is_updated_from_the_last_pod_to_the_first_one_b
     assert end_of(found, "StatefulSet shop/db").is_done
 
 
+def test_a_stateful_set_does_nothing_where_a_pod_of_its_name_is_not_its_own() -> None:
+    old = workload("StatefulSet", "db", replicas=2, serviceName="db")
+    cluster = [*nodes(3, "1"), *running(old, ["n1", "n2"])]
+    first = next(each for each in cluster if each["metadata"]["name"] == "db-0")
+    del first["metadata"]["ownerReferences"]
+    found = checked(cluster, [workload("StatefulSet", "db", replicas=2, serviceName="db", image="two")])
+    assert not found.passed
+    told = [each.message for each in found.assumptions if each.subject == "StatefulSet shop/db"]
+    assert any(message.endswith('its controller does nothing: pods "db-0" already exists') for message in told)
+
+
 def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
     update = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
     old = workload("StatefulSet", "db", replicas=3, serviceName="db", **update)
