@@ -89,11 +89,13 @@ class Run:
         keeps: Keeps | None = None,
         compared: Collection[str] = (),
         unneeded: Collection[str] = (),
+        at: str | None = None,
     ) -> LoadedCluster:
         """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
 
         ``keeps`` says of which objects the documents are wanted; of a live cluster kinds without
-        records are read only where they are ``compared``, and nothing of the kinds that are ``unneeded``.
+        records are read only where they are ``compared``, and nothing of the kinds that are ``unneeded``. ``at`` is
+        the moment of a recording where the request names none.
         """
         loaded = load_cluster(
             self.request.snapshots,
@@ -107,7 +109,7 @@ class Run:
             wanted=wanted,
             unneeded=unneeded if self.request.node_changes.pools else {*unneeded, "NodePool"},
             intake=self.request.intake,
-            at=self.request.at,
+            at=self.request.at or at,
         )
         if any(self.request.node_changes):
             loaded = self._with_changed_nodes(loaded)

@@ -28,7 +28,8 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
 
     The scheduler says it in an event, which the API server keeps for an hour by default. So the snapshot needs
     events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
-    is reconstructed: whether the preemptor preempts this pod there, and why.
+    is reconstructed: whether the preemptor preempts this pod there, and why. A recording has both, also when events
+    and victim are long gone.
     """
     from kpreempt.analysis.subject import pod_name
     from kpreempt.analysis.who_preempted import events
@@ -36,6 +37,8 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
     from kpreempt.report.answers import PAGE_FORMATS
+    from kpreempt.snapshot.recording.folder import is_recording
+    from kpreempt.snapshot.recording.moments import time_of_eviction
 
     name = pod_name(request.pod)
     single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
@@ -43,11 +46,17 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
-    cluster = run.load(live, asked.wanted).cluster
-    answer = events.who_preempted(cluster, request.namespace or usual_namespace(live), name)
-    if request.before:
+    namespace = request.namespace or usual_namespace(live)
+    recording = next(filter(is_recording, request.snapshots), None)
+    at = time_of_eviction(recording, namespace, name) if recording is not None and request.at is None else None
+    cluster = run.load(live, asked.wanted, at=at).cluster
+    answer = events.who_preempted(cluster, namespace, name)
+    preemptors = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
+    of_recording = [recording] if recording is not None and preemptors else []
+    if before := request.before or of_recording:
         earlier = load_cluster(
-            request.before,
+            before,
+            at=None if request.before else f"pod/{preemptors[0]}",
             skip_bad_objects=request.skip_bad_objects,
             phases=run.stopwatch,
             wanted=asked.wanted,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,6 @@ from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.read import read_batches
-from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
 from kpreempt.verdict import Assumption
 
@@ -67,7 +67,7 @@ def load_snapshot(
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     files = files_skipped = 0
     intake = intake or Intake()
-    recordings = [path for path in paths if path != STDIN and is_recording(path)]
+    recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
         raise UsageError("--at: there is no recording to look at", hint="--snapshot DIR, of kpreempt record --to DIR")
     pasts: list[Past] = []
@@ -101,6 +101,14 @@ def load_snapshot(
     if pasts and len(paths) == 1:
         cluster = _in_order(cluster, pasts[0].orders)
     return Loaded(cluster, collector.set_aside, files, files_skipped, assumptions, collector.documents())
+
+
+def _is_recording(path: str) -> bool:
+    if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 - a path may hold a NUL
+        return False
+    from kpreempt.snapshot.recording.folder import is_recording  # noqa: PLC0415 - few inputs are folders
+
+    return is_recording(path)
 
 
 def _past(path: str, at: str | None, intake: Intake) -> Past:

@@ -290,7 +290,7 @@ class KubeScheduler:
         Raises ``KeyError`` for a node that is not there.
         """
         from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex  # noqa: PLC0415 - few ask for it
-        from kpreempt.schedulers.kube.preemption.known_orders import stand_in_order  # noqa: PLC0415
+        from kpreempt.schedulers.kube.preemption.importance import stand_in_order  # noqa: PLC0415
         from kpreempt.schedulers.kube.preemption.standing import rank_victims  # noqa: PLC0415
 
         cluster = prepared.cluster

@@ -50,6 +50,21 @@ def moment_of(folder: str, text: str | None) -> Moment:
     return Moment(time)
 
 
+def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
+    """The time at which the recording has the last event about the eviction of a pod, as ``moment_of`` takes it.
+
+    ``None`` where it has none. Raises ``InputError``.
+    """
+    found = None
+    for path in segments_in(folder):
+        for change in Segment(path).changes():
+            if change.kind == "Event" and change.what is not What.DELETED:
+                event = _EVENT.decode(change.object)
+                if event.reason == PREEMPTED and event.subject.key == f"{namespace}/{name}":
+                    found = change.seen
+    return found.isoformat() if found is not None else None
+
+
 def _before_decision(folder: str, namespace: str, name: str) -> Moment:
     """Just before the last decision that nominated the pod, else that bound it, else that refused it."""
     decisions = []

@@ -133,11 +133,11 @@ class _State:
         """Take from a change after the moment what it says about the moment."""
         if change.what is What.GAP and change.since < version:
             self._gaps.append(change.kind)
-        is_close = not moment.is_end and change.seen <= moment.time + _BINDING
-        if change.kind == "Pod" and is_close and change.what is What.MODIFIED:
+        if change.kind == "Pod" and not moment.is_end and change.what is What.MODIFIED:
             known = self.kept.get("Pod", (change.namespace, change.name))
-            node = pod_line(change.object).spec.node_name
-            if known is not None and node and not pod_line(known).spec.node_name:
+            pod = pod_line(change.object)
+            node, is_close = pod.spec.node_name, pod.has_claims or change.seen <= moment.time + _BINDING
+            if is_close and known is not None and node and not pod_line(known).spec.node_name:
                 self._binding[f"{change.namespace}/{change.name}"] = node
 
     def pod_orders(self) -> dict[str, PodOrder]:
@@ -174,10 +174,7 @@ class _State:
         ]
         if self._binding:
             names = ", ".join(list(self._binding)[:_NAMES_SHOWN]) + (", …" if len(self._binding) > _NAMES_SHOWN else "")
-            message = (
-                f"bound within {_BINDING.total_seconds():g}s after this moment: {names}; the scheduler may have given"
-                " them their nodes already"
-            )
+            message = f"bound soon after this moment: {names}; the scheduler may have given them their nodes already"
             found.append(Assumption("pods", "spec.nodeName", message, AssumptionKind.UNCERTAIN))
         return found
 

@@ -23,8 +23,15 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     deletion_timestamp: Time | None = None
 
 
+class _Volume(msgspec.Struct, frozen=True, rename="camel"):
+    persistent_volume_claim: msgspec.Raw | None = None
+    ephemeral: msgspec.Raw | None = None
+
+
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
+    volumes: Sequence[_Volume] = ()
+    resource_claims: Sequence[msgspec.Raw] = ()
 
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -39,6 +46,12 @@ class PodLine(msgspec.Struct, frozen=True):
     metadata: _Meta = _Meta()
     spec: _Spec = _Spec()
     status: _Status = _Status()
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether something else has to be bound before the pod is, which takes its time."""
+        claimed = (each.persistent_volume_claim or each.ephemeral for each in self.spec.volumes)
+        return bool(self.spec.resource_claims) or any(claimed)
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of a type, if the pod has it."""

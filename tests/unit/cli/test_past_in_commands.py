@@ -73,6 +73,14 @@ def test_a_binding_under_way_is_told(kpreempt: Kpreempt, tmp_path: Path, seconds
     assert any("shop/other; the scheduler may have given" in each for each in told) is (seconds < 1)
 
 
+def test_an_eviction_is_explained_when_its_event_and_its_victim_are_gone(kpreempt: Kpreempt) -> None:
+    run = kpreempt("who-preempted", "encode-1", "-n", "shop", "--snapshot", str(FOLDER), "-o", "json")
+    (preemption,) = json.loads(run.stdout)["preemptions"]
+    assert preemption["preemptor"]["pod"] == "shop/api"
+    assert preemption["reconstruction"]["result"] == "Confirmed"
+    assert preemption["reconstruction"]["takenAt"].startswith("2026-11-21T03:00:30")
+
+
 def test_an_export_is_a_snapshot_of_the_moment(kpreempt: Kpreempt, tmp_path: Path) -> None:
     dump = str(tmp_path / "then.json")
     assert kpreempt("snapshot", "--snapshot", str(FOLDER), *BEFORE, "--to", dump).returncode == 0

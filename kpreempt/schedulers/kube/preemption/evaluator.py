@@ -27,7 +27,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.known_orders import stand_in_order
+from kpreempt.schedulers.kube.preemption.importance import stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 
 # A start time that is missing; it counts as now.
 NO_START = float("inf")
+# The one whose lease a recording watches. Others may run on their own, with caches that began at another time.
+_SCHEDULER = "default-scheduler"
 
 
 def is_more_important(one: PodInfo, other: PodInfo, now: datetime, *, reads_starts_once: bool = False) -> bool:
@@ -76,3 +79,23 @@ def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:
 def tie_of(pod: PodInfo) -> tuple[int, float]:
     """What equals share: priority and start, as a key that sorts the most important first."""
     return -pod.priority, NO_START if pod.start is None else pod.start.timestamp()
+
+
+def stand_in_order(
+    cluster: ClusterSnapshot, node_info: NodeInfo, priority: int | None, *, scheduler: str = _SCHEDULER
+) -> bool:
+    """Whether those of the node's pods that are below ``priority`` (``None``: all) stand in their order.
+
+    Not where a what-if has changed which pods are on the node.
+    """
+    if cluster.has_scheduler_order:
+        return True
+    order = cluster.pod_orders.get(node_info.name)
+    if order is None or scheduler != _SCHEDULER:
+        return False
+    keys = [info.key for info in node_info.pods]
+    if set(keys) != {*filter(None, order.places), *order.unplaced}:
+        return False
+    counted = {info.key for info in node_info.pods if priority is None or info.priority < priority}
+    in_order = [key for key in order.places if key in counted]
+    return not counted & order.unplaced and in_order == [key for key in keys if key in counted]
