@@ -1,7 +1,8 @@
 """What it costs to allocate devices: ``python -m benchmarks.devices --nodes 5000``.
 
 Every node has 8 devices, half of them allocated, and the pod's claim has two requests with selectors. The seconds are
-the processor's, so that what else runs on the machine matters little.
+the processor's, so that what else runs on the machine matters little. With ``--against-reference`` the real scheduler's
+code filters the same cluster, on the same machine; its seconds are those of a clock, on all cores.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tabulate import tabulate
 
+from benchmarks.decide import reference_seconds
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import cluster_from_json, decode_object
@@ -45,13 +49,17 @@ class _Seconds:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.devices", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5_000, help="how many nodes there are")
-    nodes = parser.parse_args().nodes
-    cluster = cluster_from_json([json.dumps(each).encode() for each in _objects(nodes)], "devices")
+    parser.add_argument("--against-reference", action="store_true", help="time the real scheduler's code as well")
+    options = parser.parse_args()
+    nodes = options.nodes
+    objects = list(_objects(nodes))
+    cluster = cluster_from_json([json.dumps(each).encode() for each in objects], "devices")
     spec = {
         "containers": [{"name": "c", "resources": {"claims": [{"name": "gpus"}]}}],
         "resourceClaims": [{"name": "gpus", "resourceClaimName": "wanted"}],
     }
-    pod: Pod = decode_object("Pod", {"metadata": {"name": "new", "namespace": "ml", "uid": "new"}, "spec": spec})
+    document = {"metadata": {"name": "new", "namespace": "ml", "uid": "new"}, "spec": spec}
+    pod: Pod = decode_object("Pod", document)
     scheduler = KubeScheduler()
     prepared = scheduler.prepare(cluster, now=NOW)
     rows = []
@@ -60,7 +68,18 @@ def main() -> None:
         verdict = scheduler.decide(prepared, pod, records_steps=False, phases=seconds)
         rows.append([look, len(verdict.feasible_nodes), seconds.of["filter"], seconds.of["score"]])
     print(f"{nodes:,} nodes of {DEVICES_PER_NODE} devices:")
+    if options.against_reference:
+        rows.append(["real", None, _reference_seconds(objects, document), None])
     print(tabulate(rows, headers=["look", "nodes that fit", "filter", "score"], floatfmt=".2f"))
+    if options.against_reference:
+        print(f"ratio of the first look: {rows[0][2] / rows[-1][2]:.2f}")
+
+
+def _reference_seconds(objects: list[Object], pod: Object) -> float:
+    with TemporaryDirectory() as folder:
+        snapshot = Path(folder) / "cluster.json"
+        snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+        return reference_seconds(snapshot, pod, runs=3)["filter"]
 
 
 def _objects(nodes: int) -> Iterator[Object]:
