@@ -8,6 +8,7 @@ code filters the same cluster, on the same machine; its seconds are those of a c
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import time
 from collections import defaultdict
@@ -21,6 +22,7 @@ from typing import Any
 from tabulate import tabulate
 
 from benchmarks.decide import reference_seconds
+from kpreempt.cli.process import COLLECTION_THRESHOLDS
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import cluster_from_json, decode_object
@@ -62,6 +64,10 @@ def main() -> None:
     pod: Pod = decode_object("Pod", document)
     scheduler = KubeScheduler()
     prepared = scheduler.prepare(cluster, now=NOW)
+    # As the program does once it has read a cluster.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     rows = []
     for look in ("first", "second"):
         seconds = _Seconds()

@@ -27,7 +27,7 @@ from kpreempt.errors import KpreemptError, within_calendar
 
 # How the system says it where Python has no MemoryError for it: of libraries, threads and maps.
 _OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
-_COLLECTION_THRESHOLDS = (100_000, 50, 100)
+COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
 def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
@@ -103,7 +103,7 @@ def _run_command(arguments: Sequence[str], program: str) -> int:
 
     # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
     # them again and again.
-    gc.set_threshold(*_COLLECTION_THRESHOLDS)
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     # NumPy's columns need no threads; where there is no memory for them, OpenBLAS would end the process with a code of
     # its own, which is that of a gate that failed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

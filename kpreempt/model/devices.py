@@ -279,15 +279,14 @@ class DeviceAttribute(_Strict, frozen=True):
     @property
     def typed(self) -> tuple[str, str | int | bool] | None:
         """The name of its type and its value; ``None`` for a list, or a type that is not known."""
-        for name, value in (
-            ("string", self.string_value),
-            ("int", self.int_value),
-            ("bool", self.bool_value),
-            ("version", self.version_value),
-        ):
-            if value is not None:
-                return name, value
-        return None
+        # Asked of every attribute of every device.
+        if self.string_value is not None:
+            return "string", self.string_value
+        if self.int_value is not None:
+            return "int", self.int_value
+        if self.bool_value is not None:
+            return "bool", self.bool_value
+        return None if self.version_value is None else ("version", self.version_value)
 
 
 class CapacityRange(_Strict, frozen=True):
