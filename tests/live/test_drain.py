@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -151,6 +151,13 @@ def kubectl_drain(plane: ControlPlane, options: list[str]) -> subprocess.Complet
     )
 
 
+def by_workload(text: str, owners: Mapping[str, str]) -> str:
+    """A text with workloads in place of their pods."""
+    for pod, owner in owners.items():
+        text = text.replace(pod.partition("/")[2], owner)
+    return text
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_a_drain_ends_as_was_predicted(
     stage: Stage, tmp_path: Path, compared: Counter[str], scenario: Scenario
@@ -167,11 +174,14 @@ def test_a_drain_ends_as_was_predicted(
     assert (real.returncode == 0) is told["finishes"], real.stderr
     assert disagreements(told, rollout) == []
     pods = stage.plane.request("GET", "/api/v1/pods")["items"]
+    # Of replicas any may be the one that stays.
     there = {f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in pods}
-    assert set(drained.get("left", [])) <= there
+    stayed = Counter(owner for pod, owner in rollout.before.owners.items() if pod in there)
+    assert Counter(rollout.before.owners[each] for each in drained.get("left", [])) <= stayed
     assert len(gone) == drained.get("evicted", 0)
     assert scenario.says in real.stderr
     assert any(scenario.says in each for each in drained.get("errors", [""])), drained
+    said = by_workload(real.stderr, rollout.before.owners)
     for each in (*drained.get("errors", []), *drained.get("warnings", [])):
-        assert each in real.stderr
+        assert by_workload(each, rollout.before.owners) in said
     compared["drains"] += 1
