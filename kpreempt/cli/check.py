@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
-from kpreempt.cli.gate_options import Gate
-from kpreempt.cli.options import After, AnswerRequest, AnyAlgorithm, manifest_options
-
-if TYPE_CHECKING:
-    from kpreempt.report.options import RenderOptions
+from kpreempt.cli.gate_options import Gate, GatedRequest
+from kpreempt.cli.options import After, AnyAlgorithm, manifest_options
 
 
-class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict", "at"]):
+class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict", "at"]):
     """What the options of ``kpreempt check`` ask for."""
 
     files: Annotated[
@@ -59,39 +56,7 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         ),
     ] = False
     algorithm: AnyAlgorithm = None
-    seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
-    runs: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
-            "choice where these are few, else up to 20 times.",
-        ),
-    ] = None
-    worst_case: Annotated[
-        bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
-    ] = False
-    max_plays: Annotated[
-        int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
-    ] = 100
-    stream_name: Annotated[
-        str,
-        Option(
-            "--stream-name",
-            metavar="FILE",
-            help="The file that SARIF and GitLab name for a stream without # Source: comments.",
-        ),
-    ] = "kpreempt-input.yaml"
-    docs_url: Annotated[
-        str,
-        Option(
-            "--docs-url",
-            metavar="URL",
-            help="Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
-        ),
-    ] = ""
-    gate: Gate
+    gate: Annotated[Gate, After("docs_url")]
     compare_with: Annotated[
         str | None,
         Option(
@@ -100,24 +65,6 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             help="What a former run wrote with -o json: tell what is new, worse and better since then.",
         ),
     ] = None
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
-            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
-        ),
-    ] = []
-
-    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
-        """The report: a pipeline's log keeps what the gate found."""
-        import msgspec
-
-        from kpreempt.report.options import Extent
-
-        return msgspec.structs.replace(self.lengthened(options), extent=Extent.REPORT)
 
 
 def check(request: CheckRequest) -> int:

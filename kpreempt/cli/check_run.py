@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,10 +44,6 @@ if TYPE_CHECKING:
     from kpreempt.cli.check import CheckRequest
     from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.connection import Connection
-
-
-# What stands in links as it is: no white space, quotes, or signs that mean something in Markdown or in HTML.
-_WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 
 
 def run_check(request: CheckRequest) -> int:
@@ -214,12 +209,9 @@ def _refuse_contradictions(request: CheckRequest) -> None:
         raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
     if request.prune and not request.base:
         raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
-    if request.worst_case and (request.runs or 1) > 1:
-        raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
     if request.autoscaled not in ("current", "max"):
         raise UsageError("--autoscaled is current or max")
-    if request.docs_url and not _WEB_ADDRESS.fullmatch(request.docs_url):
-        raise UsageError("--docs-url is no address of a web page", hint="https://wiki.example/kpreempt/docs")
+    request.refuse_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.gate_options import DrainGate
-from kpreempt.cli.options import Additions, After, AnswerRequest, ChangingNodes, Without
-
-if TYPE_CHECKING:
-    from kpreempt.report.options import RenderOptions
+from kpreempt.cli.gate_options import DrainGate, GatedRequest
+from kpreempt.cli.options import Additions, After, ChangingNodes, Without
 
 _Text = str | None
 
 
-class DrainRequest(AnswerRequest, without=["namespace", "all_namespaces", "strict"]):
+class DrainRequest(GatedRequest, without=["namespace", "all_namespaces", "strict"]):
     """What the options of ``kpreempt drain`` ask for."""
 
     nodes: Annotated[
@@ -83,53 +80,11 @@ class DrainRequest(AnswerRequest, without=["namespace", "all_namespaces", "stric
     without: Annotated[Without, After("selector")] = []
     additions: Additions = []
     node_changes: ChangingNodes
-    seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
-    runs: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
-            "choice where these are few, else up to 20 times.",
-        ),
-    ] = None
-    worst_case: Annotated[
-        bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
-    ] = False
-    max_plays: Annotated[
-        int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
-    ] = 100
     stream_name: Annotated[
         str,
         Option("--stream-name", metavar="FILE", help="The file that SARIF and GitLab name, which want one."),
     ] = "kpreempt-input.yaml"
-    docs_url: Annotated[
-        str,
-        Option(
-            "--docs-url",
-            metavar="URL",
-            help="Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
-        ),
-    ] = ""
-    gate: DrainGate
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
-            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
-        ),
-    ] = []
-
-    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
-        """The report: a pipeline's log keeps what the gate found."""
-        import msgspec
-
-        from kpreempt.report.options import Extent
-
-        return msgspec.structs.replace(self.lengthened(options), extent=Extent.REPORT)
+    gate: Annotated[DrainGate, After("docs_url")]
 
 
 def drain(request: DrainRequest) -> int:

@@ -155,8 +155,7 @@ def _refuse_contradictions(request: DrainRequest) -> None:
     if request.remove and _options(request):
         option = _options(request)[0].partition("=")[0]
         raise UsageError(f"--remove goes by the rules of autoscalers, and {option} is of kubectl drain: one of both")
-    if request.worst_case and (request.runs or 1) > 1:
-        raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
+    request.refuse_contradictions()
     single_use_of_stdin(
         {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}
     )

@@ -1,17 +1,24 @@
-"""The options of a gate, each declared once: one for each rule, and those for files."""
+"""What commands that simulate and put rules to it are asked, each declared once: runs, rules, and their files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Option
 
-from kpreempt.cli.options import Group
+from kpreempt.cli.options import After, AnswerRequest, Group
+from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, Takes
+
+if TYPE_CHECKING:
+    from kpreempt.report.options import RenderOptions
 
 _Text = str | None
 _Texts = list[str] | None
+# What stands in links as it is: no white space, quotes, or signs that mean something in Markdown or in HTML.
+_WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 
 
 class GateFlags(NamedTuple):
@@ -111,3 +118,65 @@ def _options(command: str) -> dict[str, Any]:
 
 Gate = Annotated[GateFlags, Group(_options("check"), gate_flags)]
 DrainGate = Annotated[GateFlags, Group(_options("drain"), gate_flags)]
+
+
+class GatedRequest(AnswerRequest):
+    """A simulation of what happens to the cluster, to which the rules of a gate are put."""
+
+    seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
+    runs: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=1,
+            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
+            "choice where these are few, else up to 20 times.",
+        ),
+    ] = None
+    worst_case: Annotated[
+        bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
+    ] = False
+    max_plays: Annotated[
+        int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
+    ] = 100
+    stream_name: Annotated[
+        str,
+        Option(
+            "--stream-name",
+            metavar="FILE",
+            help="The file that SARIF and GitLab name for a stream without # Source: comments.",
+        ),
+    ] = "kpreempt-input.yaml"
+    docs_url: Annotated[
+        str,
+        Option(
+            "--docs-url",
+            metavar="URL",
+            help="Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
+        ),
+    ] = ""
+    outputs: Annotated[
+        list[str],
+        Option(
+            "-o",
+            "--output",
+            metavar="FORMAT[=FILE]",
+            help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
+            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
+        ),
+    ] = []
+
+    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
+        """The report: a pipeline's log keeps what the gate found."""
+        import msgspec
+
+        from kpreempt.report.options import Extent
+
+        return msgspec.structs.replace(self.lengthened(options), extent=Extent.REPORT)
+
+    def refuse_contradictions(self) -> None:
+        """Raise ``UsageError`` where these options contradict each other or are none."""
+        if self.worst_case and (self.runs or 1) > 1:
+            raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
+        if self.docs_url and not _WEB_ADDRESS.fullmatch(self.docs_url):
+            raise UsageError("--docs-url is no address of a web page", hint="https://wiki.example/kpreempt/docs")

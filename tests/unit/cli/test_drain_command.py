@@ -88,6 +88,7 @@ REFUSED = {
     "no node": ([], 2, "which nodes is missing"),
     "a node and a selector": (["n1", "-l", "a=b"], 2, "cannot specify both a node name and a --selector option"),
     "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "one of both"),
+    "a script as the docs' address": (["n1", "--docs-url", "javascript:alert(1)"], 2, "--docs-url"),
     "a pool without a value": (["--pool", "pool"], 2, "this is not a label with its value"),
     "an unknown node": (["n9"], 3, 'nodes "n9" not found'),
     "labels that no node has": (["-l", "pool=other"], 3, "no node has the labels pool=other"),
