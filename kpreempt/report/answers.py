@@ -229,6 +229,11 @@ ROWS = (
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
 
 
+def formats_of(answer: Answer) -> Sequence[str]:
+    """The formats that there are of an answer, the default first."""
+    return _BY_NAME[type(answer).__name__].formats
+
+
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
     """The answer in one of its row's formats, ending with a newline unless empty.
 
