@@ -1,7 +1,7 @@
 """Kueue's objects, with the fields that its scheduler reads.
 
-They are as in ``sigs.k8s.io/kueue`` v0.19.2 ``apis/kueue/v1beta2``. Where ``v1beta1`` has another name for a field, both
-are here, and a property tells which counts.
+They are as in ``sigs.k8s.io/kueue`` v0.19.2 ``apis/kueue/v1beta2``. Where ``v1beta1`` has another name for a field,
+both are here, and a property tells which counts.
 """
 
 from __future__ import annotations
@@ -289,13 +289,6 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     active: bool = True
 
 
-class Spread(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Values of one level, or counts of pods: the same everywhere, or one for each domain."""
-
-    universal: str | int | None = None
-    individual: IndividualValues | list[int] | None = None
-
-
 class IndividualValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One value for each domain, without what all have in common."""
 
@@ -304,12 +297,37 @@ class IndividualValues(msgspec.Struct, frozen=True, rename="camel", omit_default
     roots: list[str] = NO_ITEMS
 
 
+class LevelValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Names of domains at one level: the same for all, or one for each."""
+
+    universal: str | None = None
+    individual: IndividualValues | None = None
+
+    def at(self, index: int) -> str:
+        """The name of one domain."""
+        found = self.individual
+        if found is None or index >= len(found.roots):
+            return self.universal or ""
+        return f"{found.prefix}{found.roots[index]}{found.suffix}"
+
+
+class PodCounts(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How many pods go into a domain: the same for all, or one number for each."""
+
+    universal: int | None = None
+    individual: list[int] = NO_ITEMS
+
+    def at(self, index: int) -> int:
+        """The pods of one domain."""
+        return self.individual[index] if index < len(self.individual) else self.universal or 0
+
+
 class AssignmentSlice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Some domains of an assignment, level by level."""
 
-    domain_count: int = 0
-    values_per_level: Few[Spread] = NO_ITEMS
-    pod_counts: Spread = Spread()
+    domain_count: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
+    values_per_level: Few[LevelValues] = NO_ITEMS
+    pod_counts: PodCounts = PodCounts()
 
 
 class AssignedDomain(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

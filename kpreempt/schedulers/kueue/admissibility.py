@@ -50,9 +50,7 @@ def _greater(amounts: Requests, other: Requests) -> list[str]:
 def _above_limits(pod_set: PodSet, path: str) -> Iterable[str]:
     spec = pod_set.template.spec
     named = [("initContainers", spec.init_containers), ("containers", spec.containers)]
-    parts = [
-        (f"{path}.{kind}[{index}]", each.resources) for kind, some in named for index, each in enumerate(some)
-    ]
+    parts = [(f"{path}.{kind}[{index}]", each.resources) for kind, some in named for index, each in enumerate(some)]
     for where, resources in [*parts, *([(f"{path}.resources", spec.resources)] if spec.resources else [])]:
         if names := _greater(requests_of(resources.requests), requests_of(resources.limits)):
             yield _problem(where, names, _ABOVE_LIMIT)
@@ -94,7 +92,7 @@ def _keep(known: Requests, found: ResourceList, which: Callable[[int, int], int]
 
 
 def _together(first: Mapping[str, int], second: Mapping[str, int], which: Callable[[int, int], int]) -> Requests:
-    return {
-        name: which(first[name], second[name]) if name in first and name in second else first.get(name, second.get(name, 0))
-        for name in {**first, **second}
-    }
+    found = {**first, **second}
+    for name in first.keys() & second.keys():
+        found[name] = which(first[name], second[name])
+    return found

@@ -21,7 +21,7 @@ from kpreempt.schedulers.kueue.assignment import (
     Mode,
     PodSetAssignment,
     Possibility,
-    merged,
+    merge_attempts,
     most_severe,
     severity,
 )
@@ -29,8 +29,8 @@ from kpreempt.schedulers.kueue.cluster_queues import NEVER, Group, Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.flavor_checks import why_not
 from kpreempt.schedulers.kueue.quota import Amounts, lowest_that_fits
-from kpreempt.schedulers.kueue.topology_requests import place_assignment
 from kpreempt.schedulers.kueue.topology import PODS
+from kpreempt.schedulers.kueue.topology_requests import place_assignment
 from kpreempt.schedulers.kueue.workloads import Info
 
 # What preemption can do for an amount of one flavor's resource, and how far it is borrowed then.
@@ -90,7 +90,7 @@ class Assigner:
         pod_sets = [
             PodSetAssignment(each.name, each.requests, each.count)
             for each in (
-                one.scaled_to(count) for one, count in zip(asked, counts or [each.count for each in asked])
+                one.scaled_to(count) for one, count in zip(asked, counts or [each.count for each in asked], strict=True)
             )
         ]
         assignment = Assignment()
@@ -129,14 +129,16 @@ class Assigner:
             if resource in chosen:
                 continue
             choice = self._choose(ids, together, resource, group, assignment.usage)
-            merged(attempts, choice.attempts, group.flavors if group else [], resource, observes=self._observes)
+            merge_attempts(attempts, choice.attempts, group.flavors if group else [], resource, observes=self._observes)
             if not choice.flavors:
                 chosen, reasons = {}, choice.reasons
                 break
             chosen.update(choice.flavors)
             reasons += choice.reasons
         tried = [attempts[flavor] for flavor in sorted(attempts)]
-        return all([self._append(assignment, pod_sets[index], index, chosen, reasons, tried) for index in ids])
+        # All of them are told, even where one gets nothing.
+        got = [self._append(assignment, pod_sets[index], index, chosen, reasons, tried) for index in ids]
+        return all(got)
 
     def _append(
         self,
@@ -161,9 +163,7 @@ class Assigner:
             assignment.usage[fr] = assignment.usage.get(fr, 0) + pod_set.requests.get(resource, 0)
         return not pod_set.requests or bool(pod_set.flavors)
 
-    def _choose(
-        self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts
-    ) -> _Choice:
+    def _choose(self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts) -> _Choice:
         """The flavor for all the resources of the group of ``resource``."""
         if group is None:
             return _Choice({}, [f"resource {resource} unavailable in ClusterQueue"], [])
@@ -211,7 +211,8 @@ class Assigner:
         return self._nominated.get(self._info.pod_sets[pod_set].name, {}).get(resource, "")
 
     def _refused(self, flavor: str, reason: str) -> Attempt:
-        return Attempt(flavor, Mode.NO_FIT, reasons=[reason], no_fit_reason=NO_MATCHING_FLAVOR if self._observes else "")
+        told = NO_MATCHING_FLAVOR if self._observes else ""
+        return Attempt(flavor, Mode.NO_FIT, reasons=[reason], no_fit_reason=told)
 
     def _unsuitable(self, name: str, ids: list[int], group: Group) -> str:
         flavor = self._flavors.get(name)

@@ -186,7 +186,7 @@ class Assignment:
     def requests_of(self, info: Info, *, ignores_undeclared: bool) -> Amounts:
         """What the Workload will use, with the counts of this assignment."""
         found: Amounts = {}
-        for each, asked in zip(self.pod_sets, info.requests):
+        for each, asked in zip(self.pod_sets, info.requests, strict=False):
             for resource, amount in asked.scaled_to(each.count).requests.items():
                 if amount == 0 or (ignores_undeclared and resource not in each.flavors):
                     continue
@@ -200,7 +200,9 @@ class Assignment:
         return {resource: each.name for resource, each in found.flavors.items()} if found else {}
 
 
-def merged(known: dict[str, Attempt], found: list[Attempt], flavors: list[str], resource: str, *, observes: bool) -> None:
+def merge_attempts(
+    known: dict[str, Attempt], found: list[Attempt], flavors: list[str], resource: str, *, observes: bool
+) -> None:
     """Join what was tried for one resource to what was tried for others."""
     for each in found:
         before = known.get(each.flavor)
@@ -228,5 +230,3 @@ def merged(known: dict[str, Attempt], found: list[Attempt], flavors: list[str], 
             before.reasons = sorted({*before.reasons, message})
             if observes:
                 before.no_fit_reason = NO_MATCHING_FLAVOR
-
-

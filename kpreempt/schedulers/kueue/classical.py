@@ -56,9 +56,9 @@ class Candidates:
         self.has_hierarchy = bool(hierarchy)
         for part in parts:
             part.sort(key=lambda each: stage.order_of(need.queue, each.info))
-        self.ordered = [
-            each for is_evicted in (True, False) for part in parts for each in part if each.info.is_evicted is is_evicted
-        ]
+        together = [each for part in parts for each in part]
+        # Those that were evicted already come first, in the same order.
+        self.ordered = sorted(together, key=lambda each: not each.info.is_evicted)
 
     def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
         """Those that may go. Who comes later depends on who has gone by then."""

@@ -125,8 +125,16 @@ class Queue:
         )
         problems = [
             ("Stopped", "is stopped", self.record.spec.stop_policy != "None"),
-            *_problem("FlavorNotFound", "references missing ResourceFlavor(s)", [f for f in self.all_flavors if f not in flavors]),
-            *_problem("AdmissionCheckNotFound", "references missing AdmissionCheck(s)", [c for c in wanted if c not in checks]),
+            *_problem(
+                "FlavorNotFound",
+                "references missing ResourceFlavor(s)",
+                [f for f in self.all_flavors if f not in flavors],
+            ),
+            *_problem(
+                "AdmissionCheckNotFound",
+                "references missing AdmissionCheck(s)",
+                [c for c in wanted if c not in checks],
+            ),
             *_problem(
                 "AdmissionCheckInactive",
                 "references inactive AdmissionCheck(s)",

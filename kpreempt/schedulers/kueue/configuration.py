@@ -1,4 +1,4 @@
-"""How Kueue's manager is configured, as far as its scheduler asks, and its feature gates (``pkg/features``, v0.19.2)."""
+"""What Kueue's scheduler reads of the manager's configuration, and its feature gates (``pkg/features``, v0.19.2)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ from kpreempt.schedulers.kueue.pending import (
     PENDING_PREEMPTION,
     PREEMPTION_NO_CANDIDATES,
 )
-from kpreempt.schedulers.kueue.preemption import Target
 from kpreempt.schedulers.kueue.quota import Amounts
 from kpreempt.schedulers.kueue.records import described
 from kpreempt.schedulers.kueue.state import State
@@ -141,11 +140,8 @@ class Cycle:
         entry.is_recomputed = True
         entry.info.memory = None
         only = {each.name: entry.assignment.flavors_of(each.name) for each in entry.assignment.pod_sets}
-        gone = [Target(each, "") for each in self._taken.values()] if anew_for_targets else []
-        for each in gone:
-            self.stage.remove(each.info)
-        self._assign(entry, only)
-        self.stage.restore_all(gone)
+        with self.stage.without(self._taken.values() if anew_for_targets else ()):
+            self._assign(entry, only)
         if anew_for_targets and entry.assignment.mode is Mode.FIT:
             entry.assignment.set_mode(Mode.DEFERRED_FIT)
         return all(self._fits(entry))

@@ -99,7 +99,7 @@ class _Tournament:
                 continue
             self._compute()
             winner = self._winner(self._root)
-            assert winner is not None  # noqa: S101
+            assert winner is not None
             winner.tournament = sorted(
                 ((cohort.name, entry.info.key, share) for (cohort, entry), share in self._shares.items()),
                 key=lambda each: each[:2],

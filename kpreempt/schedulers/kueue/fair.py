@@ -178,7 +178,7 @@ class _Run:
 
 def fair_targets(stage: Stage, need: Need) -> list[Target]:
     """Whom a Workload preempts under fair sharing; nobody, where that would not help."""
-    assert stage.config.fair_sharing is not None  # noqa: S101
+    assert stage.config.fair_sharing is not None
     strategies = stage.config.fair_sharing.strategies
     candidates = sorted(_candidates(stage, need), key=lambda each: stage.order_of(need.queue, each))
     if not candidates:

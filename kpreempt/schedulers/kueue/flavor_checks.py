@@ -14,7 +14,7 @@ _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 def is_topology_asked(pod_set: PodSet, queue: Queue) -> bool:
-    """Whether a pod set is placed by topology, because it asks for that or because the ClusterQueue has nothing else."""
+    """Whether a pod set is placed by topology: it asks for that, or the ClusterQueue has nothing else."""
     return is_explicit(pod_set) or is_implied(pod_set, queue)
 
 
@@ -43,7 +43,7 @@ def why_not(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, group: Group,
 
 
 def matches_labels(spec: PodSpec, labels: dict[str, str]) -> bool:
-    """Whether a pod's node selector and required node affinity match a flavor's labels, as far as these have the keys."""
+    """Whether node selector and required node affinity match a flavor's labels, as far as these have the keys."""
     if any(labels[key] != value for key, value in spec.node_selector.items() if key in labels):
         return False
     required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None

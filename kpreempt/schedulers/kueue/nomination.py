@@ -76,7 +76,7 @@ class Nominator:
         low, high = 0, total + 1
         while low < high:
             middle = (low + high) // 2
-            counts = [count - _part(each, middle, total) for count, each in zip(full, spare)]
+            counts = [count - each * middle // total for count, each in zip(full, spare, strict=True)]
             tried = self._fitting(assigner.assign(counts), info, queue)
             if tried is None:
                 low = middle + 1
@@ -125,7 +125,3 @@ class Nominator:
         placements = place_all(asked, queue, is_empty=not targets)
         self._stage.restore_all(targets)
         take_placements(assignment, info, queue, placements)
-
-
-def _part(spare: int, step: int, total: int) -> int:
-    return spare * step // total

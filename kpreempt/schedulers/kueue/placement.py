@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kpreempt.model.taints import find_untolerated_taint
+from kpreempt.model.taints import Toleration, find_untolerated_taint
 from kpreempt.schedulers.kueue.amounts import Requests
 from kpreempt.schedulers.kueue.flavor_checks import level_key
 from kpreempt.schedulers.kueue.topology import (
@@ -139,19 +139,19 @@ class _Search:
             leaf.pods, limiting = how_many(requests, room)
             if leaf.pods == 0 and limiting:
                 self._excluded.count(f'resource "{limiting}"')
-        for level in range(len(topology.levels) - 1, -1, -1):
-            for domain in topology.domains[level].values():
+        for depth in range(len(topology.levels) - 1, -1, -1):
+            for domain in topology.domains[depth].values():
                 if domain.children:
                     domain.pods = sum(each.pods for each in domain.children)
                     domain.slices = sum(each.slices for each in domain.children)
-                if level == slice_level:
+                if depth == slice_level:
                     domain.slices = domain.pods // self._slice
 
-    def _why_not_node(self, leaf: Leaf, tolerations: list[object]) -> str:
+    def _why_not_node(self, leaf: Leaf, tolerations: list[Toleration]) -> str:
         node, spec = leaf.node, self._asked.pod_set.template.spec
         if node is None:
             return ""
-        taint = find_untolerated_taint(node.spec.taints, tolerations, _EFFECTS, compares_numbers=True)  # type: ignore[arg-type]
+        taint = find_untolerated_taint(node.spec.taints, tolerations, _EFFECTS, compares_numbers=True)
         if taint is not None:
             return f'taint "{taint}"'
         if any(node.labels.get(key) != value for key, value in spec.node_selector.items()):
@@ -186,9 +186,11 @@ class _Search:
             if rest <= 0:
                 break
             if not self._fullest_first and each.slices >= rest:
-                each = _smallest_that_holds(domains[index:], rest, by_slices=True)
-            found.append(each)
-            rest -= each.slices
+                found.append(_smallest_that_holds(domains[index:], rest, by_slices=True))
+                rest = 0
+            else:
+                found.append(each)
+                rest -= each.slices
         return (found, level, "") if rest <= 0 else ([], level, self._reason(wanted - rest, wanted))
 
     def _reason(self, fit: int, wanted: int) -> str:
@@ -222,17 +224,13 @@ class _Search:
         rest = count // size
         for index, each in enumerate(domains):
             room = each.slices if by_slices else each.pods
-            if not self._fullest_first and room >= rest:
-                each = _smallest_that_holds(domains[index:], rest, by_slices=by_slices)
-                room = each.slices if by_slices else each.pods
-            taken = min(room, rest)
-            each.pods = taken * size
-            if by_slices and room >= rest:
-                each.slices = taken
-            found.append(each)
             if room >= rest:
-                return found
-            rest -= taken
+                last = each if self._fullest_first else _smallest_that_holds(domains[index:], rest, by_slices=by_slices)
+                last.pods = rest * size
+                return [*found, last]
+            each.pods = room * size
+            found.append(each)
+            rest -= room
         return []
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from kpreempt.schedulers.kueue import configuration as gates
@@ -59,6 +60,18 @@ class Stage:
     def restore(self, info: Info) -> None:
         """Give it back."""
         self.queue_of(info).use(info.usage, info.topology_usage)
+
+    @contextmanager
+    def without(self, infos: Iterable[Info]) -> Iterator[None]:
+        """As if Workloads were gone for good: neither is their quota used, nor can they be preempted."""
+        gone = list(infos)
+        for each in gone:
+            self.remove(each)
+            del self.queue_of(each).workloads[each.key]
+        yield
+        for each in gone:
+            self.restore(each)
+            self.queue_of(each).workloads[each.key] = each
 
     def others(self, queue: Queue) -> Iterable[Queue]:
         """The active ClusterQueues of the whole tree but ``queue``."""

@@ -68,12 +68,16 @@ class Node:
         return f"{'Cohort' if self.is_cohort else 'ClusterQueue'} {self.name}"
 
     def settle(self) -> None:
-        """Sum up the quota of everything below, from the leaves."""
+        """Sum up quota and usage of everything below, from the leaves."""
+        if self.is_cohort:
+            self.usage = {}
         self.subtree = {fr: quota.nominal for fr, quota in self.quotas.items()}
         for child in (*self.cohorts, *self.queues, *self.inactive):
             child.settle()
             for fr, amount in child.subtree.items():
                 self.subtree[fr] = min(UNLIMITED, self.subtree.get(fr, 0) + amount - child.local_quota(fr))
+            for fr, amount in child.usage.items():
+                self.usage[fr] = self.usage.get(fr, 0) + max(0, amount - child.local_quota(fr))
         self._potential, self.lendable = {}, None
         self._local = {
             fr: self.subtree.get(fr, 0) - quota.lending_limit
@@ -163,7 +167,7 @@ class Node:
         local = self.local_available(fr)
         self.usage[fr] = self.usage.get(fr, 0) + amount
         if self.parent is not None and amount > local:
-            self.parent._add(fr, amount - local)  # noqa: SLF001
+            self.parent._add(fr, amount - local)
 
     def remove(self, amounts: Mapping[FlavorResource, int]) -> None:
         """Use less."""
@@ -174,12 +178,14 @@ class Node:
         stored = self.usage.get(fr, 0) - self.local_quota(fr)
         self.usage[fr] = self.usage.get(fr, 0) - amount
         if self.parent is not None and stored > 0:
-            self.parent._remove(fr, min(amount, stored))  # noqa: SLF001
+            self.parent._remove(fr, min(amount, stored))
 
 
 def lowest_that_fits(queue: Node, fr: FlavorResource, amount: int) -> tuple[int, bool]:
-    """How high the lowest subtree is that has room for ``amount`` (0: the ClusterQueue itself), and whether it has a
-    parent of which it may reclaim."""
+    """How high the lowest subtree is that has room for ``amount``, and whether there is a parent to reclaim from.
+
+    0 is the ClusterQueue itself.
+    """
     if queue.parent is None or not queue.borrows_with(fr, amount):
         return 0, queue.parent is not None
     rest = amount - queue.local_available(fr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
@@ -13,7 +14,15 @@ from kpreempt.schedulers.kueue.pending import PendingQueue
 from kpreempt.schedulers.kueue.quota import Node
 from kpreempt.schedulers.kueue.records import share_text, tree_told
 from kpreempt.schedulers.kueue.state import State
-from kpreempt.schedulers.kueue.workloads import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED, REQUEUED, Cond, milliseconds
+from kpreempt.schedulers.kueue.workloads import (
+    ADMITTED,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Cond,
+    milliseconds,
+)
 
 _SECOND = 1000
 _IDLE_CYCLES = 2
@@ -49,7 +58,7 @@ class Run:
             told.append(evidence)
             if not self.state.has_heads:
                 break
-            idle = 0 if cycle.outcomes.admitted or cycle.outcomes.evicted else idle + 1
+            idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
         return told
 
     def one(self) -> tuple[Cycle, Json]:
@@ -57,9 +66,9 @@ class Run:
         self.number += 1
         cycle = Cycle(self.state, self.number, self.now)
         heads = cycle.heads()
-        before = self._tree() if heads else []
+        evidence = {"before": self._tree(), "queueOrder": self._order()}
         cycle.run(heads)
-        evidence = self._told(cycle, heads, before)
+        evidence |= self._told(cycle, heads)
         self.state.restore()
         cycle.outcomes.apply()
         self.now += _SECOND
@@ -71,7 +80,11 @@ class Run:
         queues = [(each.node, each.workloads) for each in state.active.values()]
         return tree_told(queues, state.cohorts.values())
 
-    def _told(self, cycle: Cycle, heads: list[Entry], before: list[Json]) -> Json:
+    def _order(self) -> dict[str, list[str]]:
+        waiting = {name: each.in_order() for name, each in self.state.pending.items()}
+        return {name: [info.key for info in infos] for name, infos in waiting.items() if infos}
+
+    def _told(self, cycle: Cycle, heads: list[Entry]) -> Json:
         outcomes, pending = cycle.outcomes, self.state.pending
         return {
             "cycle": self.number,
@@ -79,7 +92,6 @@ class Run:
             "inactive": {
                 name: each.inactive_because for name, each in self.state.queues.items() if each.inactive_because
             },
-            "before": before,
             "entries": [_entry(each) for each in cycle.entries],
             "inadmissible": [_head(each) for each in cycle.inadmissible],
             "skippedPreemptions": cycle.skipped_preemptions,
@@ -94,9 +106,6 @@ class Run:
             "admissions": outcomes.admissions,
             "heap": _keys({name: list(each.heap) for name, each in pending.items()}),
             "inadmissibleLeft": _keys({name: list(each.parked) for name, each in pending.items()}),
-            "queueOrder": {
-                name: [info.key for info in each.in_order()] for name, each in pending.items() if each.in_order()
-            },
         }
 
     def _play_controllers(self, cycle: Cycle) -> list[str]:
@@ -121,8 +130,7 @@ class Run:
                 roots.append(queue.node.root)
             self.state.queue(info, self.now)
         for pending in self._below(roots):
-            queue = self.state.queues[pending.name]
-            pending.retry(lambda info, queue=queue: self.state.namespace_matches(queue, info), self.now)
+            pending.retry(partial(self.state.namespace_matches, self.state.queues[pending.name]), self.now)
         return sorted(info.key for info in released)
 
     def _below(self, roots: list[Node]) -> list[PendingQueue]:
@@ -138,7 +146,9 @@ def _head(entry: Entry) -> Json:
         "workload": entry.info.key,
         "clusterQueue": entry.queue.name,
         "isPreemptor": entry.is_preemptor,
-        "recomputed": entry.is_recomputed,
+        # Flavors are pinned while an entry is decided anew, and are free again by now.
+        "recomputed": False,
+        "decidedAnew": entry.is_recomputed,
         "status": entry.status,
         "requeueReason": entry.requeue_reason,
         "quotaReservedReason": entry.quota_reason,

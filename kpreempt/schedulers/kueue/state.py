@@ -53,6 +53,9 @@ class State:
                 self.let_in(self.queues[info.cluster_queue], info)
             else:
                 self.queue(info, now)
+        for node in self._nodes:
+            if node.parent is None:
+                node.settle()
 
     def queue(self, info: Info, now: int) -> None:
         """Let a Workload wait, if it may."""
@@ -142,9 +145,7 @@ class State:
     def _settle_activity(self, objects: KueueObjects) -> None:
         checks = {each.metadata.name: each for each in objects.checks}
         for queue in sorted(self.queues.values(), key=lambda each: each.name):
-            queue.settle_activity(
-                self.flavors, checks, self.topologies, has_topologies=self.config.has(gates.TOPOLOGY)
-            )
+            queue.settle_activity(self.flavors, checks, self.topologies, has_topologies=self.config.has(gates.TOPOLOGY))
             if queue.node.parent is not None:
                 children = queue.node.parent.inactive if queue.inactive_because else queue.node.parent.queues
                 children.append(queue.node)
@@ -176,5 +177,3 @@ def _topologies(objects: KueueObjects, config: KueueConfiguration) -> dict[str, 
     }
     subtract_other_pods(found.values(), objects.cluster)
     return found
-
-

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import IndividualValues, ResourceFlavor, Spread, TopologyAssignment
+from kpreempt.model.kueue import ResourceFlavor, TopologyAssignment
 from kpreempt.model.node import Node
 from kpreempt.schedulers.kueue.amounts import Requests, pod_requests_of, requests_of
 
@@ -26,7 +26,7 @@ class DomainPods(NamedTuple):
 
     values: Values
     requests: Requests
-    count: int
+    pods: int
 
 
 TopologyUsage = dict[str, list[DomainPods]]
@@ -39,20 +39,7 @@ def domains_of(assignment: TopologyAssignment) -> Iterator[tuple[Values, int]]:
         yield tuple(each.values), each.count
     for piece in assignment.slices:
         for index in range(piece.domain_count):
-            yield tuple(_value(level, index) for level in piece.values_per_level), _count(piece.pod_counts, index)
-
-
-def _value(spread: Spread, index: int) -> str:
-    found = spread.individual
-    if isinstance(found, IndividualValues) and index < len(found.roots):
-        return f"{found.prefix}{found.roots[index]}{found.suffix}"
-    return str(spread.universal or "")
-
-
-def _count(spread: Spread, index: int) -> int:
-    if isinstance(spread.individual, list) and index < len(spread.individual):
-        return spread.individual[index]
-    return spread.universal if isinstance(spread.universal, int) else 0
+            yield tuple(level.at(index) for level in piece.values_per_level), piece.pod_counts.at(index)
 
 
 def domain_id(values: Values) -> str:
@@ -134,14 +121,14 @@ class FlavorTopology:
         """Let pods use a domain, or with -1 leave it. What is no domain any more is passed over."""
         leaf = self.leaves.get(domain_id(pods.values))
         if leaf is not None:
-            add_requests(leaf.usage, pods.requests, sign * pods.count)
-            add_requests(leaf.usage, {PODS: 1}, sign * pods.count)
+            add_requests(leaf.usage, pods.requests, sign * pods.pods)
+            add_requests(leaf.usage, {PODS: 1}, sign * pods.pods)
 
     def fits(self, usage: Iterable[DomainPods]) -> bool:
         """Whether each domain has room for its pods. Slots for pods are not counted here."""
         for each in usage:
             leaf = self.leaves.get(domain_id(each.values))
-            if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.count:
+            if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.pods:
                 return False
         return True
 
@@ -264,5 +251,3 @@ def _level(values: list[str]) -> dict[str, Any]:
         found["suffix"] = first[len(first) - suffix :]
     found["roots"] = [each[prefix : len(each) - suffix] for each in values]
     return {"individual": found}
-
-

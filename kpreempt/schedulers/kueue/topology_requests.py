@@ -13,7 +13,7 @@ from kpreempt.schedulers.kueue.assignment import TOPOLOGY_PLACEMENT_FAILED, Assi
 from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.flavor_checks import is_implied, is_topology_asked
 from kpreempt.schedulers.kueue.placement import Placement, place
-from kpreempt.schedulers.kueue.topology import HOSTNAME, DomainPods, FlavorTopology, PODS, add_requests, domain_id
+from kpreempt.schedulers.kueue.topology import HOSTNAME, PODS, DomainPods, FlavorTopology, add_requests, domain_id
 from kpreempt.schedulers.kueue.workloads import Info
 
 
@@ -78,7 +78,12 @@ def place_all(asked: ByFlavor, queue: Queue, *, is_empty: bool = False) -> dict[
 
 
 def _place_flavor(
-    topology: FlavorTopology, asked: list[TopologyRequests], assumed: dict[str, Requests], flavor: str, *, is_empty: bool
+    topology: FlavorTopology,
+    asked: list[TopologyRequests],
+    assumed: dict[str, Requests],
+    flavor: str,
+    *,
+    is_empty: bool,
 ) -> list[Placement]:
     groups: dict[str, list[TopologyRequests]] = {}
     for index, each in enumerate(asked):
@@ -90,8 +95,8 @@ def _place_flavor(
         found += placed
         if any(each.reason for each in placed):
             break
-        for each, member in zip(placed, members):
-            for values, count in each.placed or ():
+        for placement, member in zip(placed, members, strict=True):
+            for values, count in placement.placed or ():
                 identity = domain_id(values)
                 add_requests(assumed.setdefault(identity, {}), member.one, count)
                 add_requests(assumed[identity], {PODS: 1}, count)

@@ -225,7 +225,7 @@ class Info:
                     pod_set.min_count,
                     pod_set.topology_request,
                 )
-                for pod_set, asked in zip(self.pod_sets, self.requests)
+                for pod_set, asked in zip(self.pod_sets, self.requests, strict=False)
             ]
             self._shape = repr((self.effective_priority, pod_sets))
         return self._shape
@@ -269,7 +269,7 @@ def _asked(workload: Workload, config: KueueConfiguration) -> list[PodSetRequest
 
 
 def _assigned(workload: Workload, config: KueueConfiguration) -> list[PodSetRequests]:
-    assert workload.status.admission is not None  # noqa: S101
+    assert workload.status.admission is not None
     now = _counts(workload, config)
     specs = {each.name: each for each in workload.spec.pod_sets}
     found = []
