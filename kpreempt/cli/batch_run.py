@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -29,10 +29,11 @@ from kpreempt.cli.scenarios import (
     unread_of,
     volcano_configuration_of,
 )
-from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError, within_calendar
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report.answers import render_answer

@@ -21,7 +21,7 @@ from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
-from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.profile import Stopwatch
@@ -37,9 +37,10 @@ from kpreempt.cli.scenarios import (
     unread_of,
 )
 from kpreempt.cli.scheduler_configs import read_scheduler_config
-from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.report.answers import PAGE_FORMATS

@@ -11,9 +11,10 @@ import msgspec
 
 from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priorities
 from kpreempt.analysis.algorithms import KUEUE, VOLCANO
-from kpreempt.cli.clusters import LoadedCluster, standard_input
+from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.files import open_file
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
