@@ -37,8 +37,8 @@ def batch(request: BatchRequest) -> int:
     default one), and the pod may be left out.
 
     With "algorithm": "kueue-0.19" the answer is the cycles of Kueue's scheduler, "cycles" of them at most from "now" on,
-    with the controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
-    "config" has fairSharing, featureGates and quotaCheckStrategy of the manager. There is no pod.
+    with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
+    "config" has the manager's fairSharing, featureGates and quotaCheckStrategy. There is no pod.
 
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
