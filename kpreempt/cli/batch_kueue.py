@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
 from kpreempt.cli.scenarios import Scenario
 from kpreempt.model.cluster import ClusterSnapshot
@@ -39,5 +40,11 @@ def answer_cycles(
     """The cycles, with what was assumed. Raises ``InputError``."""
     objects = kueue_objects(cluster, decode_document, source=source)
     only = "" if scenario.workload == _ALL else scenario.workload
-    cycles = run_cycles(objects, scenario.config, now=scenario.now or now, cycles=scenario.cycles, only=only)
-    return {"cycles": cycles, "outcomes": 1, "assumptions": msgspec.to_builtins(assumptions)}
+    found = run_cycles(objects, scenario.config, now=scenario.now or now, cycles=scenario.cycles, only=only)
+    assumptions = [*assumptions, *assumed_of(objects, scenario.config), *assumed_of_chance(found)]
+    return {
+        "cycles": found.cycles,
+        "outcomes": 1 + len(found.others),
+        "otherOutcomes": found.others,
+        "assumptions": msgspec.to_builtins(assumptions),
+    }

@@ -6,7 +6,7 @@ both are here, and a property tells which counts.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -141,7 +141,8 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_default
     admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
     stop_policy: str = "None"
     fair_sharing: FairSharing = FairSharing()
-    admission_scope: msgspec.Raw | None = None
+    admission_scope: dict[str, Any] | None = None
+    concurrent_admission_policy: dict[str, Any] | None = None
 
 
 class ClusterQueue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -256,12 +257,14 @@ class TopologyRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     pod_set_group_name: str | None = None
     pod_set_slice_required_topology: str | None = None
     pod_set_slice_size: Int32 | None = None
+    podset_slice_required_topology_constraints: Few[dict[str, Any]] = NO_ITEMS
 
     @property
     def is_explicit(self) -> bool:
         """Whether it asks for topology-aware scheduling."""
         asked = (self.required, self.preferred, self.unconstrained, self.pod_set_slice_required_topology)
-        return any(each is not None for each in (*asked, self.pod_set_slice_size))
+        layers = bool(self.podset_slice_required_topology_constraints)
+        return layers or any(each is not None for each in (*asked, self.pod_set_slice_size))
 
 
 class PodTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -287,6 +290,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     queue_name: str = ""
     priority: Int32 | None = None
     active: bool = True
+    preemption_gates: Few[dict[str, Any]] = NO_ITEMS
 
 
 class IndividualValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -390,6 +394,7 @@ class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     admission_checks: Few[AdmissionCheckState] = NO_ITEMS
     requeue_state: RequeueState | None = None
     reclaimable_pods: Few[ReclaimablePod] = NO_ITEMS
+    unhealthy_nodes: Few[dict[str, Any]] = NO_ITEMS
 
 
 class Workload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.admissibility import NAMESPACE_MESSAGE, resource_problem
 from kpreempt.schedulers.kueue.assignment import WAITING_FOR_QUOTA, Mode
+from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.entries import SKIPPED, Entry, turns
 from kpreempt.schedulers.kueue.nomination import Nominator
@@ -32,7 +33,7 @@ _WILL_FIT = f"{OVERLAPS}, but will fit after these preemptions complete"
 class Cycle:
     """A cycle, from the heads that it pops to those that it requeues."""
 
-    def __init__(self, state: State, number: int, now: int) -> None:
+    def __init__(self, state: State, number: int, now: int, chance: Chance) -> None:
         self.state = state
         self.number = number
         self.now = now
@@ -40,7 +41,7 @@ class Cycle:
         self.entries: list[Entry] = []
         self.inadmissible: list[Entry] = []
         self.skipped_preemptions: dict[str, int] = {}
-        self.stage = state.stage(now)
+        self.stage = state.stage(now, chance)
         self.outcomes = Outcomes(state.config, now)
         self._taken: dict[str, Info] = {}
         self._nominator = Nominator(self.stage, state.flavors, number)
@@ -58,7 +59,7 @@ class Cycle:
     def run(self, heads: list[Entry]) -> None:
         """Decide about the heads."""
         nominated = [each for each in heads if self._nominate(each)]
-        for entry in turns(nominated, self.config):
+        for entry in turns(nominated, self.config, self.stage.chance):
             self.entries.append(entry)
             self._process(entry)
             entry.final = described(entry.assignment, entry.targets, observes=self.config.has(gates.OBSERVABILITY))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.assignment import Assignment
+from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.preemption import Target
@@ -59,17 +61,28 @@ class Entry:
             self.info.memory = None
 
 
-def turns(entries: list[Entry], config: KueueConfiguration) -> Iterator[Entry]:
+def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> Iterator[Entry]:
     """Heads in their turn. Under fair sharing each turn depends on what those before have taken."""
     if config.fair_sharing is None:
-        yield from sorted(entries, key=lambda each: _classical(each, config))
+        in_order = sorted(entries, key=lambda each: _classical(each, config))
+        for _, equals in groupby(in_order, key=lambda each: _classical(each, config)):
+            yield from _in_any_order(list(equals), chance)
         return
     by_root: dict[Node, list[Entry]] = {}
     for each in entries:
         by_root.setdefault(each.queue.node.root, []).append(each)
     # Trees do not touch each other; which comes first is chance.
     for root in sorted(by_root, key=lambda node: node.name):
-        yield from _Tournament(root, by_root[root], config)
+        yield from _Tournament(root, by_root[root], config, chance)
+
+
+def _in_any_order(equals: list[Entry], chance: Chance) -> Iterator[Entry]:
+    """Heads that nothing tells apart. Which of them is first matters only where they share quota or nodes."""
+    sharing: dict[Node | None, list[Entry]] = {}
+    for each in equals:
+        sharing.setdefault(None if each.queue.topologies else each.queue.node.root, []).append(each)
+    for some in sharing.values():
+        yield from chance.shuffled(some)
 
 
 def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, int, int, int]:
@@ -86,8 +99,9 @@ def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, in
 class _Tournament:
     """The heads of one tree: at every cohort the one wins whose side would have the least share."""
 
-    def __init__(self, root: Node, entries: list[Entry], config: KueueConfiguration) -> None:
+    def __init__(self, root: Node, entries: list[Entry], config: KueueConfiguration, chance: Chance) -> None:
         self._root = root
+        self._chance = chance
         self._left = {each.queue.node: each for each in entries}
         self._config = config
         self._shares: dict[tuple[Node, Entry], Share] = {}
@@ -119,12 +133,12 @@ class _Tournament:
             node.remove(entry.quota)
 
     def _winner(self, cohort: Node) -> Entry | None:
-        best: Entry | None = None
         below = (self._winner(child) for child in cohort.cohorts)
-        for each in (*below, *(self._left.get(node) for node in cohort.queues)):
-            if each is not None and (best is None or self._key(each, cohort) < self._key(best, cohort)):
-                best = each
-        return best
+        runners = [each for each in (*below, *(self._left.get(node) for node in cohort.queues)) if each is not None]
+        if not runners:
+            return None
+        best = min(self._key(each, cohort) for each in runners)
+        return self._chance.pick([each for each in runners if self._key(each, cohort) == best])
 
     def _key(self, entry: Entry, cohort: Node) -> tuple[bool, bool, tuple[int, float], int, int]:
         config, info, share = self._config, entry.info, self._shares[cohort, entry]

@@ -92,18 +92,19 @@ class Ordering:
         return self._stage.order_of(self._queue, self._left[queue.name][0])
 
     def _highest_cohort(self, cohort: Node) -> tuple[Node | None, Share]:
-        best: Node | None = None
-        highest = NEGATIVE
+        shares: list[tuple[Node, Share]] = []
         for child in cohort.cohorts:
             if child in self._pruned:
                 continue
             share = share_of(child)
             if not share.is_borrowing and child not in self._ancestors:
                 self._pruned.add(child)
-            elif share.rank >= highest.rank:
-                # Which of equals is taken is chance.
-                best, highest = child, share
-        return best, highest
+            else:
+                shares.append((child, share))
+        if not shares:
+            return None, NEGATIVE
+        highest = max(share.rank for _, share in shares)
+        return self._stage.chance.pick([each for each in reversed(shares) if each[1].rank == highest])
 
 
 def _below(node: Node, common: Node) -> Node:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.amounts import FlavorResource
+from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.quota import Amounts
@@ -44,8 +45,11 @@ class Need(NamedTuple):
 class Stage:
     """The ClusterQueues in a cycle, of which Workloads are taken away on trial and given back."""
 
-    def __init__(self, queues: Mapping[str, Queue], config: KueueConfiguration, now: int) -> None:
+    def __init__(
+        self, queues: Mapping[str, Queue], config: KueueConfiguration, now: int, chance: Chance | None = None
+    ) -> None:
         self.queues = queues
+        self.chance = chance or Chance()
         self.config = config
         self.now = now
         self.by_node = {each.node: each for each in queues.values()}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from kpreempt.schedulers.kueue.chance import Chance, every_way
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
 from kpreempt.schedulers.kueue.entries import Entry
@@ -30,21 +31,54 @@ _IDLE_CYCLES = 2
 Json = dict[str, Any]
 
 
+class Outcomes(NamedTuple):
+    """What may become of a cluster: the likely cycles, how many ends differ, and whether these are all there are.
+
+    ``others`` are the cycles of the other ends.
+    """
+
+    cycles: list[Json]
+    others: list[list[Json]]
+    are_all: bool
+
+
 def run_cycles(
     objects: KueueObjects, config: KueueConfiguration, *, now: datetime, cycles: int, only: str = ""
-) -> list[Json]:
+) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
     ``only`` is the key of the one Workload that is queued; without, all that wait are. It ends where there are no
-    heads, or after two cycles in which nothing is admitted and nobody evicted.
+    heads, or after two cycles in which nothing is admitted and nobody evicted. Every way through what the scheduler
+    leaves to chance is followed, up to a bound.
     """
-    return list(Run(objects, config, now=now, only=only).cycles(cycles))
+    ways, are_all = every_way(lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles))
+    ends: dict[str, list[Json]] = {}
+    for each in ways:
+        ends.setdefault(_end_of(each), each)
+    first, *others = ends.values()
+    return Outcomes(first, others, are_all)
+
+
+def _end_of(cycles: list[Json]) -> str:
+    """What ways are told apart by: who gets what and who is preempted, cycle by cycle."""
+    return repr(
+        [(sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"]) for each in cycles]
+    )
 
 
 class Run:
     """Cycles that follow each other, one second apart."""
 
-    def __init__(self, objects: KueueObjects, config: KueueConfiguration, *, now: datetime, only: str = "") -> None:
+    def __init__(
+        self,
+        objects: KueueObjects,
+        config: KueueConfiguration,
+        *,
+        now: datetime,
+        only: str = "",
+        chance: Chance | None = None,
+    ) -> None:
+        self._chance = chance or Chance()
         self.now = milliseconds(now)
         self.state = State(objects, config, self.now, only)
         self.number = 0
@@ -64,7 +98,7 @@ class Run:
     def one(self) -> tuple[Cycle, Json]:
         """One cycle, and what the controllers do after it."""
         self.number += 1
-        cycle = Cycle(self.state, self.number, self.now)
+        cycle = Cycle(self.state, self.number, self.now, self._chance)
         heads = cycle.heads()
         evidence = {"before": self._tree(), "queueOrder": self._order()}
         cycle.run(heads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kpreempt.model.kueue import ResourceFlavor
 from kpreempt.model.workloads import LimitRange
 from kpreempt.schedulers.kueue import configuration as gates
+from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.objects import KueueObjects
@@ -72,13 +73,13 @@ class State:
         """Whether a ClusterQueue is for a Workload's namespace."""
         return queue.selects(self.labels.get(info.namespace, {}))
 
-    def stage(self, now: int) -> Stage:
+    def stage(self, now: int, chance: Chance) -> Stage:
         """The ClusterQueues for a cycle, which changes their usage until ``restore``."""
         self._kept = [(node, node.usage) for node in self._nodes]
         for node, usage in self._kept:
             node.usage = dict(usage)
         self._use_topologies()
-        return Stage(self.active, self.config, now)
+        return Stage(self.active, self.config, now, chance)
 
     def restore(self) -> None:
         """Usage as it was before the cycle."""
