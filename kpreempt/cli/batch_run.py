@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
@@ -169,6 +169,8 @@ class Answerer:
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
             with within_calendar(self._source, number):
+                if scenario.algorithm == KUEUE:
+                    return self._cycles(scenario, source)
                 if scenario.is_about_evictions:
                     return self._about_evictions(scenario, line, source)
                 verdict = self._decided(scenario, source)
@@ -201,6 +203,18 @@ class Answerer:
         else:
             verdict = answer_line(line, source, rules)
         return Answer(_line({"name": scenario.name, "verdict": verdict}))
+
+    def _cycles(self, scenario: Scenario, source: str) -> Answer:
+        """The cycles of Kueue's scheduler on the cluster of a line."""
+        from kpreempt.cli.batch_kueue import KUEUE_WANTED, KueueScenario, answer_cycles
+
+        assert isinstance(scenario, KueueScenario)
+        with self._phases.phase("decode"):
+            situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
+        assumptions = [*situation.assumptions, *unread_of(KUEUE_WANTED, self._base)]
+        with self._phases.phase("session"):
+            verdict = answer_cycles(scenario, situation.cluster, assumptions, source, self._now)
+        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(verdict["assumptions"]))
 
     def _landing(self, scenario: Scenario, cluster: ClusterSnapshot, pod: Pod) -> Placement | None:
         """Where the scheduler of a line puts a pod, first of those that it may choose."""
