@@ -19,6 +19,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
 
 P = TypeVar("P")
+Q = TypeVar("Q")
 # How many pods of each kind are back on the node, in the order of the kinds.
 Kept = tuple[int, ...]
 # Whether one more pod of a kind can stay beside these.
@@ -75,6 +76,18 @@ class Outcomes(NamedTuple, Generic[P]):
     def is_certain(self) -> bool:
         """Whether every order leads to the same victims."""
         return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
+
+    def of_each(self, other: Callable[[P], Q]) -> Outcomes[Q]:
+        """The same outcomes, told of what ``other`` makes of each pod."""
+        possible = [
+            Possible(
+                list(map(other, each.pods)),
+                [Choice(choice.number, list(map(other, choice.pods))) for choice in each.choices],
+                each.num_violations,
+            )
+            for each in self.possible
+        ]
+        return Outcomes(possible, self.is_exact)
 
 
 def update_of(pod: Pod) -> int:

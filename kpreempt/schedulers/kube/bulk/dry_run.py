@@ -141,7 +141,7 @@ def _outcomes(
     violates: Booleans,
     is_left_out: Booleans,
     steps: StepsOfNodes | None,
-    others: Mapping[int, Outcomes[PodInfo]],
+    others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
     is_evicted = ~search.kept

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all
 from kpreempt.schedulers.equal_pods import Outcomes, Possible
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
 
@@ -26,12 +25,12 @@ class _Rival(NamedTuple):
     rank: _Rank
     victims: Sequence[Pod]
     num_violations: int
-    possible: Possible[PodInfo] | None
+    possible: Possible[Pod] | None
 
 
 def alternatives_of(
     likely: Mapping[str, CandidateVictims],
-    outcomes: Mapping[str, Outcomes[PodInfo]],
+    outcomes: Mapping[str, Outcomes[Pod]],
     criteria: Sequence[Criterion],
     nominated: Sequence[str],
     *,
@@ -54,7 +53,7 @@ def alternatives_of(
 
 
 def _rivals(
-    node: str, likely: CandidateVictims, found: Outcomes[PodInfo] | None, criteria: Sequence[Criterion]
+    node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, criteria: Sequence[Criterion]
 ) -> list[_Rival]:
     if found is None:
         return [_Rival(_rank(node, likely, criteria), likely.pods, likely.num_violations, None)]
@@ -62,7 +61,7 @@ def _rivals(
     for possible in found.possible:
         # Equals have one priority and start, so that any example has the rank of all.
         example = sorted(possible.an_example, key=tie_of)
-        victims = CandidateVictims([info.pod for info in example], possible.num_violations)
+        victims = CandidateVictims(example, possible.num_violations)
         rivals.append(_Rival(_rank(node, victims, criteria), victims.pods, possible.num_violations, possible))
     return rivals
 
@@ -83,8 +82,8 @@ def _told(node: str, rival: _Rival) -> PossibleOutcome:
     return told_outcome(node, rival.possible)
 
 
-def told_outcome(node: str, possible: Possible[PodInfo]) -> PossibleOutcome:
+def told_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
     """An outcome as evidence."""
-    certain = [info.key for info in sorted(possible.pods, key=tie_of)]
-    choices = [PodChoice(choice.number, [info.key for info in choice.pods]) for choice in possible.choices]
+    certain = [pod.key for pod in sorted(possible.pods, key=tie_of)]
+    choices = [PodChoice(choice.number, [pod.key for pod in choice.pods]) for choice in possible.choices]
     return PossibleOutcome(node, certain, choices, possible.num_violations)

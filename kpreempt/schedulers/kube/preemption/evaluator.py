@@ -24,7 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
     Victims,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import stand_in_order
@@ -132,7 +132,7 @@ class Evaluator:
         node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
         return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
 
-    def _knows_first_victims(self, outcomes: Iterable[Outcomes[PodInfo]]) -> bool:
+    def _knows_first_victims(self, outcomes: Iterable[Outcomes[Pod]]) -> bool:
         """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
         return self._handle.behaviour.sorts_victims_again or not any(
             possible.num_violations for each in outcomes for possible in each.possible
