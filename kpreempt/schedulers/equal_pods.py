@@ -95,8 +95,15 @@ def update_of(pod: Pod) -> int:
 
     One that has none was not seen by an API server yet, so that it is the latest.
     """
-    version = pod.metadata.resource_version
-    return min(int(version), _LATEST) if version.isdecimal() and len(version) < _MAX_DIGITS else _LATEST
+    return updates_of([pod.metadata.resource_version])[0]
+
+
+def updates_of(versions: Iterable[str]) -> list[int]:
+    """The same of pods with these ``resourceVersion`` each."""
+    return [
+        min(int(version), _LATEST) if len(version) < _MAX_DIGITS and version.isdecimal() else _LATEST
+        for version in versions
+    ]
 
 
 def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:

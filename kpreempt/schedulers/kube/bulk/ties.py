@@ -79,12 +79,13 @@ def _ties(rank: Integers, kept: Booleans, uses: BudgetUses) -> _Ties:
 
     num_violating = np.bincount(tie, weights=uses.violates, minlength=len(sizes))
     splits = parts(kept & uses.violates, num_violating) | parts(kept & ~uses.violates, sizes - num_violating)
-    if len(uses.victim):
-        pair = tie[uses.victim] * len(uses.budgets) + uses.budget
-        _, index = np.unique(pair, return_inverse=True)
-        has_room = np.bincount(index, weights=uses.allowed > 0) > 0
-        has_none = np.bincount(index, weights=uses.allowed <= 0) > 0
-        splits[tie[uses.victim[(has_room & has_none)[index]]]] = True
+    chosen = np.flatnonzero(sizes[tie[uses.victim]] > 1)
+    if len(chosen):
+        tie_of, allowed = tie[uses.victim[chosen]], uses.allowed[chosen]
+        _, index = np.unique(tie_of * len(uses.budgets) + uses.budget[chosen], return_inverse=True)
+        has_room = np.bincount(index, weights=allowed > 0) > 0
+        has_none = np.bincount(index, weights=allowed <= 0) > 0
+        splits[tie_of[(has_room & has_none)[index]]] = True
     return _Ties(tie, (splits | parts(kept, sizes)) & (sizes > 1), splits)
 
 
