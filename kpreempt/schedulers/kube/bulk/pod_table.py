@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
-from kpreempt.schedulers.kube.bulk.sorting import dense, order_by
+from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
@@ -227,7 +227,7 @@ class PodTable:
         positions = np.flatnonzero(self._columns.anti_affinity != NO_GROUP)
         numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
-        for number in np.unique(numbers).tolist():
+        for number in distinct(numbers).tolist():
             for term in PodInfo(representatives[number], self.cluster.behaviour).required_anti_affinity_terms:
                 if is_match(term):
                     counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))

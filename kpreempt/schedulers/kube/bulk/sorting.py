@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,9 +35,20 @@ def order_by(*columns: Integers) -> Integers:
     return order
 
 
-def dense(column: npt.NDArray[np.int64]) -> Integers:
+# ``numpy.unique`` loads all of ``numpy.ma``, which takes longer than a decision on a small cluster.
+
+
+def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values that there are, the least first."""
+    ordered = np.sort(column)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
+def dense(column: npt.NDArray[Any]) -> Integers:
     """The place of each value among those that there are, the least first."""
-    return np.searchsorted(np.unique(column), column)
+    return np.searchsorted(distinct(column), column)
 
 
 def _bits_of(most: int) -> int:

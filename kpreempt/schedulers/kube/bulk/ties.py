@@ -12,6 +12,7 @@ from kpreempt.schedulers.equal_pods import Choice, Outcomes, Possible, Steps
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
+from kpreempt.schedulers.kube.bulk.sorting import dense, distinct
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import have_equal_rank
@@ -42,13 +43,19 @@ def other_orders(
         return {}
     amounts = search.amounts_in(np.argsort(tried)[asked])
     kind = _numbered([ties.number[asked], *_budgets_of(asked, uses), *amounts])
-    first_of_kind, size = np.unique(kind, return_index=True, return_counts=True)[1:]
+    size = np.bincount(kind)
+    # Of each kind some pod.
+    one_of_kind = np.empty(len(size), dtype=np.int64)
+    one_of_kind[kind] = asked
     gone = np.bincount(kind, weights=~kept[asked])
     parts = (gone > 0) & (gone < size)
-    has_kinds = np.bincount(ties.number[asked[first_of_kind]], minlength=len(ties.is_undecided)) > 1
+    has_kinds = np.bincount(ties.number[one_of_kind], minlength=len(ties.is_undecided)) > 1
     is_open = has_kinds & ties.is_decided_by_order
-    open_nodes = np.unique(where[asked[is_open[ties.number[asked]]]]).tolist()
-    chosen = np.setdiff1d(where[asked[parts[kind]]], open_nodes)
+    open_nodes = distinct(where[asked[is_open[ties.number[asked]]]]).tolist()
+    is_chosen = np.zeros(len(search.counts), dtype=np.bool_)
+    is_chosen[where[asked[parts[kind]]]] = True
+    is_chosen[open_nodes] = False
+    chosen = np.flatnonzero(is_chosen)
     found = _as_they_went(table, search, victims, asked[parts[kind]], kind[parts[kind]], ~kept, uses.violates, chosen)
     for node in open_nodes:
         outcomes = _on_node(table, search, victims, tried, kept, uses.violates, budgets, node, steps)
@@ -82,7 +89,7 @@ def _ties(rank: Integers, kept: Booleans, uses: BudgetUses) -> _Ties:
     chosen = np.flatnonzero(sizes[tie[uses.victim]] > 1)
     if len(chosen):
         tie_of, allowed = tie[uses.victim[chosen]], uses.allowed[chosen]
-        _, index = np.unique(tie_of * len(uses.budgets) + uses.budget[chosen], return_inverse=True)
+        index = dense(tie_of * len(uses.budgets) + uses.budget[chosen])
         has_room = np.bincount(index, weights=allowed > 0) > 0
         has_none = np.bincount(index, weights=allowed <= 0) > 0
         splits[tie_of[(has_room & has_none)[index]]] = True
@@ -108,9 +115,8 @@ def _numbered(columns: Iterable[Integers]) -> Integers:
     """The same number, from 0 on, where all columns have the same."""
     number: Integers | None = None
     for column in columns:
-        values, index = np.unique(column, return_inverse=True)
-        joined = index if number is None else number * len(values) + index
-        number = np.unique(joined, return_inverse=True)[1]
+        index = dense(column)
+        number = index if number is None else dense(number * (int(index.max()) + 1) + index)
     assert number is not None
     return number
 
