@@ -150,18 +150,24 @@ def _answer_twice(snapshot: Path, flavour: Flavour) -> Seconds:
 
 def reference_seconds(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
     """Seconds of the real scheduler's phases; what PreFilter takes belongs to the filters."""
+    bench = reference_bench(snapshot, pod, runs)
+    return {
+        "filter": bench["preFilter"] + bench["filter"],
+        "dryRun": bench["dryRun"],
+        "choice": bench["choice"],
+    }
+
+
+def reference_bench(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
+    """What the reference program says of its phases, each a median of ``runs``, and of their processor time."""
     # It builds the program, which only this comparison needs.
     from tests.parity.reference import program  # noqa: PLC0415
 
     scenario = json.dumps({"name": "", "objects": [], "pod": pod})
     arguments = [str(program("reference")), "-bench", str(runs), "-snapshot", str(snapshot)]
     answer = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True, input=scenario).stdout)
-    bench = answer["bench"]
-    return {
-        "filter": bench["preFilter"] + bench["filter"],
-        "dryRun": bench["dryRun"],
-        "choice": bench["choice"],
-    }
+    bench: Seconds = answer["bench"]
+    return bench
 
 
 def _medians(runs: Sequence[Seconds], names: Sequence[str]) -> Seconds:
