@@ -26,7 +26,7 @@ def begin(plane: ControlPlane) -> None:
     for name, value in PRIORITIES.items():
         plane.request("POST", _CLASSES, {"metadata": {"name": name}, "value": value})
     for number in range(1, NODES + 1):
-        plane.request("POST", "/api/v1/nodes", _node(f"node-{number:02}", random_cpu(number)))
+        plane.request("POST", "/api/v1/nodes", _node(f"node-{number:02}", _cpu(number)))
     for name in ("web", "shop"):
         budget = {
             "metadata": {"name": name},
@@ -59,6 +59,10 @@ def happen(plane: ControlPlane, random: Random) -> Iterator[str]:
     plane.request("PATCH", f"/api/v1/nodes/{drained}", {"spec": {"unschedulable": False}})
     yield from _scaled(plane, encode=70, web=36)
     yield from _scaled(plane, alert=10)
+    yield from _scaled(plane, encode=10, index=0)
+    yield from _scaled(plane, encode=90)
+    # Budgets of others cannot all be kept.
+    yield from _scaled(plane, alert=38)
 
 
 def _scaled(plane: ControlPlane, **replicas: int) -> Iterator[str]:
@@ -86,7 +90,7 @@ def _drain(plane: ControlPlane, node: str) -> None:
     at_rest(plane)
 
 
-def random_cpu(number: int) -> int:
+def _cpu(number: int) -> int:
     """Uneven nodes."""
     return (4, 6, 8)[number % 3]
 

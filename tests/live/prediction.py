@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.verify.comparison import differences, told_outcomes
+from kpreempt.analysis.verify.comparison import differences, leaving_of
 from kpreempt.cli.process import run
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
@@ -41,7 +41,8 @@ def victims_on(verdict: dict[str, Any], node: str) -> set[str]:
 
 def expected_victims(verdict: dict[str, Any]) -> set[str]:
     """The pods that are deleted whichever node is chosen, and in whichever order equal pods are."""
-    told = [set(each.victims) for each in told_outcomes(_decoded(verdict))]
+    decoded = _decoded(verdict)
+    told = [set(each.victims) - leaving_of(decoded) for each in decoded.possible_outcomes]
     return set.intersection(*told) if told else set()
 
 

@@ -15,21 +15,25 @@ PLACEMENT = "preemption: found a potential placement for pod on node "
 _SHOWN = 5
 
 
-def differences(verdict: Verdict, decision: TakenDecision) -> list[str]:
-    """What was decided otherwise than the verdict says, a line each; none where it is as predicted."""
+def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[str] = ()) -> list[str]:
+    """What was decided otherwise than the verdict says, a line each; none where it is as predicted.
+
+    Pods that are ``leaving`` already nobody evicts again.
+    """
     hosts = possible_hosts(verdict)
     if hosts or decision.decision is DecisionKind.BOUND:
         if decision.decision is DecisionKind.BOUND and decision.node in hosts:
             return []
         return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
     lines = []
-    told = told_outcomes(verdict)
+    told = verdict.possible_outcomes
+    gone = leaving_of(verdict) | set(leaving)
     if decision.decision is DecisionKind.REFUSED:
         if told:
             return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
     elif decision.node not in {each.node for each in told}:
         return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
-    elif not any(each.node == decision.node and each.allows(decision.victims) for each in told):
+    elif not any(each.node == decision.node and is_outcome(each, decision.victims, gone) for each in told):
         expected = " or ".join(_victims(each) for each in told if each.node == decision.node)
         lines.append(f"evicted {_listed(decision.victims)} from {decision.node}; predicted: {expected}")
     if decision.message not in (messages := told_messages(verdict, decision.node)):
@@ -43,21 +47,17 @@ def possible_hosts(verdict: Verdict) -> list[str]:
     return verdict.feasible_nodes if verdict.sampling is not None else verdict.lands_on
 
 
-def told_outcomes(verdict: Verdict) -> list[PossibleOutcome]:
-    """All that a preemption can come to, without pods that are on their way out already: nobody evicts them again."""
-    leaving = {victim.pod for victims in verdict.victims.values() for victim in victims if victim.terminating}
-    found = verdict.possible_outcomes
-    if not leaving:
-        return found
-    return [
-        PossibleOutcome(
-            node=each.node,
-            victims=[pod for pod in each.victims if pod not in leaving],
-            choices=each.choices,
-            num_pdb_violations=each.num_pdb_violations,
-        )
-        for each in found
-    ]
+def leaving_of(verdict: Verdict) -> set[str]:
+    """The victims that are on their way out already."""
+    return {victim.pod for victims in verdict.victims.values() for victim in victims if victim.terminating}
+
+
+def is_outcome(outcome: PossibleOutcome, evicted: Collection[str], leaving: Collection[str]) -> bool:
+    """Whether just these pods may be evicted, where victims that are leaving are not evicted once more."""
+    seen, gone = set(evicted), set(leaving) - set(evicted)
+    chosen = [(choice.count, len(seen & set(choice.pods)), len(gone & set(choice.pods))) for choice in outcome.choices]
+    is_whole = set(outcome.victims) - gone <= seen <= set(outcome.pods)
+    return is_whole and all(went <= count <= went + may_have for count, went, may_have in chosen)
 
 
 def told_messages(verdict: Verdict, node: str) -> set[str]:
@@ -80,7 +80,7 @@ def _did(decision: TakenDecision) -> str:
 def _outcome(verdict: Verdict) -> str:
     if hosts := possible_hosts(verdict):
         return f"bound to {' or '.join(_first(hosts))}"
-    if told := told_outcomes(verdict):
+    if told := verdict.possible_outcomes:
         return " or ".join(_first([f"nominated to {each.node}, evicting {_victims(each)}" for each in told]))
     if verdict.message:
         return f'refused ("{verdict.message}")'

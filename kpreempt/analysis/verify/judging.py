@@ -17,7 +17,7 @@ from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 from kpreempt.verdict.verify import Cause, DecisionDifference, DecisionKind, TakenDecision
 
 # So many other states are tried for one decision.
-_MOST_TRIES = 64
+_MOST_TRIES = 200
 _PODS_AHEAD = 4
 
 
@@ -37,10 +37,10 @@ class Situation(Protocol):
         """Whether the recording may end before all is told of the decision."""
 
     def bindings(self, *, by_place: bool) -> tuple[int, int]:
-        """How many pods were bound a moment before and after, as they were written or tried."""
+        """How many pods were bound or nominated a moment before and after, as they were written or tried."""
 
     def cluster(self, undone: int = 0, bound: int = 0, *, by_place: bool = False) -> ClusterSnapshot:
-        """The cluster with fewer changes, and with more or fewer pods bound."""
+        """The cluster with fewer changes, and with more or fewer pods bound or nominated."""
 
     def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
         """The same in words."""
@@ -64,6 +64,16 @@ class Prediction(NamedTuple):
     cluster: ClusterSnapshot
     pod: Pod
 
+    @property
+    def leaving(self) -> set[str]:
+        """The pods that somebody has evicted already."""
+        return {each.key for each in self.cluster.pods if each.spec.node_name and _is_leaving(each)}
+
+    def differences(self, decision: TakenDecision) -> list[str]:
+        """What was decided otherwise."""
+        leaving = self.leaving if decision.decision is DecisionKind.NOMINATED else ()
+        return differences(self.verdict, decision, leaving)
+
 
 class Judgement(NamedTuple):
     """What there is to say of a decision; without a ``difference`` it is as ``predicted``.
@@ -85,21 +95,21 @@ class Judge:
 
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgement:
         """Hold a decision against what is predicted from just before, and else look for the cause."""
-        if situation.gap:
-            return Judgement(not_compared=f"{situation.gap} was not watched then")
         predicted = self._predict(decision, situation.cluster())
         if predicted is None:
             return Judgement(not_compared="the pod was not known then")
-        lines = differences(predicted.verdict, decision)
+        lines = predicted.differences(decision)
         if not lines:
             return Judgement(predicted)
-        if decision.decision is DecisionKind.NOMINATED and situation.is_near_end:
-            return Judgement(not_compared="the recording may end before its last victim was told of")
         for undone, bound, by_place in _tries(situation):
             other = self._predict(decision, situation.cluster(undone, bound, by_place=by_place))
-            if other is not None and not differences(other.verdict, decision):
+            if other is not None and not other.differences(decision):
                 changes = situation.changes(undone, bound, by_place=by_place)
                 return Judgement(other, _different(decision, lines, Cause.RACE, "", changes))
+        if situation.gap:
+            return Judgement(not_compared=f"{situation.gap} was not watched then")
+        if situation.is_near_end:
+            return Judgement(not_compared="the recording ends before all is told that came with it")
         cause, why = self._cause(decision, predicted)
         return Judgement(predicted, _different(decision, lines, cause, why))
 
@@ -130,12 +140,17 @@ class Judge:
             return Cause.NOT_MODELLED, f"{ignored[0].subject}: {ignored[0].message}"
         for algorithm in _neighbours(verdict.algorithm):
             other = self._predict(decision, predicted.cluster, algorithm)
-            if other is not None and not differences(other.verdict, decision):
+            if other is not None and not other.differences(decision):
                 return Cause.VERSION, f"{algorithm} decides so"
         fits = decision.decision is DecisionKind.BOUND and decision.node in verdict.feasible_nodes
         if fits and not self._is_configured:
             return Cause.CONFIGURATION, "it fits there, too; is --scheduler-config that of the cluster?"
         return Cause.UNKNOWN, ""
+
+
+def _is_leaving(pod: Pod) -> bool:
+    marks = (each for each in pod.status.conditions if each.type == "DisruptionTarget" and each.status == "True")
+    return pod.metadata.deletion_timestamp is not None or any(marks)
 
 
 def _different(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from kpreempt.analysis.verify.comparison import told_outcomes
+from kpreempt.analysis.verify.comparison import is_outcome, leaving_of
 from kpreempt.analysis.verify.judging import Judgement
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.verify import (
@@ -98,6 +98,8 @@ def _violates(decision: TakenDecision, judgement: Judgement) -> bool:
     """Whether the eviction that was predicted, and came, violates a budget."""
     if judgement.predicted is None:
         return False
-    told = told_outcomes(judgement.predicted.verdict)
-    fits = [each for each in told if each.node == decision.node and each.allows(decision.victims)]
+    predicted = judgement.predicted
+    told = predicted.verdict.possible_outcomes
+    gone = leaving_of(predicted.verdict) | predicted.leaving
+    fits = [each for each in told if each.node == decision.node and is_outcome(each, decision.victims, gone)]
     return bool(fits) and all(each.num_pdb_violations for each in fits)

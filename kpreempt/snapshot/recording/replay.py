@@ -35,6 +35,7 @@ from kpreempt.verdict.verify import DecisionKind
 
 # So long before a decision shows it may have been taken, and so long after it others may show that came before it.
 _MEANWHILE = timedelta(seconds=2)
+_EVENTS = timedelta(seconds=10)
 _REMEMBERED = 64
 
 
@@ -50,7 +51,7 @@ class _Done(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """A pod was bound, by a write of this version."""
+    """A pod was bound or nominated, by a write of this version."""
 
     version: int
     pod: str
@@ -58,6 +59,7 @@ class Binding(NamedTuple):
     node: str
     seen: datetime
     place: tuple[int, int]
+    is_nomination: bool
 
 
 class Situation:
@@ -72,10 +74,9 @@ class Situation:
         self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
         # In the order in which they were written, and in that in which they were tried, with how many come before.
-        self._bound = {each.uid for each in near if each.version < trace.version}
         by_place = sorted(near, key=lambda each: each.place)
         self._orders = {
-            False: (near, len(self._bound)),
+            False: (near, sum(each.version < trace.version for each in near)),
             True: (by_place, bisect_left([each.place for each in by_place], trace.place)),
         }
 
@@ -87,8 +88,9 @@ class Situation:
 
     @property
     def is_near_end(self) -> bool:
-        """Whether the recording may end before all is told of the decision."""
-        return self._replay.ends - self.trace.seen < 5 * _MEANWHILE
+        """Whether the recording ends before all is told of what came with the decision, as late events."""
+        is_late = self.trace.decision.decision is DecisionKind.NOMINATED
+        return self._replay.ends - self.trace.seen < (_EVENTS if is_late else _MEANWHILE)
 
     def bindings(self, *, by_place: bool) -> tuple[int, int]:
         """How many pods were bound around the decision before it and after it, in either order."""
@@ -112,9 +114,12 @@ class Situation:
             else:
                 records[done.key] = done.before
             doubted.update(_nodes_of(done))
+        known = min((each.version for each in self._last(undone)), default=self.trace.version)
         near, before = self._orders[by_place]
         for index, binding in enumerate(near):
-            doubted.update(_with_node(pods, binding, binding.node if index < before + bound else ""))
+            is_there = index < before + bound
+            if is_there != (binding.version < known):
+                doubted.update(_with_node(pods, binding, binding.node if is_there else ""))
         return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen, doubted)
 
     def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
@@ -122,9 +127,11 @@ class Situation:
         lines = [_told(done) for done in self._last(undone)]
         near, before = self._orders[by_place]
         for index, each in enumerate(near):
-            if (index < before + bound) != (each.uid in self._bound):
-                when = "before" if each.uid in self._bound else "after"
-                lines.append(f"pod {each.pod} was bound to {each.node} {when} it")
+            was_there = each.version < self.trace.version
+            if (index < before + bound) != was_there:
+                when = "before" if was_there else "after"
+                what = "nominated" if each.is_nomination else "bound"
+                lines.append(f"pod {each.pod} was {what} to {each.node} {when} it")
         return lines
 
     def _last(self, undone: int) -> Iterator[_Done]:
@@ -141,9 +148,17 @@ class Replay:
         self.gaps = run.gaps
         self.ends = run.ends
         self._bindings = [
-            Binding(each.written, each.decision.pod, each.uid, each.decision.node, each.decision.at, each.place)
+            Binding(
+                each.written,
+                each.decision.pod,
+                each.uid,
+                each.decision.node,
+                each.decision.at,
+                each.place,
+                each.decision.decision is DecisionKind.NOMINATED,
+            )
             for each in run.traces
-            if each.decision.decision is DecisionKind.BOUND
+            if each.decision.node
         ]
         self._bindings.sort()
         first = run.segments[0]
@@ -280,10 +295,16 @@ def _nodes_of(done: _Done) -> Iterator[str]:
 
 
 def _with_node(pods: dict[Key, Record], binding: Binding, node: str) -> Iterator[str]:
-    """Put a pod on a node, or on none; the nodes whose pods change by that."""
+    """Put a pod on a node, or on none, or nominate it; the nodes whose pods change by that."""
     namespace, _, name = binding.pod.partition("/")
     pod = pods.get((namespace, name))
-    if isinstance(pod, Pod) and pod.metadata.uid == binding.uid and pod.spec.node_name != node:
+    if not isinstance(pod, Pod) or pod.metadata.uid != binding.uid:
+        return
+    if binding.is_nomination:
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+        if not pod.spec.node_name:
+            pods[namespace, name] = msgspec.structs.replace(pod, status=status)
+    elif pod.spec.node_name != node:
         spec = msgspec.structs.replace(pod.spec, node_name=node)
         pods[namespace, name] = msgspec.structs.replace(pod, spec=spec)
         yield binding.node
