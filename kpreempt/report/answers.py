@@ -51,6 +51,7 @@ _VERDICT = {
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
+VERIFY_FORMATS = (*ANSWER_FORMATS, "openmetrics")
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
@@ -179,6 +180,12 @@ ROWS = (
         formats=PAGE_FORMATS,
     ),
     Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
+    Row(
+        "verdict.verify:Verification",
+        {"text": "verify.text:render", "openmetrics": "verify.openmetrics:render"},
+        lambda answer: [each.decision.pod for each in answer.items],
+        formats=VERIFY_FORMATS,
+    ),
     Row(
         "verdict.plugins:SchedulerPlugins",
         {"text": "plugins:render_plugins"},
