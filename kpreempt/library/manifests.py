@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from kpreempt.analysis.subject import subjects_of
@@ -48,13 +49,24 @@ def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
 def _plain(manifest: Manifest) -> Mapping[str, Any]:
     if isinstance(manifest, Mapping):
         return manifest
-    if hasattr(manifest, "openapi_types"):
-        from kubernetes.client import ApiClient
-
-        plain: Mapping[str, Any] = ApiClient().sanitize_for_serialization(manifest)
+    if hasattr(manifest, "attribute_map"):
+        plain: Mapping[str, Any] = _of_client(manifest)
         return plain
     hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
     raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
+
+
+def _of_client(value: Any) -> Any:
+    """What an object of the kubernetes package says, under the names that the API has for it."""
+    names = getattr(value, "attribute_map", None)
+    if names is not None:
+        found = {key: _of_client(getattr(value, name)) for name, key in names.items()}
+        return {key: each for key, each in found.items() if each is not None}
+    if isinstance(value, Mapping):
+        return {key: _of_client(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_of_client(each) for each in value]
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _checked(document: Any) -> ManifestObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -178,3 +179,12 @@ def test_every_public_name_is_there() -> None:
         assert getattr(kpreempt, name)
     with pytest.raises(AttributeError):
         kpreempt.nothing  # noqa: B018
+
+
+def test_the_garbage_collector_is_left_as_it_was() -> None:
+    """Whoever uses a library has garbage of his own."""
+    frozen = gc.get_freeze_count()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: Cluster.load(DEMO / "cluster.yaml"), range(8)))
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == frozen
