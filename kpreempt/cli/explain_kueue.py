@@ -22,7 +22,7 @@ from kpreempt.model.kueue import Workload
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.schedulers.kueue import KueueObjects
 from kpreempt.snapshot import decode_document
-from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers, WorkloadOutcome
+from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 
 if TYPE_CHECKING:
     from kpreempt.cli.explain import ExplainRequest
@@ -99,13 +99,13 @@ def _named(request: ExplainRequest, objects: KueueObjects, namespace: str) -> Wo
 
 
 def _exit_code(answer: KueueAnswer) -> int:
-    if answer.alone.outcome in (WorkloadOutcome.PENDING, WorkloadOutcome.NOT_QUEUED):
+    if not answer.alone.admitted_in:
         return _UNSCHEDULABLE
     if any(each.placed < each.tried for each in answer.landing):
         return _UNSCHEDULABLE
     differs = answer.alone.outcome is not answer.together.outcome
     if differs or answer.alone.other_outcomes or answer.together.other_outcomes:
         return _UNCERTAIN
-    if any(each.tried < each.pods for each in answer.landing):
+    if answer.alone.waits_for_checks or any(each.tried < each.pods for each in answer.landing):
         return _UNCERTAIN
     return _PREEMPTS if answer.alone.targets else 0

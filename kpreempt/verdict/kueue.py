@@ -10,12 +10,13 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class WorkloadOutcome(StrEnum):
-    """``Admitted``: it has quota at once. ``Preempts``: once those that it preempts are gone. ``Pending``: neither.
+    """``Admitted``: at once. ``Preempts``: once those that it preempts are gone, if ever. ``Pending``: neither.
 
-    ``NotQueued``: no ClusterQueue is asked about it.
+    ``QuotaReserved``: it has quota, and waits for admission checks. ``NotQueued``: no ClusterQueue is asked about it.
     """
 
     ADMITTED = "Admitted"
+    QUOTA_RESERVED = "QuotaReserved"
     PREEMPTS = "Preempts"
     PENDING = "Pending"
     NOT_QUEUED = "NotQueued"
@@ -53,12 +54,14 @@ class PodSetLanding(SparseRecord, frozen=True, omit_defaults=False):
 class Reading(SparseRecord, frozen=True, omit_defaults=False):
     """What happens to the Workload, cycle by cycle: ``cycles`` are the cycles as ``batch`` has them.
 
-    ``admitted_in`` is the number of the cycle that admits it, 0 if none does.
+    ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; with ``waits_for_checks`` admission
+    checks have still to be ready then.
     """
 
     outcome: WorkloadOutcome
     message: str
     admitted_in: int
+    waits_for_checks: bool
     targets: list[PreemptedWorkload]
     pod_sets: list[AdmittedPodSet]
     cycles: list[dict[str, Any]]

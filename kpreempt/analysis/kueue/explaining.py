@@ -13,7 +13,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance
 from kpreempt.analysis.workload.placing import Placed, Placing
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import PodSet, ResourceFlavor, Workload
+from kpreempt.model.kueue import ADMISSION_GATED_BY, PodSet, ResourceFlavor, Workload
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, adjusted, run_cycles
@@ -96,10 +96,12 @@ def _reading(
         if entry["requeueReason"] == "PendingPreemption" and (not admitted_in or cycle["cycle"] < admitted_in)
         for target in entry["final"]["targets"]
     ]
+    waits = bool(admitted_in) and not _is_admitted(workload, found.cycles[admitted_in - 1])
     reading = Reading(
-        outcome=_outcome(bool(entries), admitted_in, bool(targets)),
+        outcome=_outcome(bool(entries), admitted_in, bool(targets), waits),
         message=entries[-1][1]["message"] if entries else _why_not_queued(workload, objects, found.cycles),
         admitted_in=admitted_in,
+        waits_for_checks=waits,
         targets=[_preempted(each, objects) for each in targets],
         pod_sets=_pod_sets(entries, admitted_in),
         cycles=found.cycles,
@@ -108,11 +110,20 @@ def _reading(
     return reading, assumed_of_chance(found)
 
 
-def _outcome(is_head: bool, admitted_in: int, preempts: bool) -> WorkloadOutcome:
+def _is_admitted(workload: Workload, cycle: dict[str, Any]) -> bool:
+    """Whether a cycle that gives it quota admits it, too."""
+    told = [each["status"] for each in cycle["conditions"].get(workload.key, ()) if each["type"] == "Admitted"]
+    before = [each.status for each in workload.status.conditions if each.type == "Admitted"]
+    return [*before, *told][-1:] == ["True"]
+
+
+def _outcome(is_head: bool, admitted_in: int, preempts: bool, waits: bool) -> WorkloadOutcome:
     if not is_head:
         return WorkloadOutcome.NOT_QUEUED
     if preempts:
         return WorkloadOutcome.PREEMPTS
+    if waits:
+        return WorkloadOutcome.QUOTA_RESERVED
     return WorkloadOutcome.ADMITTED if admitted_in else WorkloadOutcome.PENDING
 
 
@@ -125,9 +136,26 @@ def _why_not_queued(workload: Workload, objects: KueueObjects, cycles: list[dict
     inactive = cycles[0]["inactive"].get(queue, "") if cycles else ""
     if inactive:
         return str(inactive).rpartition("|")[2]
-    if any(each.type == "QuotaReserved" and each.status == "True" for each in workload.status.conditions):
-        return "it has quota already"
-    return "others are before it, or it may not be queued"
+    holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    for is_so, reason in (
+        ("Finished" in holding, "it has finished"),
+        ("QuotaReserved" in holding, "it has quota already"),
+        (not workload.spec.active, "its spec.active is false"),
+        (bool(workload.metadata.annotations.get(ADMISSION_GATED_BY)), f"it has the annotation {ADMISSION_GATED_BY}"),
+        (_is_held(workload, objects), f"its LocalQueue {workload.spec.queue_name} is stopped"),
+        (workload.status.requeue_state is not None, "it waits until its requeueState lets it back"),
+    ):
+        if is_so:
+            return reason
+    return "others are before it in every cycle"
+
+
+def _is_held(workload: Workload, objects: KueueObjects) -> bool:
+    asked = (workload.metadata.namespace, workload.spec.queue_name)
+    return any(
+        (each.metadata.namespace, each.metadata.name) == asked and each.spec.stop_policy != "None"
+        for each in objects.local_queues
+    )
 
 
 def _pod_sets(entries: list[tuple[dict[str, Any], dict[str, Any]]], admitted_in: int) -> list[AdmittedPodSet]:
@@ -163,7 +191,7 @@ def _landing(
     workload: Workload, objects: KueueObjects, reading: Reading, scheduler: Scheduler, now: datetime
 ) -> tuple[list[PodSetLanding], list[Assumption]]:
     """What the scheduler does with the pods once those of the preempted Workloads are gone."""
-    if reading.outcome not in (WorkloadOutcome.ADMITTED, WorkloadOutcome.PREEMPTS):
+    if not reading.admitted_in:
         return [], []
     gone = {pod for each in reading.targets for pod in each.pods}
     lost = [each.workload for each in reading.targets if not each.pods]

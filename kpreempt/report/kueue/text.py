@@ -37,7 +37,7 @@ def _add(page: Page, answer: KueueAnswer, options: RenderOptions) -> None:
     queue = f"ClusterQueue {answer.cluster_queue}, " if answer.cluster_queue else ""
     page.paragraph(f"{queue}priority {answer.priority}", indent=2, hanging=2)
     reading = answer.alone
-    if reading.outcome in (WorkloadOutcome.PENDING, WorkloadOutcome.NOT_QUEUED):
+    if not reading.admitted_in:
         _section(page, "WHY", reading.message)
     _add_flavors(page, reading)
     _add_preempted(page, answer)
@@ -67,11 +67,16 @@ def _headline(answer: KueueAnswer) -> Phrase:
     then = _landing_in_words(answer)
     if reading.outcome is WorkloadOutcome.ADMITTED:
         return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
+    if reading.outcome is WorkloadOutcome.QUOTA_RESERVED:
+        waits = " and waits for its admission checks"
+        return (name, " ", Span("gets quota", "warn"), f"{given}{waits}{then}.")
     victims = join_names([each.workload for each in reading.targets], limit=_NAMED)
     goes = f"{count(len(reading.targets), 'Workload')} ({victims})"
     if not reading.admitted_in:
         return (name, " ", Span("preempts", "warn"), f" {goes} and is not admitted even so.")
-    return (name, " ", Span("preempts", "warn"), f" {goes}, and is admitted{given} once they are gone{then}.")
+    gone = "it is" if len(reading.targets) == 1 else "they are"
+    gets = "gets quota" if reading.waits_for_checks else "is admitted"
+    return (name, " ", Span("preempts", "warn"), f" {goes}, and {gets}{given} once {gone} gone{then}.")
 
 
 def _landing_in_words(answer: KueueAnswer) -> str:
@@ -81,7 +86,7 @@ def _landing_in_words(answer: KueueAnswer) -> str:
     if not short:
         return ", and its pods land"
     placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
-    return f", but kube-scheduler places only {placed} of its {count(pods, 'pod')}"
+    return f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
 
 
 def _add_flavors(page: Page, reading: Reading) -> None:
@@ -134,7 +139,7 @@ def _add_nodes(page: Page, answer: KueueAnswer) -> None:
         return
     _section(page, "NODES", "what kube-scheduler then does with the pods, one after the other")
     for each in answer.landing:
-        page.paragraph(strong(each.name), f": {each.placed} of {count(each.tried, 'pod')} land", indent=2, hanging=2)
+        page.paragraph(strong(each.name), f": {each.placed} of {each.tried} pods land", indent=2, hanging=2)
         if each.tried < each.pods:
             page.paragraph(f"{each.pods - each.tried} more were not put to it", indent=4, hanging=4)
         if each.evicts:
@@ -153,7 +158,8 @@ def _add_together(page: Page, answer: KueueAnswer) -> None:
         before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
         told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}"
     else:
-        told = f"not admitted in {cycles}, until nothing more happens: {reading.message}"
+        why = "for the same reason" if reading.message == answer.alone.message else reading.message
+        told = f"not admitted in {cycles}, until nothing more happens: {why}"
     _section(page, "IN QUEUE", f"with all that wait: {told}")
 
 
