@@ -35,7 +35,7 @@ ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
 VOLCANO = "volcano-1.8"
 # Runs cycles on whole Workloads (``analysis.kueue``).
 KUEUE = "kueue-0.19"
-ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
+ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO, KUEUE)
 # Those whose scheduling queue is modelled.
 QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", *KUBE_ALGORITHMS)
 
@@ -162,6 +162,11 @@ def scheduler_for(
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
+    if algorithm == KUEUE:
+        hint = "kpreempt explain --algorithm kueue-0.19, or kpreempt batch"
+        raise UsageError(
+            f"{KUEUE} decides on whole Workloads, and is not asked about one pod after the other", hint=hint
+        )
     if version is None:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
     if policy is not None:

@@ -38,6 +38,8 @@ def batch(request: BatchRequest) -> int:
 
     With "algorithm": "kueue-0.19" the answer is the cycles of Kueue's scheduler, at most "cycles" of them from "now"
     on, with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
+    With "algorithm": "kueue-0.19" the answer is what Kueue's scheduler does from "now" on, in at most "cycles" cycles
+    with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
     "config" has the manager's fairSharing, featureGates and quotaCheckStrategy. There is no pod.
 
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.algorithms import ALGORITHMS, QUEUE_ALGORITHMS, VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, KUEUE, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags
@@ -47,6 +47,8 @@ def run_explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
     if request.algorithm == VOLCANO:
         return _submit_to_volcano(request)
+    if request.algorithm == KUEUE:
+        return _queue_in_kueue(request)
     _refuse_options("is for --algorithm volcano-1.8", {"--actions": request.actions, "--runs": request.runs})
     run = Run(request, FORMATS)
     now = run.now()
@@ -121,6 +123,39 @@ def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> O
 
     with run.stopwatch.phase("report"):
         return occupancy_of(cluster, verdicts)
+
+
+def _queue_in_kueue(request: ExplainRequest) -> int:
+    """Answer the request as a question about a Workload that is put to Kueue."""
+    from kpreempt.cli.explain_kueue import run_queueing
+
+    _check(request)
+    _refuse_options(
+        "says nothing to kueue-0.19, which decides on whole Workloads; change the manifest instead",
+        {
+            "--cpu": request.cpu,
+            "--memory": request.memory,
+            "--resource": request.resources,
+            "--select": request.select,
+            "--priority": request.priority,
+            "--priority-class": request.priority_class,
+            "--preemption-policy": request.preemption_policy,
+            "--set": request.settings,
+            "--budget": request.budgets,
+            "--node": request.node,
+            "--replicas": request.replicas,
+            "--capacity": request.capacity or None,
+            "--aftermath": request.aftermath or None,
+            "--brief": request.brief or None,
+            "--policy-config": request.policy_config,
+            "--feature-gates": request.feature_gates,
+            "--actions": request.actions,
+            "--runs": request.runs,
+            "--plugin": list(request.extensions.plugins),
+            "--call-extenders": request.extensions.calls_extenders or None,
+        },
+    )
+    return run_queueing(request)
 
 
 def _submit_to_volcano(request: ExplainRequest) -> int:

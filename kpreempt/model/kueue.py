@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, Time
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
 from kpreempt.model.pod import Int32, PodSpec, ResourceList
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Taint, Toleration
@@ -270,6 +270,7 @@ class TopologyRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 class PodTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The pods of a pod set."""
 
+    metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 

@@ -45,7 +45,12 @@ def _kind(field: str, record: type[msgspec.Struct]) -> ObjectKind:
 
 _KINDS = {field: _kind(field, record) for field, record in _RECORDS.items()}
 # What has to be read of a cluster.
-KUEUE_WANTED = Wanted(tuple(_KINDS.values()))
+KUEUE_WANTED = Wanted(
+    (
+        *_KINDS.values(),
+        ObjectKind("WorkloadPriorityClass", KUEUE_GROUP, "v1beta2", "workloadpriorityclasses", is_namespaced=False),
+    )
+)
 
 
 class DecodeDocument(Protocol):

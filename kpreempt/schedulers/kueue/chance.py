@@ -7,7 +7,7 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 # So many ways are followed. Where there are more, not all outcomes are known.
-MOST_RUNS = 32
+MOST_WAYS = 32
 
 
 class Chance:
@@ -44,11 +44,11 @@ class Chance:
         ]
 
 
-def every_way(run: Callable[[Chance], _T]) -> tuple[list[_T], bool]:
-    """What comes of every way, the first choices first, and whether these are all."""
+def every_way(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
+    """What comes of so many ways at most, the first choices first, and whether these are all."""
     found: list[_T] = []
     scripts: list[list[int]] = [[]]
-    while scripts and len(found) < MOST_RUNS:
+    while scripts and len(found) < most:
         chance = Chance(scripts.pop(0))
         found.append(run(chance))
         scripts += chance.others()

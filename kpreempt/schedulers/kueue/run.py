@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from kpreempt.schedulers.kueue.chance import Chance, every_way
+from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, every_way
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
 from kpreempt.schedulers.kueue.entries import Entry
@@ -27,6 +27,7 @@ from kpreempt.schedulers.kueue.workloads import (
 
 _SECOND = 1000
 _IDLE_CYCLES = 2
+_MOST_WORKLOADS = 40_000
 
 Json = dict[str, Any]
 
@@ -51,7 +52,11 @@ def run_cycles(
     heads, or after two cycles in which nothing is admitted and nobody evicted. Every way through what the scheduler
     leaves to chance is followed, up to a bound.
     """
-    ways, are_all = every_way(lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles))
+    # A way takes as long as there are Workloads.
+    most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
+    ways, are_all = every_way(
+        lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles), most
+    )
     ends: dict[str, list[Json]] = {}
     for each in ways:
         ends.setdefault(_end_of(each), each)
@@ -93,6 +98,8 @@ class Run:
             if not self.state.has_heads:
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
+        if told:
+            told[-1]["after"] = self._tree()
         return told
 
     def one(self) -> tuple[Cycle, Json]:
