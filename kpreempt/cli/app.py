@@ -17,6 +17,7 @@ from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.drain import drain
 from kpreempt.cli.explain import explain
+from kpreempt.cli.history import history
 from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
 from kpreempt.cli.plugins import plugins
@@ -57,6 +58,7 @@ for _command in (
     completion,
     snapshot,
     record,
+    history,
     verify,
     help_command,
     version,

@@ -167,6 +167,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "record --info fixtures/recording",
         "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
     ),
+    "history": (
+        "history api -n shop --snapshot fixtures/recording",
+        "history node/node-a --snapshot fixtures/recording -o jsonl",
+    ),
     "verify": ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
     "help": ("help explain", "help check"),
     "version": ("version", "version -o json"),

@@ -192,6 +192,11 @@ ROWS = (
         formats=VERIFY_FORMATS,
     ),
     Row(
+        "verdict.history:History",
+        {"text": "history:render"},
+        lambda answer: _once(each.pod for each in answer.items),
+    ),
+    Row(
         "verdict.plugins:SchedulerPlugins",
         {"text": "plugins:render_plugins"},
         lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),

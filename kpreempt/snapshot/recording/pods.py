@@ -20,6 +20,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    labels: dict[str, str] = {}
     deletion_timestamp: Time | None = None
 
 

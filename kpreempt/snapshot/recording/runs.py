@@ -139,14 +139,19 @@ class _Reader:
             if trace.decision.decision is DecisionKind.NOMINATED:
                 nominations[trace.uid].append(index)
         evicted: defaultdict[int, dict[str, _Mark | None]] = defaultdict(dict)
-        for eviction in self._evictions.values():
+        marked: set[tuple[str, _Mark | None]] = set()
+        for eviction in sorted(self._evictions.values(), key=lambda each: each.seen):
             near = [
                 (abs(self._traces[index].seen - eviction.seen), index)
                 for index in nominations[eviction.preemptor]
                 if abs(self._traces[index].seen - eviction.seen) <= _EVICTION
             ]
             if near:
-                evicted[min(near)[1]][eviction.victim] = self._mark_of(eviction)
+                mark = self._mark_of(eviction)
+                # Who evicts a pod that is leaving already, for another one, marks it no more.
+                is_first = (eviction.victim, mark) not in marked
+                evicted[min(near)[1]][eviction.victim] = mark if is_first else None
+                marked.add((eviction.victim, mark))
         traces = [_with_victims(trace, evicted[index]) for index, trace in enumerate(self._traces)]
         traces.sort(key=lambda trace: trace.version)
         return Run(self._segments, traces, self._gaps, self._begins, self._ends)
