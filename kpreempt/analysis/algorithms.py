@@ -33,6 +33,8 @@ KUBE_ALGORITHMS = tuple(f"{PREFIX}{minor}" for minor in RELEASES)
 ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
 # Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
+# Runs cycles on whole Workloads (``analysis.kueue``).
+KUEUE = "kueue-0.19"
 ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
 # Those whose scheduling queue is modelled.
 QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", *KUBE_ALGORITHMS)

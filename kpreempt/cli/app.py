@@ -24,6 +24,7 @@ from kpreempt.cli.queue import queue
 from kpreempt.cli.record import record
 from kpreempt.cli.rules import rules
 from kpreempt.cli.snapshot import snapshot
+from kpreempt.cli.verify import verify
 from kpreempt.cli.volcano import volcano
 from kpreempt.cli.who_preempted import who_preempted
 
@@ -56,6 +57,7 @@ for _command in (
     completion,
     snapshot,
     record,
+    verify,
     help_command,
     version,
 ):

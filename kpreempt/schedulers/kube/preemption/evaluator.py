@@ -251,13 +251,16 @@ class Evaluator:
         if state.findings is None:
             return rank_all(candidates, criteria)
         known: dict[NodeInfo, tuple[CandidateVictims, tuple[float, ...]]]
-        known = state.findings.on("rank", self._cluster.now)
+        known = state.findings.on("rank")
         ranks = {}
         for name, victims in candidates.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
             if found is None or found[0].pods is not victims.pods or found[0].num_violations != victims.num_violations:
-                found = known[node_info] = victims, rank_all({name: victims}, criteria)[name]
+                found = victims, rank_all({name: victims}, criteria)[name]
+                # A start time that is missing counts as now.
+                if all(pod.start is not None for pod in victims.pods):
+                    known[node_info] = found
             ranks[name] = found[1]
         return ranks
 
