@@ -23,7 +23,7 @@ from benchmarks.clusters import FLAVOURS, Flavour, Style, question, write_cluste
 from benchmarks.plot import growth_plot
 
 PODS_PER_NODE = 30
-SIZES = (100, 1_000, 5_000, 15_000)
+SIZES = (100, 1_000, 5_000, 20_000)
 DECISION = ("filter", "dryRun", "choice")
 PHASES = ("read", "decode", "prepare", *DECISION, "odds", "report")
 Seconds = dict[str, float]
@@ -210,6 +210,10 @@ def _series(results: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, fl
         decision = sum(result["phases"][name] for name in DECISION)
         series.setdefault(f"{result['flavour']}: whole command", []).append((result["pods"], result["wholeProcess"]))
         series.setdefault(f"{result['flavour']}: decision", []).append((result["pods"], decision))
+        load = result["phases"]["read"] + result["phases"]["decode"]
+        series.setdefault(f"{result['flavour']}: load", []).append((result["pods"], load))
+        gigabytes = result["peakMemoryBytes"] / 1e9
+        series.setdefault(f"{result['flavour']}: memory, GB", []).append((result["pods"], gigabytes))
         if "reference" in result:
             real = sum(result["reference"].values())
             series.setdefault(f"{result['flavour']}: real scheduler", []).append((result["pods"], real))

@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
@@ -238,16 +238,23 @@ class PodTable:
             result[key][positions] = counts[numbers]
         return result
 
-    def fill_ports(self) -> None:
-        """Give every node of the cluster the host ports that its pods take, without a look at each pod."""
+    @cached_property
+    def port_holders(self) -> dict[NodeInfo, list[PodInfo]]:
+        """The pods that take host ports, by node. Every node of the cluster is given those ports with that."""
         ids, held = self._host_ports
-        used = [HostPorts() for _ in self.cluster.node_infos]
+        node_infos = self.cluster.node_infos
+        holders: dict[NodeInfo, list[PodInfo]] = {node_info: [] for node_info in node_infos}
+        used = [HostPorts() for _ in node_infos]
         positions = np.flatnonzero(ids != NO_GROUP)
-        for node, number in zip(self.node[positions].tolist(), ids[positions].tolist(), strict=True):
+        for position, node, number in zip(
+            positions.tolist(), self.node[positions].tolist(), ids[positions].tolist(), strict=True
+        ):
+            holders[node_infos[node]].append(PodInfo(self.pods[position], self.cluster.behaviour))
             for port in held[number]:
                 used[node].add(port.host_ip, port.protocol, port.host_port)
-        for node_info, ports in zip(self.cluster.node_infos, used, strict=True):
+        for node_info, ports in zip(node_infos, used, strict=True):
             node_info.used_ports = ports
+        return holders
 
     def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
         """A column of what ``amount`` makes of the host ports that each pod takes."""
