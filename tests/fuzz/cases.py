@@ -119,7 +119,7 @@ def case_of(seed: int, number: int) -> Case:
         cluster_path = "volcano/shared-cluster.yaml"
     files: dict[str, bytes] = {}
     cluster = _documents(cluster_path)
-    has_class = any(each.get("metadata", {}).get("name") == "high" for each in cluster)
+    has_class = any(each.get("metadata", {}).get("name") == "high" for each in _items(cluster))
     cluster = cluster if has_class else [*cluster, _CLASS]
     if command == "who-preempted":
         metadata = random.choice([each for each in cluster if each.get("kind") in ("Pod", "Event")] or [_CLASS])[
@@ -169,23 +169,23 @@ def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random
     files = {f"past/{_RECORDING.name}": mangled(content, random)}
     if command == "history":
         words += [random.choice(("api", "encode-1", "node/node-a", "pdb/none"))]
-    at = random.choice(([], ["--at", "pod/shop/api"], ["--at", "2026-11-21T03:00:31Z"]))
-    words += ["--snapshot", "past", *at] if command == "history" else ["past"]
+    words += ["-n", "shop", "--snapshot", "past"] if command == "history" else ["past"]
     return Case([*words, *_written(forms, random)], files)
+
+
+def _items(documents: list[Any]) -> list[dict[str, Any]]:
+    """All objects, those of lists as well."""
+    listed = [item for each in documents if isinstance(each, dict) for item in each.get("items") or [each]]
+    return [each for each in listed if isinstance(each, dict)]
 
 
 def _nodes(cluster: list[Any], random: Random) -> list[str]:
     """Words about which nodes are drained, and how."""
-    names = [each["metadata"]["name"] for each in _documents("demo/cluster.yaml") if each.get("kind") == "Node"]
-    there = [
-        each["metadata"]["name"]
-        for each in cluster
-        if isinstance(each, dict) and each.get("kind") == "Node" and isinstance(each.get("metadata"), dict)
-        if isinstance(each["metadata"].get("name"), str) and each["metadata"]["name"]
-    ]
-    chosen = random.sample(there or names, min(len(there or names), 2))
+    nodes = [each for each in _items(cluster) if each.get("kind") == "Node"]
+    names = [str((each.get("metadata") or {}).get("name") or "none") for each in nodes] or ["node-a"]
+    chosen = random.sample(names, min(len(names), 2))
     if random.random() < 0.1:
-        return ["--remove", "--", *chosen]
+        return ["--remove", *chosen]
     how = random.choice(([], ["--one-by-one"], ["--surge", "1"], ["--max-unavailable", "2"], ["--disable-eviction"]))
     return ["--ignore-daemonsets", "--force", "--delete-emptydir-data", *how, *chosen]
 
