@@ -32,8 +32,8 @@ from kpreempt.snapshot.write import line_of
 from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verification
 
 if TYPE_CHECKING:
-    from kpreempt.cli.schedulers import AskedScheduler
     from kpreempt.cli.verify import VerifyRequest
+    from kpreempt.library.schedulers import AskedScheduler
     from kpreempt.model.cluster import ClusterSnapshot
 
 # What nobody can explain from here is worth a file; so many of them tell enough.

@@ -103,6 +103,11 @@ def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
     return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
 
 
+def _preempted_workloads(answers: Sequence[Any]) -> Iterable[str]:
+    """The Workloads that are preempted."""
+    return _once(each.workload for answer in answers for each in answer.alone.targets)
+
+
 def _worth_saying(audit: Any) -> Iterable[str]:
     return [item.budget for item in audit.items if item.findings]
 
@@ -215,6 +220,21 @@ ROWS = (
         is_list=True,
     ),
     Row("verdict.volcano:GangAnswers", {"text": "volcano.gang:render_gangs"}, _nodes_of_tasks, "node/", is_list=True),
+    Row(
+        "verdict.kueue:KueueAnswer",
+        {"text": "kueue.text:render_workloads"},
+        _preempted_workloads,
+        "workload/",
+        _itself,
+        is_list=True,
+    ),
+    Row(
+        "verdict.kueue:KueueAnswers",
+        {"text": "kueue.text:render_workloads"},
+        _preempted_workloads,
+        "workload/",
+        is_list=True,
+    ),
     # Of kpreempt itself, and no document of the schema.
     Row(
         "report.algorithms:Algorithms",
@@ -239,6 +259,11 @@ ROWS = (
     ),
 )
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
+
+
+def formats_of(answer: Answer) -> Sequence[str]:
+    """The formats that there are of an answer, the default first."""
+    return _BY_NAME[type(answer).__name__].formats
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name

@@ -1,15 +1,18 @@
-"""The scheduler that options ask for: understood before a cluster is read, and made for it once it is."""
+"""The scheduler that is asked for: understood before a cluster is read, and made for it once it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
 
 
@@ -89,3 +92,26 @@ class AskedScheduler:
                 except (UsageError, ConfigurationError):
                     continue
             raise
+
+
+class Ground(NamedTuple):
+    """What a question is put to: a cluster that was read, the scheduler that decides, and the times that count.
+
+    ``now`` is when the question is asked, and ``ages`` what ages count to where it is not the time of the dump.
+    """
+
+    loaded: LoadedCluster
+    configured: ConfiguredScheduler
+    now: datetime
+    ages: datetime | None = None
+    phases: Phases = NO_PHASES
+
+    @property
+    def at(self) -> datetime:
+        """What ages count to: ``ages``, else the time of the dump where it is known, else ``now``."""
+        return self.ages or self.loaded.cluster.taken_at or self.now
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """What is assumed before anything is asked."""
+        return [*self.configured.assumptions, *self.loaded.assumptions]
