@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import selectors
+import socket
 import ssl
 import subprocess
 import time
@@ -184,3 +185,8 @@ class Watch:
         """Stop watching."""
         self._response.close()
         self._connection.close()
+
+    def break_off(self) -> None:
+        """End what waits for objects in another thread."""
+        assert self._connection.sock is not None
+        self._connection.sock.shutdown(socket.SHUT_RDWR)

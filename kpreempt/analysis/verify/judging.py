@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -17,8 +17,8 @@ from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 from kpreempt.verdict.verify import Cause, DecisionDifference, DecisionKind, TakenDecision
 
 # So many other states are tried for one decision.
-_MOST_TRIES = 200
-_PODS_AHEAD = 4
+_MOST_TRIES = 300
+_PODS_AHEAD = 8
 
 
 class Situation(Protocol):
@@ -31,6 +31,10 @@ class Situation(Protocol):
     @property
     def gap(self) -> str:
         """The kind that was not watched."""
+
+    @property
+    def leaving(self) -> set[str]:
+        """The pods that began to leave about then."""
 
     @property
     def is_near_end(self) -> bool:
@@ -63,16 +67,12 @@ class Prediction(NamedTuple):
     verdict: Verdict
     cluster: ClusterSnapshot
     pod: Pod
-
-    @property
-    def leaving(self) -> set[str]:
-        """The pods that somebody has evicted already."""
-        return {each.key for each in self.cluster.pods if each.spec.node_name and _is_leaving(each)}
+    # Pods that were leaving already, or began to then.
+    leaving: set[str]
 
     def differences(self, decision: TakenDecision) -> list[str]:
         """What was decided otherwise."""
-        leaving = self.leaving if decision.decision is DecisionKind.NOMINATED else ()
-        return differences(self.verdict, decision, leaving)
+        return differences(self.verdict, decision, self.leaving)
 
 
 class Judgement(NamedTuple):
@@ -95,14 +95,15 @@ class Judge:
 
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgement:
         """Hold a decision against what is predicted from just before, and else look for the cause."""
-        predicted = self._predict(decision, situation.cluster())
+        about_then = situation.leaving if decision.decision is DecisionKind.NOMINATED else set()
+        predicted = self._predict(decision, situation.cluster(), about_then)
         if predicted is None:
             return Judgement(not_compared="the pod was not known then")
         lines = predicted.differences(decision)
         if not lines:
             return Judgement(predicted)
         for undone, bound, by_place in _tries(situation):
-            other = self._predict(decision, situation.cluster(undone, bound, by_place=by_place))
+            other = self._predict(decision, situation.cluster(undone, bound, by_place=by_place), about_then)
             if other is not None and not other.differences(decision):
                 changes = situation.changes(undone, bound, by_place=by_place)
                 return Judgement(other, _different(decision, lines, Cause.RACE, "", changes))
@@ -114,7 +115,11 @@ class Judge:
         return Judgement(predicted, _different(decision, lines, cause, why))
 
     def _predict(
-        self, decision: TakenDecision, cluster: ClusterSnapshot, algorithm: str | None = None
+        self,
+        decision: TakenDecision,
+        cluster: ClusterSnapshot,
+        about_then: Collection[str],
+        algorithm: str | None = None,
     ) -> Prediction | None:
         cluster, assumed = complete_cluster(cluster)
         pod = next((each for each in cluster.pods if each.key == decision.pod), None)
@@ -128,7 +133,8 @@ class Judge:
         (verdict,) = explain_pods(
             others, [Question(pod=pod)], asked.scheduler, now=decision.at, assumptions=said, records_steps=False
         )
-        return Prediction(verdict, cluster, pod)
+        leaving = {each.key for each in cluster.pods if each.spec.node_name and _is_leaving(each)}
+        return Prediction(verdict, cluster, pod, leaving.union(about_then))
 
     def _cause(self, decision: TakenDecision, predicted: Prediction) -> tuple[Cause, str]:
         verdict = predicted.verdict
@@ -139,7 +145,7 @@ class Judge:
         if ignored:
             return Cause.NOT_MODELLED, f"{ignored[0].subject}: {ignored[0].message}"
         for algorithm in _neighbours(verdict.algorithm):
-            other = self._predict(decision, predicted.cluster, algorithm)
+            other = self._predict(decision, predicted.cluster, predicted.leaving, algorithm)
             if other is not None and not other.differences(decision):
                 return Cause.VERSION, f"{algorithm} decides so"
         fits = decision.decision is DecisionKind.BOUND and decision.node in verdict.feasible_nodes
@@ -168,7 +174,8 @@ def _tries(situation: Situation) -> Iterator[tuple[int, int, bool]]:
         before, after = situation.bindings(by_place=by_place)
         bounds = range(-min(before, _PODS_AHEAD), min(after, _PODS_AHEAD) + 1)
         found += [(undone, bound, by_place) for undone in range(len(situation.meanwhile) + 1) for bound in bounds]
-    found.sort(key=lambda each: (each[0] + abs(each[1]), abs(each[1])))
+    # What is explained by one of the two needs no other.
+    found.sort(key=lambda each: (bool(each[0] and each[1]), each[0] + abs(each[1]), abs(each[1])))
     yield from [each for each in found if each != (0, 0, False)][:_MOST_TRIES]
 
 

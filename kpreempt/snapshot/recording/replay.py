@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -87,6 +88,13 @@ class Situation:
         return next((each.kind for each in self._replay.gaps if each.since < version <= each.until), "")
 
     @property
+    def leaving(self) -> set[str]:
+        """The pods that began to leave about when it was decided: who evicts them then may come too late for that."""
+        marks, seen = self._replay.marks, self.trace.seen
+        first = bisect_left(marks, (seen - _MEANWHILE, ""))
+        return {key for _, key in takewhile(lambda mark: mark[0] <= seen + _MEANWHILE, islice(marks, first, None))}
+
+    @property
     def is_near_end(self) -> bool:
         """Whether the recording ends before all is told of what came with the decision, as late events."""
         is_late = self.trace.decision.decision is DecisionKind.NOMINATED
@@ -146,6 +154,7 @@ class Replay:
         self.records: dict[str, dict[Key, Record]] = {kind: {} for kind in KINDS}
         self.done: deque[_Done] = deque(maxlen=_REMEMBERED)
         self.gaps = run.gaps
+        self.marks = run.marks
         self.ends = run.ends
         self._bindings = [
             Binding(
@@ -276,7 +285,8 @@ def _matters(done: _Done) -> bool:
 def _looked_at(pod: Pod) -> tuple[Any, ...]:
     meta, status = pod.metadata, pod.status
     is_over = pod.is_terminal
-    return (meta.uid, meta.labels, meta.deletion_timestamp, pod.spec, status.nominated_node_name, is_over)
+    times = meta.deletion_timestamp, status.start_time
+    return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, is_over)
 
 
 def _without_version(record: Record) -> Record:

@@ -48,11 +48,15 @@ class Gap(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Segments that were watched without a break, with the decisions in the order in which they show."""
+    """Segments that were watched without a break, with the decisions in the order in which they show.
+
+    ``marks`` are the times at which pods (``namespace/name``) were marked to leave, in their order.
+    """
 
     segments: list[Segment]
     traces: list[Trace]
     gaps: list[Gap]
+    marks: list[tuple[datetime, str]]
     begins: datetime
     ends: datetime
 
@@ -154,7 +158,8 @@ class _Reader:
                 marked.add((eviction.victim, mark))
         traces = [_with_victims(trace, evicted[index]) for index, trace in enumerate(self._traces)]
         traces.sort(key=lambda trace: trace.version)
-        return Run(self._segments, traces, self._gaps, self._begins, self._ends)
+        marks = sorted((mark.seen, key) for key, of_pod in self._marks.items() for mark in of_pod)
+        return Run(self._segments, traces, self._gaps, marks, self._begins, self._ends)
 
     def _mark_of(self, eviction: _Eviction) -> _Mark | None:
         """When the victim was marked first, of all that had its name the one that the event is about."""

@@ -1,0 +1,210 @@
+"""A recorder beside a real scheduler: what it decides is predicted, and kills and restarts lose nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from kpreempt.cli.process import run
+from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES
+from kpreempt.snapshot.recording.folder import segments_in
+from kpreempt.snapshot.recording.runs import runs_of
+from kpreempt.snapshot.recording.segment import Segment
+from tests.live.bustle import begin, happen
+from tests.live.patience import until
+from tests.live.plane import ControlPlane, program
+from tests.live.resting import RESOURCES
+from tests.live.second_server import SecondServer
+
+pytestmark = pytest.mark.live
+
+SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
+# A recorder writes once a second, and this machine may be busy.
+LOST_SECONDS = 2.0
+
+
+class Recording:
+    """A recorder's process, that may be killed and started again."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self.folder = str(folder)
+        self._kubeconfig = kubeconfig
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Record, and return once there is one base more."""
+        before = len(_segments(self.folder))
+        words = ["record", "--to", self.folder, "--kubeconfig", str(self._kubeconfig), "--quiet"]
+        self._process = subprocess.Popen([sys.executable, "-m", "kpreempt", *words])
+        until(lambda: len(_segments(self.folder)) > before, "a base")
+
+    def end(self, how: signal.Signals) -> None:
+        """Have it end so."""
+        assert self._process is not None
+        self._process.send_signal(how)
+        self._process.wait(30)
+
+
+class Witness:
+    """What became of pods, as a watch of its own was told, with when."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.versions: dict[int, float] = {}
+        version = plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
+        self._watch = plane.watch(RESOURCES["Pod"], version)
+        self._thread = Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        with suppress(OSError, HTTPException):
+            for pod in self._watch.objects(300):
+                self.versions[int(pod["metadata"]["resourceVersion"])] = time.time()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._watch.break_off()
+        self._thread.join()
+        self._watch.close()
+
+
+def _segments(folder: str) -> list[Path]:
+    return segments_in(folder) if Path(folder).is_dir() else []
+
+
+def recorded(folder: str) -> set[int]:
+    """The versions of pods that a recording has changes of."""
+    return {
+        change.version
+        for path in segments_in(folder)
+        for change in Segment(path).changes()
+        if change.kind == "Pod" and change.what in OBJECT_CHANGES
+    }
+
+
+@pytest.fixture
+def plane() -> Iterator[ControlPlane]:
+    """A control plane with controllers and kubelets, in which nothing has happened yet."""
+    with ControlPlane(program(), moving=True) as plane:
+        begin(plane)
+        yield plane
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run([*words, "-o", "json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_what_the_scheduler_decides_among_300_pods_is_predicted(
+    plane: ControlPlane, tmp_path: Path, compared: Counter[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = Recording(plane.kubeconfig, tmp_path / "recording")
+    recording.start()
+    assert len(list(happen(plane, Random(SEED)))) >= 10
+    # Events of the last preemptions may come late.
+    time.sleep(11)
+    recording.end(signal.SIGINT)
+    pods = {trace.uid for each in runs_of(recording.folder) for trace in each.traces}
+    assert len(pods) >= 300
+    answer = answered(capsys, "verify", recording.folder)
+    unexplained = [each for each in answer["items"] if each["cause"] != "Race" or not each["changes"]]
+    assert (unexplained, answer["score"], answer["notCompared"]) == ([], 100.0, {})
+    numbers = {each["decision"]: each for each in answer["decisions"]}
+    assert numbers["Nominated"]["predicted"] > 20
+    assert sum(each["violatingBudgets"] for each in answer["preemptions"]) > 0
+    for kind, each in numbers.items():
+        compared[f"{kind.lower()} of a recording predicted"] += each["predicted"]
+        compared[f"{kind.lower()} of a recording raced"] += each["raced"]
+    _explain_a_victim(plane, recording.folder, capsys)
+
+
+def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The eviction of a pod that is gone, as are all events."""
+    traces = [trace for each in runs_of(folder) for trace in each.traces if trace.decision.victims]
+    there = {each["metadata"]["name"] for each in plane.request("GET", RESOURCES["Pod"])["items"]}
+    for trace in traces:
+        victim = next((each for each in trace.decision.victims if each.partition("/")[2] not in there), None)
+        if victim is None:
+            continue
+        namespace, _, name = victim.partition("/")
+        told = answered(capsys, "who-preempted", name, "-n", namespace, "--snapshot", folder)
+        (preemption,) = told["preemptions"]
+        assert preemption["preemptor"]["pod"] == trace.decision.pod
+        assert preemption["reconstruction"]["result"] == "Confirmed"
+        return
+    raise AssertionError("no victim is gone")
+
+
+def test_a_kill_loses_the_last_second_and_a_restart_of_the_server_nothing_that_stays(
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = SecondServer(plane, tmp_path)
+    server.start()
+    recording = Recording(server.kubeconfig, tmp_path / "recording")
+    witness = Witness(plane)
+    try:
+        recording.start()
+        begun = time.time()
+        steps = happen(plane, Random(SEED))
+        next(steps), next(steps)
+        killed = _meanwhile(steps, lambda: recording.end(signal.SIGKILL), 0.6)
+        lost = {
+            version
+            for version, at in witness.versions.items()
+            if begun < at < killed - LOST_SECONDS and version not in recorded(recording.folder)
+        }
+        assert lost == set()
+        next(steps)
+        recording.start()
+        next(steps)
+        _meanwhile(steps, lambda: (server.kill(), server.start()), 0.4)
+        next(steps)
+        time.sleep(LOST_SECONDS)
+        until(lambda: _is_caught_up(plane, recording.folder), "all pods as they are")
+        recording.end(signal.SIGINT)
+    finally:
+        witness.close()
+        server.kill()
+    answer = answered(capsys, "verify", recording.folder)
+    assert [each for each in answer["items"] if each["cause"] != "Race"] == []
+    assert len(list(runs_of(recording.folder))) == 2
+
+
+def _meanwhile(steps: Iterator[str], does: Callable[[], object], seconds: float) -> float:
+    """Do something while the next step is under way; when it was done."""
+    times: list[float] = []
+
+    def do() -> None:
+        time.sleep(seconds)
+        times.append(time.time())
+        does()
+
+    thread = Thread(target=do)
+    thread.start()
+    next(steps)
+    thread.join()
+    return times[0]
+
+
+def _is_caught_up(plane: ControlPlane, folder: str) -> bool:
+    """Whether the recording ends with the pods that there are, on their nodes."""
+    pods = plane.request("GET", RESOURCES["Pod"])["items"]
+    known = load_snapshot([folder]).cluster.pods
+    there = {(each["metadata"]["name"], each["spec"].get("nodeName", "")) for each in pods}
+    return {(each.metadata.name, each.spec.node_name) for each in known} == there
