@@ -7,7 +7,6 @@ from typing import Annotated
 from typer import Option
 
 from kpreempt.cli.options import After, AnswerRequest, Manifests, PageOutputs, Pod, Select
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 
 class CompareRequest(
@@ -19,7 +18,7 @@ class CompareRequest(
     pod: Pod = None
     algorithms: Annotated[
         str | None,
-        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{NEWEST_ALGORITHM}"),
+        Option(metavar="NAME,NAME,...", help="Two or more, the first to compare with: auto,kube-1.36"),
     ] = None
     upgrade_to: Annotated[
         str | None,

@@ -49,3 +49,17 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
     )
     # And it goes on from there.
     assert without_empty(regrouped(after, now, pods, place_of)) == without_empty(before)
+
+
+@given(st.data(), drawn_pods, st.sampled_from([1, 2, 512]), st.sampled_from([1, 32]))
+def test_groups_of_a_list_in_which_some_are_gone_moved_or_new(
+    data: st.DataObject, pods: list[Pod], stretch: int, near: int
+) -> None:
+    staying = [pod for pod in pods if data.draw(st.booleans())]
+    now = data.draw(st.permutations([*staying, *data.draw(drawn_pods)])) if data.draw(st.booleans()) else staying
+    with patch.object(pods_by_place, "_STRETCH", stretch), patch.object(pods_by_place, "_NEAR", near):
+        after = regrouped(grouped(pods), pods, now, place_of)
+    again = without_empty(grouped(now))
+    assert {place: [*map(id, group)] for place, group in without_empty(after).items()} == {
+        place: [*map(id, group)] for place, group in again.items()
+    }

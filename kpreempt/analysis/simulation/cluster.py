@@ -74,6 +74,8 @@ class SimulatedCluster:
         self._is_stale = prepared is None
         # Changes when what the scheduler looks at does.
         self.version = 0
+        # The pods that wait for room on a node, by its name.
+        self._nominated: dict[str, set[str]] = {}
         for pod in cluster.pods:
             self._count(pod, 1)
             if (key := owner_key(pod)) is not None:
@@ -164,10 +166,10 @@ class SimulatedCluster:
         """A pod waits for room on a node; lower ones that did lose their nomination. What changed, old and new."""
         pod = self.pods[key]
         changed = [(pod, _nominated(pod, node))]
-        for other in self.pods.values():
-            is_lower = other.status.nominated_node_name == node and other.priority < pod.priority
-            if is_lower and not other.spec.node_name:
-                changed.append((other, _nominated(other, "")))
+        lower = {other for other in self._nominated.get(node, ()) if self.pods[other].priority < pod.priority}
+        # In the order in which they came.
+        losing = [self.pods[other] for other in filter(lower.__contains__, self.pods)] if lower else []
+        changed += [(other, _nominated(other, "")) for other in losing]
         for _, new in changed:
             self._put(new)
         return changed
@@ -317,9 +319,13 @@ class SimulatedCluster:
         self._changed()
 
     def _count(self, pod: Pod, by: int) -> None:
+        """Count a pod as it is from now on (1), or is no more (-1)."""
         owner = owner_key(pod) or (pod.metadata.namespace, "", pod.metadata.name)
         is_leaving = pod.metadata.deletion_timestamp is not None
         kind = (owner, pod.spec.node_name, pod.status.nominated_node_name, is_leaving)
+        if pod.status.nominated_node_name and not pod.spec.node_name:
+            waiting = self._nominated.setdefault(pod.status.nominated_node_name, set())
+            (waiting.add if by > 0 else waiting.discard)(pod.key)
         count = self._shapes[kind]
         self._shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
         self._shapes[kind] = count + by

@@ -147,13 +147,14 @@ class Cycle:
         except FrameworkError as error:
             self._may_miss_errors = self._stops_early(node_names, nodes)
             raise self._error_by_name(error, nodes) from error
+        refused = filtered.statuses
         for node_info, status in zip(nodes, statuses, strict=True):
-            name = node_info.name
+            name = node_info.node.metadata.name
             evaluated[name] = status
             if status is SUCCESS or status.is_success:
                 feasible.append(node_info)
             else:
-                filtered.statuses[name] = status
+                refused[name] = status
         self._evaluated = evaluated
         self._passing_filters = len(feasible)
         self._search = self._sampling(node_names, len(feasible))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 
 from kpreempt.model.pod import Pod
 
@@ -15,6 +16,8 @@ NOWHERE: Place = ""
 PlaceOf = Callable[[Pod], Place]
 
 _STRETCH = 512
+# So far ahead both lists are searched for the pod with which they go on alike.
+_NEAR = 32
 
 
 def add_by_place(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: PlaceOf) -> None:
@@ -37,73 +40,70 @@ def regrouped(
     Only pods that are not the same objects in both lists are looked at: in a simulation a few of many pods change from
     a decision to the next.
     """
-    start = _common_start(pods, now)
-    end = _common_end(pods, now, start)
-    old, new = pods[start : len(pods) - end], now[start : len(now) - end]
     changed = dict(groups)
-    index_of = dict(zip(map(id, new), range(len(new)), strict=True))
-    gone, come = _differences(old, new, index_of, place_of)
-    if not gone and not come:
-        return changed
-    head = set(map(id, pods[:start]))
-
-    def rank(pod: Pod) -> int:
-        """Pods before the first difference, then those up to the last in their order, then all others."""
-        return -1 if id(pod) in head else index_of.get(id(pod), len(new))
-
+    start, old, new = _differences(pods, now)
+    gone: dict[Place, list[Pod]] = {}
+    come: dict[Place, list[Pod]] = {}
+    add_by_place(gone, old, place_of)
+    add_by_place(come, new, place_of)
+    after: dict[Place, list[Pod]] = {}
     for place in gone.keys() | come.keys():
-        group, leaving = groups.get(place, []), set(map(id, gone.get(place, ())))
-        after = [pod for pod in group if id(pod) not in leaving]
-        if place in come:
-            after = sorted([*after, *come[place]], key=rank)
-        # An equal pod is not enough: the next time it is looked for as the object that is in the list.
-        if not _are_same(after, group):
-            changed[place] = after
+        leaving = set(map(id, gone.get(place, ())))
+        after[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
+    _insert(after, come, now, start)
+    # An equal pod is not enough: the next time it is looked for as the object that is in the list.
+    changed |= {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
     return changed
 
 
-def _differences(
-    old: Sequence[Pod], new: Sequence[Pod], index_of: Mapping[int, int], place_of: PlaceOf
-) -> tuple[dict[Place, list[Pod]], dict[Place, list[Pod]]]:
-    """What leaves and what comes, by place; all of it where those that stay are in another order.
-
-    ``index_of`` has the places of ``new`` by the identity of its pods.
-    """
-    were = dict(zip(map(id, old), old, strict=True))
-    staying = list(filter(index_of.__contains__, were))
-    gone: dict[Place, list[Pod]] = {}
-    come: dict[Place, list[Pod]] = {}
-    if staying == list(filter(were.__contains__, index_of)):
-        add_by_place(gone, (were[each] for each in were.keys() - index_of.keys()), place_of)
-        add_by_place(come, (new[index_of[each]] for each in index_of if each not in were), place_of)
-    else:
-        add_by_place(gone, old, place_of)
-        add_by_place(come, new, place_of)
-    return gone, come
+def _insert(groups: dict[Place, list[Pod]], come: Mapping[Place, list[Pod]], now: Sequence[Pod], start: int) -> None:
+    """Put those that come into their groups, in the order of ``now``, where all of them are behind the ``start``."""
+    places = {id(pod): place for place in come for pod in (*groups[place], *come[place])}
+    behind: dict[Place, list[Pod]] = {place: [] for place in come}
+    tail = now[start:]
+    for pod in compress(tail, map(places.__contains__, map(id, tail))):
+        behind[places[id(pod)]].append(pod)
+    for place, pods in behind.items():
+        known = set(map(id, pods))
+        groups[place] = [*(pod for pod in groups[place] if id(pod) not in known), *pods]
 
 
-def _common_start(one: Sequence[Pod], other: Sequence[Pod]) -> int:
-    """How many pods at the start are the same objects."""
-    most = min(len(one), len(other))
-    start = 0
-    while start < most and _are_same(one[start : start + _STRETCH], other[start : start + _STRETCH]):
-        start += _STRETCH
-    while start < most and one[start] is other[start]:
-        start += 1
-    return min(start, most)
+def _differences(old: Sequence[Pod], new: Sequence[Pod]) -> tuple[int, list[Pod], list[Pod]]:
+    """Where two lists first differ, and what leaves and comes; a pod that may have moved does both."""
+    first = at = there = _common(old, new, 0, 0)
+    gone: list[Pod] = []
+    come: list[Pod] = []
+    while at < len(old) or there < len(new):
+        skipped, added = _until_same(old, new, at, there)
+        gone += old[at : at + skipped]
+        come += new[there : there + added]
+        at, there = at + skipped, there + added
+        same = _common(old, new, at, there)
+        at, there = at + same, there + same
+    return first, gone, come
 
 
-def _common_end(one: Sequence[Pod], other: Sequence[Pod], start: int) -> int:
-    """How many pods at the end are the same objects, of those behind the first ``start``."""
-    most = min(len(one), len(other)) - start
-    end = 0
-    while end + _STRETCH <= most and _are_same(
-        one[len(one) - end - _STRETCH : len(one) - end], other[len(other) - end - _STRETCH : len(other) - end]
+def _until_same(old: Sequence[Pod], new: Sequence[Pod], at: int, there: int) -> tuple[int, int]:
+    """How many pods of each list to pass over until both go on with the same pod; all, where that is not near."""
+    left, coming = len(old) - at, len(new) - there
+    for steps in range(1, min(_NEAR, max(left, coming)) + 1):
+        for skipped, added in ((steps, 0), (steps, steps), (0, steps)):
+            if skipped < left and added < coming and old[at + skipped] is new[there + added]:
+                return skipped, added
+    return left, coming
+
+
+def _common(one: Sequence[Pod], other: Sequence[Pod], at: int, there: int) -> int:
+    """How many pods are the same objects in both lists, from one place of each on."""
+    most = min(len(one) - at, len(other) - there)
+    same = 0
+    while same < most and _are_same(
+        one[at + same : at + same + _STRETCH], other[there + same : there + same + _STRETCH]
     ):
-        end += _STRETCH
-    while end < most and one[len(one) - end - 1] is other[len(other) - end - 1]:
-        end += 1
-    return end
+        same += _STRETCH
+    while same < most and one[at + same] is other[there + same]:
+        same += 1
+    return min(same, most)
 
 
 def _are_same(one: Sequence[Pod], other: Sequence[Pod]) -> bool:
