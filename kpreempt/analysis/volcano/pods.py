@@ -17,6 +17,7 @@ from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.schedulers.volcano import VolcanoConfiguration
@@ -69,6 +70,7 @@ class VolcanoOfPods:
         now: datetime,
         is_queued: bool = True,
         before: Prepared | None = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.pod_changes import PodChanges
 
 # The name of a node; or that a pod waits for room that is kept for it, or takes no room at all.
 Place = str | None
@@ -59,6 +60,20 @@ def regrouped(
         # An equal pod is not enough: the next time it is looked for as the object that is in the list.
         if not _are_same(after, group):
             changed[place] = after
+    return changed
+
+
+def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: PlaceOf) -> dict[Place, list[Pod]]:
+    """The same as ``regrouped``, where the changes are known."""
+    gone: dict[Place, list[Pod]] = {}
+    come: dict[Place, list[Pod]] = {}
+    add_by_place(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
+    add_by_place(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
+    changed = dict(groups)
+    for place in gone.keys() | come.keys():
+        leaving = set(map(id, gone.get(place, ())))
+        staying = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
+        changed[place] = sorted([*staying, *come.get(place, ())], key=lambda pod: changes.rank[pod.key])
     return changed
 
 

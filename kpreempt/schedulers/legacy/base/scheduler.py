@@ -18,6 +18,7 @@ from kpreempt.schedulers.legacy.base.filtering import Filter
 from kpreempt.schedulers.legacy.base.node_story import evaluate_node
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims_report import rank_victims
+from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
@@ -77,6 +78,7 @@ class LegacyScheduler:
         now: datetime,
         is_queued: bool = True,
         before: Cluster | None = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Cluster:
         """Put pods on nodes, all anew.
