@@ -34,7 +34,9 @@ KUBE_ALGORITHMS = tuple(f"{PREFIX}{minor}" for minor in RELEASES)
 ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
 # Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
-ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
+# Runs cycles on whole Workloads (``analysis.kueue``).
+KUEUE = "kueue-0.19"
+ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO, KUEUE)
 # Those whose scheduling queue is modelled.
 QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", *KUBE_ALGORITHMS)
 
@@ -163,6 +165,11 @@ def scheduler_for(
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
+    if algorithm == KUEUE:
+        hint = "kpreempt explain --algorithm kueue-0.19, or kpreempt batch"
+        raise UsageError(
+            f"{KUEUE} decides on whole Workloads, and is not asked about one pod after the other", hint=hint
+        )
     if version is None:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
     if policy is not None:

@@ -20,7 +20,6 @@ from kpreempt.admission import (
     admit_priority,
     apply_api_defaults,
 )
-from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
@@ -103,11 +102,20 @@ def questions_of(
                     *mine,
                     *each.assumptions,
                     *admission.assumptions,
-                    *refused_by_quotas(admission.pod, cluster),
+                    *_refused(admission.pod, cluster),
                 ],
             )
         )
     return Asked(cluster, questions, sizes)
+
+
+def _refused(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
+    """That quotas would not let the pod be created."""
+    if not cluster.resource_quotas:
+        return []
+    from kpreempt.admission.resource_quotas import refused_by_quotas  # noqa: PLC0415 - few clusters have quotas
+
+    return refused_by_quotas(pod, cluster)
 
 
 def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> Asked:

@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster
+from kpreempt.cli.clusters import live_connection, load_cluster
 from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
-from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, SCREEN_HEIGHT, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import Keeps, read_document
-from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
-from kpreempt.verdict.unread import LIST, unread_of
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import LIST, takes_the_ground, unread_of
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
@@ -64,7 +63,12 @@ class Run:
 
             configuration = read_scheduler_config(request.scheduler_config)
         policy = read_document(request.policy_config) if request.policy_config else None
-        gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
+        gates: dict[str, bool] = {}
+        if request.feature_gates:
+            from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+
+            for text in request.feature_gates:
+                gates |= parse_feature_gates(text)
         plugins = extensions.found(configuration) if configuration or extensions.plugins else []
 
         def make(algorithm: str) -> Scheduler:
@@ -115,6 +119,11 @@ class Run:
             loaded = self._with_changed_nodes(loaded)
         unread = unread_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
+
+    def ground(self, loaded: LoadedCluster, asked: AskedScheduler, now: datetime) -> Ground:
+        """What a question of now is put to; ages count to the time of the dump unless ``--now`` is given."""
+        is_dump = self.request.now is None and loaded.cluster.taken_at is not None
+        return Ground(loaded, asked.on(loaded.cluster), now, None if is_dump else now, phases=self.stopwatch)
 
     def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:
         from kpreempt.analysis.nodes.changes import with_changed_nodes
@@ -209,19 +218,13 @@ def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
     That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled. Says on
     standard error which is the first.
     """
-    lacking = [each for each in assumptions if _takes_the_ground(each)]
+    lacking = [each for each in assumptions if takes_the_ground(each)]
     if not lacking:
         return False
     first, others = _first(lacking)
     what = f"{first.subject}: {first.field}" if first.field != LIST else first.subject
     complain(f"{option}: the answer is not certain: {what}: {first.message}{others}")
     return True
-
-
-def _takes_the_ground(assumption: Assumption) -> bool:
-    if assumption.kind is AssumptionKind.UNREADABLE:
-        return True
-    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED
 
 
 def _first(assumptions: Collection[Assumption]) -> tuple[Assumption, str]:

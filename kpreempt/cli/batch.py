@@ -36,6 +36,10 @@ def batch(request: BatchRequest) -> int:
     With "algorithm": "volcano-1.8" the answer is a whole session, "conf" is Volcano's configuration as text (empty: the
     default one), and the pod may be left out.
 
+    With "algorithm": "kueue-0.19" the answer is what Kueue's scheduler does from "now" on, in at most "cycles" cycles
+    with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
+    "config" has the manager's fairSharing, featureGates and quotaCheckStrategy. There is no pod.
+
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
     """

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -29,10 +29,11 @@ from kpreempt.cli.scenarios import (
     unread_of,
     volcano_configuration_of,
 )
-from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError, within_calendar
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report.answers import render_answer
@@ -168,6 +169,8 @@ class Answerer:
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
             with within_calendar(self._source, number):
+                if scenario.algorithm == KUEUE:
+                    return self._cycles(scenario, source)
                 if scenario.is_about_evictions:
                     return self._about_evictions(scenario, line, source)
                 verdict = self._decided(scenario, source)
@@ -200,6 +203,18 @@ class Answerer:
         else:
             verdict = answer_line(line, source, rules)
         return Answer(_line({"name": scenario.name, "verdict": verdict}))
+
+    def _cycles(self, scenario: Scenario, source: str) -> Answer:
+        """The cycles of Kueue's scheduler on the cluster of a line."""
+        from kpreempt.cli.batch_kueue import KUEUE_WANTED, KueueScenario, answer_cycles
+
+        assert isinstance(scenario, KueueScenario)
+        with self._phases.phase("decode"):
+            situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
+        assumptions = [*situation.assumptions, *unread_of(KUEUE_WANTED, self._base)]
+        with self._phases.phase("session"):
+            verdict = answer_cycles(scenario, situation.cluster, assumptions, source, self._now)
+        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(verdict["assumptions"]))
 
     def _landing(self, scenario: Scenario, cluster: ClusterSnapshot, pod: Pod) -> Placement | None:
         """Where the scheduler of a line puts a pod, first of those that it may choose."""

@@ -25,15 +25,16 @@ from kpreempt.analysis.check.since import FormerCheck, read_former, since
 from kpreempt.analysis.document_reader import describe
 from kpreempt.cli.answering import Run
 from kpreempt.cli.chances import chances, paces
-from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.gate_config import job_seconds_in
 from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
-from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of, read_file
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.report.check.summary import summary
 from kpreempt.snapshot import decode_object, object_decoder

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Collection, Container, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
-
-from kpreempt.admission import complete_cluster
 from kpreempt.cli.terminal import Progress, complain
 from kpreempt.errors import InputError, UsageError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot import Keeps
 from kpreempt.snapshot.archives import Intake
-from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live import Connection, Reading
+    from kpreempt.snapshot.live import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 
-class LoadedCluster(msgspec.Struct, frozen=True):
-    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for.
+class _OnTerminal(Progress):
+    """Tells a terminal how far the reading is, and everybody what is said on the way."""
 
-    ``wanted`` is what was read for plugins.
-    """
-
-    cluster: ClusterSnapshot
-    assumptions: list[Assumption]
-    documents: list[dict[str, Any]] = []
-    wanted: Wanted = NOTHING_WANTED
+    def tell(self, message: str, hint: str = "") -> None:
+        """A line on standard error."""
+        complain(message, hint)
 
 
 def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection | None:
@@ -73,114 +65,31 @@ def load_cluster(
     intake: Intake | None = None,
     at: str | None = None,
 ) -> LoadedCluster:
-    """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
-
-    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
-    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
-    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
-    have ``wanted`` is in the cluster.
-    ``intake`` bounds what the inputs unpack to. ``at`` is the moment of recordings among ``paths``.
-
-    Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
-    have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
-    """
-    loaded: Loaded | Reading
-    if live is None:
-        loaded = _load(
-            paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake, at=at
-        )
-    else:
-        if at is not None:
-            raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
-        loaded = _read(
-            live,
-            phases,
-            with_events=with_events,
-            skip_bad_objects=skip_bad_objects,
-            keeps=keeps,
-            compared=compared,
-            wanted=wanted,
-            unneeded=unneeded,
-        )
-    cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
-    documents = loaded.documents
-    created: set[str] = set()
-    if additions:
-        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
-        documents = [*documents, *added.documents]
-        cluster = merge_clusters(cluster, added.cluster)
-        created = {pod.key for pod in added.cluster.pods}
-        set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
-    completed: list[Assumption] = []
-    if completes:
-        with phases.phase("admission"):
-            cluster, completed = complete_cluster(cluster, created=created)
-    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
-
-
-def _load(
-    paths: Sequence[str],
-    phases: Phases,
-    *,
-    skip_bad_objects: bool,
-    keeps: Keeps | None,
-    wanted: Wanted,
-    intake: Intake | None,
-    at: str | None = None,
-) -> Loaded:
-    progress = Progress()
-    try:
-        stdin = standard_input() if "-" in paths else None
-        loaded = load_snapshot(
-            paths,
-            stdin=stdin,
-            skip_bad_objects=skip_bad_objects,
-            progress=progress,
-            phases=phases,
-            keeps=keeps,
-            wanted=wanted,
-            intake=intake,
-            at=at,
-        )
-    finally:
-        progress.close()
-    reader = sys.modules.get("kpreempt.snapshot.yaml_fast")
-    if reader is not None and not reader.IS_INSTALLED:
-        complain("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
+    """``read_cluster_of``, where standard error is told how far it is, and which objects are set aside."""
+    source = Source(
+        skip_bad_objects=skip_bad_objects,
+        intake=intake,
+        phases=phases,
+        listener=_OnTerminal,
+        stdin=standard_input,
+    )
+    loaded = read_cluster_of(
+        source,
+        paths,
+        additions,
+        live=live,
+        with_events=with_events,
+        keeps=keeps,
+        compared=compared,
+        wanted=wanted,
+        completes=completes,
+        unneeded=unneeded,
+        at=at,
+    )
+    if gc.isenabled():
+        # The records stay until the end of the process: collections need not look at them.
+        gc.freeze()
     return loaded
-
-
-def _read(
-    live: Connection,
-    phases: Phases,
-    *,
-    with_events: bool,
-    skip_bad_objects: bool,
-    keeps: Keeps | None,
-    compared: Collection[str],
-    wanted: Wanted,
-    unneeded: Container[str],
-) -> Reading:
-    from kpreempt.snapshot.live import Api, read_cluster
-
-    progress, api = Progress(), Api(live)
-    taken_at = datetime.now(UTC).replace(microsecond=0)
-    try:
-        return read_cluster(
-            api,
-            taken_at=taken_at,
-            with_events=with_events,
-            skip_bad_objects=skip_bad_objects,
-            progress=progress,
-            phases=phases,
-            keeps=keeps,
-            compared=compared,
-            wanted=wanted,
-            unneeded=unneeded,
-        )
-    finally:
-        progress.close()
-        api.close()
 
 
 def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:
@@ -195,9 +104,3 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise InputError("it is closed", source="standard input")
     return sys.stdin.buffer
-
-
-def _set_aside(error: InputError) -> Assumption:
-    complain(f"set aside: {error.message}", error.hint)
-    message = f"set aside, because it is bad: {error.problem}"
-    return Assumption(error.object_name or error.source, error.path, message, AssumptionKind.SET_ASIDE)

@@ -17,11 +17,12 @@ from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
-from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.schedulers.kube.versions import PREFIX
 from kpreempt.schedulers.settings import Settings

@@ -140,9 +140,9 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     @property
     def shows_all(self) -> bool:
         """Whether every node and every step is wanted; what Volcano does has but one shorter form."""
-        from kpreempt.analysis.algorithms import VOLCANO
+        from kpreempt.analysis.algorithms import KUEUE, VOLCANO
 
-        return self.verbose > (self.algorithm != VOLCANO)
+        return self.verbose > (self.algorithm not in (VOLCANO, KUEUE))
 
     def lengthened(self, options: RenderOptions) -> RenderOptions:
         """One screen, where no more and no less is asked for."""
@@ -160,7 +160,9 @@ def explain(request: ExplainRequest) -> int:
     The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. Of a
     workload all pods are put to the scheduler, one after the other: of a manifest as new ones, of one in the cluster
     (deploy/NAME) those that are not on a node yet, or one more where all are, or with --replicas so many more. With
-    --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.
+    --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang. With
+    --algorithm kueue-0.19 it is a Workload, or a Job or Pod with a queue: whether Kueue admits it, whom it preempts for
+    that, and whether its pods then land.
     """
     from kpreempt.cli.explain_run import run_explain
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from kpreempt.analysis.algorithms import ALGORITHMS, QUEUE_ALGORITHMS, VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, KUEUE, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_version import AUTO
-from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags, pod_in_cluster
-from kpreempt.analysis.version_rules import api_server_rules
+from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.cli.answering import Run, is_unfounded
@@ -21,24 +16,20 @@ from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.errors import UsageError
+from kpreempt.library.explain import PodName, PodsQuestion, explain, named
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report import FORMATS
 from kpreempt.report.document import document_of
-from kpreempt.snapshot import object_decoder, parse_yaml_value
+from kpreempt.snapshot import parse_yaml_value
 from kpreempt.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from kpreempt.analysis.algorithms import Scheduler
-    from kpreempt.analysis.explain.pods import GoesOn
     from kpreempt.analysis.workload.in_cluster import WorkloadName
-    from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
-    from kpreempt.cli.schedulers import AskedScheduler
+    from kpreempt.library.schedulers import AskedScheduler
     from kpreempt.verdict.occupancy import Occupancy
     from kpreempt.verdict.workload import Totals
 
@@ -56,6 +47,8 @@ def run_explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
     if request.algorithm == VOLCANO:
         return _submit_to_volcano(request)
+    if request.algorithm == KUEUE:
+        return _queue_in_kueue(request)
     _refuse_options("is for --algorithm volcano-1.8", {"--actions": request.actions, "--runs": request.runs})
     run = Run(request, FORMATS)
     now = run.now()
@@ -64,67 +57,40 @@ def run_explain(request: ExplainRequest) -> int:
         _check_queue(request.algorithm or AUTO)
     overrides = _overrides(request)
     asked = run.read_scheduler()
-    overrides = msgspec.structs.replace(overrides, any_annotation=asked.wanted.pod_annotations)
     live = run.connect()
     usual = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, usual)
-    named = _named(request, request.namespace or usual or DEFAULT_NAMESPACE)
+    question = PodsQuestion(
+        templates=templates,
+        name=_named(request, request.namespace or usual or DEFAULT_NAMESPACE),
+        namespace=request.namespace or usual,
+        overrides=overrides,
+        replicas=request.replicas,
+        capacity=request.capacity,
+        aftermath=request.aftermath,
+        node_name=request.node or "",
+        removed=request.without,
+        cordons=request.cordons,
+        uncordons=request.uncordons,
+        budgets=request.budgets,
+        records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
+    )
+    workload = question.workload
     loaded = run.load(
         live,
         asked.wanted,
         additions=request.additions,
         with_events=False,
-        keeps=named.is_of if named is not None else None,
-        compared=[named.kind] if named is not None and named.kind == "CronJob" else [],
+        keeps=workload.is_of if workload is not None else None,
+        compared=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
         unneeded=_unneeded(request, templates, asked),
     )
-    configured = asked.on(loaded.cluster)
-    scheduler = configured.scheduler
+    ground = run.ground(loaded, asked, now)
     if request.aftermath:
-        _check_queue(scheduler.algorithm)
-    with run.stopwatch.phase("admission"):
-        namespace = request.namespace or usual
-        cluster = _overridden(loaded.cluster, request, namespace)
-        decode = object_decoder(scheduler.wanted)
-        rules = api_server_rules(scheduler.settings)
-        workloads: list[WorkloadQuestion | None] = []
-        if named is not None:
-            from kpreempt.analysis.workload.in_cluster import questions_in_cluster
-
-            situation, workloads = questions_in_cluster(
-                cluster, named, loaded.documents, overrides, decode, rules, request.replicas
-            )
-        elif request.pod:
-            found = pod_in_cluster(cluster, *_pod_named(request, namespace or DEFAULT_NAMESPACE))
-            situation = question_in_cluster(found, overrides, decode)
-            if request.replicas is not None or request.capacity:
-                from kpreempt.analysis.workload.pods import more_of
-
-                situation, workloads = more_of(found, cluster, situation, request.replicas)
-        elif _is_about_workloads(request, templates):
-            from kpreempt.analysis.workload.pods import workload_questions
-
-            situation, workloads = workload_questions(cluster, templates, overrides, decode, rules, request.replicas)
-        else:
-            situation = questions_of(cluster, templates, overrides, decode, rules)
-    # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
-    ages = None if request.now is None and situation.cluster.taken_at is not None else now
-    verdicts = explain_pods(
-        situation.cluster,
-        situation.questions,
-        scheduler,
-        now=now,
-        at=ages or situation.cluster.taken_at,
-        assumptions=[*configured.assumptions, *loaded.assumptions],
-        node_name=(request.node or "").removeprefix("node/"),
-        proposes=True,
-        simulates_on=request.aftermath,
-        records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
-        goes_on=_goes_on(situation, workloads, scheduler, request, ages or situation.cluster.taken_at or now, run),
-        phases=run.stopwatch,
-    )
-    run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
+        _check_queue(ground.configured.scheduler.algorithm)
+    verdicts, cluster = explain(ground, question)
+    run.write_once(document_of(verdicts), ground.ages, _occupancy(cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
 
 
@@ -139,49 +105,14 @@ def _unneeded(request: ExplainRequest, templates: Sequence[PodTemplate], asked: 
     return frozenset() if is_open else kinds_not_needed(templates)
 
 
-def _named(request: ExplainRequest, namespace: str) -> WorkloadName | None:
-    """The workload of the cluster that is named, if it is one and no pod."""
-    text = "/".join(filter(None, (request.pod, request.name)))
-    kind, slash, name = text.rpartition("/")
-    if not slash or kind_of(kind) in ("", "Pod"):
+def _named(request: ExplainRequest, namespace: str) -> PodName | WorkloadName | None:
+    """What of the cluster is named. Raises ``UsageError`` where two namespaces are given."""
+    if not request.pod:
         return None
-    from kpreempt.analysis.workload.in_cluster import workload_name
-
-    return workload_name(kind_of(kind), namespace, name)
-
-
-def _pod_named(request: ExplainRequest, namespace: str) -> tuple[str, str]:
-    """The pod that is named, and its namespace. Raises ``UsageError`` where two are given."""
-    text = "/".join(filter(None, (request.pod, request.name)))
-    first, slash, name = text.rpartition("/")
-    if not slash or kind_of(first):
-        return text, namespace
-    if request.namespace and request.namespace != first:
-        raise UsageError(f"the namespace is given twice: {first} and -n {request.namespace}")
-    return name, first
-
-
-def _is_about_workloads(request: ExplainRequest, templates: Sequence[PodTemplate]) -> bool:
-    """Whether all pods of a template are asked about, and not only its first; ``--node`` asks about one pod."""
-    if request.replicas is not None:
-        return True
-    return not request.node and any(each.replicas > 1 or each.kind == "DaemonSet" for each in templates)
-
-
-def _goes_on(
-    situation: Asked,
-    workloads: Sequence[WorkloadQuestion | None],
-    scheduler: Scheduler,
-    request: ExplainRequest,
-    at: datetime,
-    run: Run,
-) -> GoesOn | None:
-    """What adds to a verdict what becomes of all pods of the workload, and how many more fit."""
-    if not request.capacity and not any(workloads):
-        return None
-    from kpreempt.analysis.workload.answer import going_on
-
-    return going_on(situation, workloads, scheduler, with_capacity=request.capacity, now=at, phases=run.stopwatch)
+    found = named(request.pod, request.name or "", namespace)
+    if request.namespace and request.namespace != found.namespace:
+        raise UsageError(f"the namespace is given twice: {found.namespace} and -n {request.namespace}")
+    return found
 
 
 def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
@@ -192,6 +123,39 @@ def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> O
 
     with run.stopwatch.phase("report"):
         return occupancy_of(cluster, verdicts)
+
+
+def _queue_in_kueue(request: ExplainRequest) -> int:
+    """Answer the request as a question about a Workload that is put to Kueue."""
+    from kpreempt.cli.explain_kueue import run_queueing
+
+    _check(request)
+    _refuse_options(
+        "says nothing to kueue-0.19, which decides on whole Workloads; change the manifest instead",
+        {
+            "--cpu": request.cpu,
+            "--memory": request.memory,
+            "--resource": request.resources,
+            "--select": request.select,
+            "--priority": request.priority,
+            "--priority-class": request.priority_class,
+            "--preemption-policy": request.preemption_policy,
+            "--set": request.settings,
+            "--budget": request.budgets,
+            "--node": request.node,
+            "--replicas": request.replicas,
+            "--capacity": request.capacity or None,
+            "--aftermath": request.aftermath or None,
+            "--brief": request.brief or None,
+            "--policy-config": request.policy_config,
+            "--feature-gates": request.feature_gates,
+            "--actions": request.actions,
+            "--runs": request.runs,
+            "--plugin": list(request.extensions.plugins),
+            "--call-extenders": request.extensions.calls_extenders or None,
+        },
+    )
+    return run_queueing(request)
 
 
 def _submit_to_volcano(request: ExplainRequest) -> int:
@@ -314,21 +278,6 @@ def _check_quantity(option: str, text: str, example: str) -> None:
         quantity(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}", hint=example) from None
-
-
-def _overridden(cluster: ClusterSnapshot, request: ExplainRequest, namespace: str) -> ClusterSnapshot:
-    if not (request.without or request.cordons or request.uncordons or request.budgets):
-        return cluster
-    from kpreempt.analysis.explain.overrides import changed
-
-    return changed(
-        cluster,
-        namespace,
-        removed=request.without,
-        cordons=request.cordons,
-        uncordons=request.uncordons,
-        budgets=request.budgets,
-    )
 
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest, run: Run) -> int:

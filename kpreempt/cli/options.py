@@ -155,7 +155,7 @@ AnyAlgorithm = Annotated[
     _Text,
     Option(
         "--algorithm",
-        metavar=f"{_ALGORITHMS}|volcano-1.8",
+        metavar=f"{_ALGORITHMS}|volcano-1.8|kueue-0.19",
         help=f"Which scheduler decides {_DIFFERENCES}",
     ),
 ]

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kpreempt.cli.answering import Run
-    from kpreempt.cli.clusters import LoadedCluster
-    from kpreempt.cli.schedulers import ConfiguredScheduler
+    from kpreempt.library.reading import LoadedCluster
+    from kpreempt.library.schedulers import ConfiguredScheduler
     from kpreempt.model.wanted import Wanted
     from kpreempt.schedulers.queue_rules import QueueRules
     from kpreempt.schedulers.queues import SchedulingQueue
@@ -103,7 +103,7 @@ def _check_modelled(algorithm: str) -> None:
 
 def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:
     """The cluster; an empty one where only events are given."""
-    from kpreempt.cli.clusters import LoadedCluster
+    from kpreempt.library.reading import LoadedCluster
     from kpreempt.model.cluster import ClusterSnapshot
 
     if request.events and not request.snapshots and not request.connection.given():

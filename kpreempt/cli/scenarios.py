@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priorities
-from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.cli.clusters import LoadedCluster, standard_input
+from kpreempt.analysis.algorithms import KUEUE, VOLCANO
+from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.files import open_file
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
@@ -65,6 +66,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Named(msgspec.Struct):
     name: str = ""
+    algorithm: str | None = None
 
 
 @contextmanager
@@ -122,8 +124,8 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        scenario = msgspec.json.decode(line, type=Scenario)
-        if not (scenario.has_pod or scenario.algorithm == VOLCANO or scenario.is_about_evictions):
+        scenario = msgspec.json.decode(line, type=_form_of(line))
+        if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE) or scenario.is_about_evictions):
             raise msgspec.ValidationError("Object missing required field `pod`")
         return scenario
     except UnicodeDecodeError as error:
@@ -135,6 +137,15 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     except (ValueError, msgspec.ValidationError) as error:
         problem = str(error).replace("Expected", "expected")
     raise InputError(problem, source=source, line=number)
+
+
+def _form_of(line: bytes) -> type[Scenario]:
+    """The form of a line: one for Kueue has more keys, and another configuration."""
+    if KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE:
+        from kpreempt.cli.batch_kueue import KueueScenario
+
+        return KueueScenario
+    return Scenario
 
 
 class Situation(msgspec.Struct, frozen=True):

@@ -96,6 +96,18 @@ _ALGORITHMS = (
         ],
         project="Volcano",
     ),
+    Algorithm(
+        "kueue-0.19",
+        "v0.19.2",
+        [
+            "Gives whole Workloads quota of a ClusterQueue and its cohorts, before any pod is there.",
+            "PodDisruptionBudgets are ignored. Whole Workloads are preempted: their jobs are suspended.",
+            "Within a ClusterQueue by priority; across a cohort to reclaim quota, or by Fair Sharing.",
+            "Nodes are looked at for flavors with a topology alone.",
+            "For explain and batch.",
+        ],
+        project="Kueue",
+    ),
 )
 
 

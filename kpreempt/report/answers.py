@@ -51,6 +51,7 @@ _VERDICT = {
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
+VERIFY_FORMATS = (*ANSWER_FORMATS, "openmetrics")
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
@@ -100,6 +101,11 @@ def _itself(answer: Answer) -> Sequence[msgspec.Struct]:
 def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
     """The nodes on which the tasks of jobs end."""
     return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
+
+
+def _preempted_workloads(answers: Sequence[Any]) -> Iterable[str]:
+    """The Workloads that are preempted."""
+    return _once(each.workload for answer in answers for each in answer.alone.targets)
 
 
 def _worth_saying(audit: Any) -> Iterable[str]:
@@ -180,6 +186,17 @@ ROWS = (
     ),
     Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(
+        "verdict.verify:Verification",
+        {"text": "verify.text:render", "openmetrics": "verify.openmetrics:render"},
+        lambda answer: [each.decision.pod for each in answer.items],
+        formats=VERIFY_FORMATS,
+    ),
+    Row(
+        "verdict.history:History",
+        {"text": "history:render"},
+        lambda answer: _once(each.pod for each in answer.items),
+    ),
+    Row(
         "verdict.plugins:SchedulerPlugins",
         {"text": "plugins:render_plugins"},
         lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
@@ -203,6 +220,21 @@ ROWS = (
         is_list=True,
     ),
     Row("verdict.volcano:GangAnswers", {"text": "volcano.gang:render_gangs"}, _nodes_of_tasks, "node/", is_list=True),
+    Row(
+        "verdict.kueue:KueueAnswer",
+        {"text": "kueue.text:render_workloads"},
+        _preempted_workloads,
+        "workload/",
+        _itself,
+        is_list=True,
+    ),
+    Row(
+        "verdict.kueue:KueueAnswers",
+        {"text": "kueue.text:render_workloads"},
+        _preempted_workloads,
+        "workload/",
+        is_list=True,
+    ),
     # Of kpreempt itself, and no document of the schema.
     Row(
         "report.algorithms:Algorithms",
@@ -227,6 +259,11 @@ ROWS = (
     ),
 )
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
+
+
+def formats_of(answer: Answer) -> Sequence[str]:
+    """The formats that there are of an answer, the default first."""
+    return _BY_NAME[type(answer).__name__].formats
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.collect import Keeps
-    from kpreempt.snapshot.decode import decode_object, object_decoder
+    from kpreempt.snapshot.decode import decode_document, decode_object, object_decoder
     from kpreempt.snapshot.documents import parse_document, parse_yaml_value, read_document
     from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
     from kpreempt.snapshot.manifest import (
@@ -26,6 +26,7 @@ __all__ = [
     "Loaded",
     "ManifestObject",
     "cluster_from_json",
+    "decode_document",
     "decode_object",
     "load_snapshot",
     "manifest_in",
@@ -43,6 +44,7 @@ _MODULES = {
     "Loaded": "load",
     "ManifestObject": "manifest",
     "cluster_from_json": "load",
+    "decode_document": "decode",
     "decode_object": "decode",
     "load_snapshot": "load",
     "manifest_in": "manifest",

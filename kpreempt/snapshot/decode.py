@@ -99,6 +99,14 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
         raise error.at(source, line) from None
 
 
+def decode_document(kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "") -> Record:
+    """A record of a kind that snapshots keep as plain data only. Raises ``InputError`` as ``decode_object`` does."""
+    try:
+        return _convert(kind, record, document)
+    except BadObjectError as error:
+        raise error.at(source, 0) from None
+
+
 def object_decoder(wanted: Wanted) -> Decode:
     """``decode_object``, or where the annotations of pods are wanted what keeps them as well."""
     return _decode_annotated_object if wanted.pod_annotations else decode_object

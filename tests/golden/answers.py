@@ -26,10 +26,25 @@ _AFTER = FIXTURES / "aftermath"
 _AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
+_KUEUE = FIXTURES / "kueue"
+_QUEUED = ["explain", "--algorithm", "kueue-0.19", "--now", "2026-11-22T12:00:00Z"]
+_TO_KUEUE = [*_QUEUED, "--snapshot", str(_KUEUE / "cluster.yaml")]
+
 # The arguments of each answer, by its file.
 ANSWERS: dict[str, list[str]] = {
     "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH, "-v"],
     "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
+    "kueue-reclaims.txt": [*_TO_KUEUE, "-f", str(_KUEUE / "train.yaml")],
+    "kueue-pending.txt": [*_TO_KUEUE, "-f", str(_KUEUE / "wide.yaml")],
+    "kueue-fair.txt": [
+        *_TO_KUEUE,
+        *("-f", str(_KUEUE / "wide.yaml"), "--scheduler-config", str(_KUEUE / "fair.yaml")),
+    ],
+    "kueue-refused-by-nodes.txt": [*_TO_KUEUE, "-f", str(_KUEUE / "large.yaml")],
+    "kueue-topology.txt": [
+        *_QUEUED,
+        *("--snapshot", str(_KUEUE / "topology.yaml"), "-f", str(_KUEUE / "gang.yaml")),
+    ],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
     "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],
@@ -62,6 +77,8 @@ ANSWERS: dict[str, list[str]] = {
     "budgets.txt": _BUDGETS,
     "budgets-of-a-namespace.txt": [*_BUDGETS, "-n", "batch"],
     "budgets.json": [*_BUDGETS, "-o", "json"],
+    "verify.txt": ["verify", str(FIXTURES / "recording")],
+    "verify.json": ["verify", str(FIXTURES / "recording"), "-o", "json"],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
 }
 

@@ -26,7 +26,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.profile import (
@@ -286,6 +285,8 @@ class KubeScheduler:
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             return NodeEvaluation()
+        from kpreempt.schedulers.kube.node_story import evaluate_node  # noqa: PLC0415 - few ask about one node
+
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
     def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:

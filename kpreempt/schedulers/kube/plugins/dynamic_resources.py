@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from kpreempt.model.durations import SECOND, format_duration
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import DURATION
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
 
 REASON_NO_CLAIMS = "no new claims to deallocate"
 REASON_NO_STATE = "not found"
-_DEFAULT_BINDING_TIMEOUT = 600 * SECOND
+# In nanoseconds, as the arguments are.
+_SECOND = 10**9
+_DEFAULT_BINDING_TIMEOUT = 600 * _SECOND
 
 _CLAIMS = frozenset(("ResourceClaim", "ResourceClaimTemplate"))
 _STATE_KEY = TreeKey("DynamicResources")
@@ -69,7 +70,7 @@ class DynamicResources(
         self._tells_claims = handle.behaviour.tells_claims_to_deallocate
         timeout = args.get("bindingTimeout")
         nanoseconds = timeout if isinstance(timeout, int) else _DEFAULT_BINDING_TIMEOUT
-        self._binding_timeout = timedelta(seconds=nanoseconds / SECOND)
+        self._binding_timeout = timedelta(seconds=nanoseconds / _SECOND)
 
     def pre_enqueue(self, pod: Pod) -> Status:
         """Hold back a pod while a claim that it names is not there or goes; only a running scheduler has a queue."""
@@ -152,11 +153,13 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
     problems: list[str] = []
     if not behaviour.takes_args_of_dynamic_resources:
         return problems
+    from kpreempt.model.durations import format_duration  # noqa: PLC0415 - few configure this plugin
+
     filter_timeout, binding_timeout = args.get("filterTimeout"), args.get("bindingTimeout")
     if filter_timeout is not None and filter_timeout < 0:
         shown = format_duration(filter_timeout)
         problems.append(invalid(child(path, "filterTimeout"), shown, "must be zero or positive"))
-    if binding_timeout is not None and binding_timeout < SECOND:
+    if binding_timeout is not None and binding_timeout < _SECOND:
         shown = format_duration(binding_timeout)
         problems.append(invalid(child(path, "bindingTimeout"), shown, "must be at least 1 second"))
     return problems

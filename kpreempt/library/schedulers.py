@@ -1,15 +1,18 @@
-"""The scheduler that options ask for: understood before a cluster is read, and made for it once it is."""
+"""The scheduler that is asked for: understood before a cluster is read, and made for it once it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
 
 
@@ -46,7 +49,7 @@ class AskedScheduler:
         self._made: dict[str, Scheduler] = {}
         # Many lines of a batch are about one cluster.
         self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
-        self._first = self._of_any_version() if self.named == AUTO else self._of(self.named)
+        self._first = self._of_any_version() if self.named == AUTO else self.of(self.named)
 
     @property
     def wanted(self) -> Wanted:
@@ -62,7 +65,7 @@ class AskedScheduler:
     def _configured(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         chosen = algorithm_for(self.named, cluster)
         try:
-            scheduler = self._of(chosen.algorithm)
+            scheduler = self.of(chosen.algorithm)
         except (UsageError, ConfigurationError) as error:
             if self.named != AUTO:
                 raise
@@ -71,7 +74,8 @@ class AskedScheduler:
         assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
         return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
 
-    def _of(self, algorithm: str) -> Scheduler:
+    def of(self, algorithm: str) -> Scheduler:
+        """The scheduler of an algorithm. Raises ``UsageError`` and ``ConfigurationError`` for options it refuses."""
         if algorithm not in self._made:
             self._made[algorithm] = self._make(algorithm)
         return self._made[algorithm]
@@ -80,11 +84,34 @@ class AskedScheduler:
         """That of the newest version that takes the options; what keeps the newest from it where none does."""
         newest, *older = reversed(KUBE_ALGORITHMS)
         try:
-            return self._of(newest)
+            return self.of(newest)
         except (UsageError, ConfigurationError):
             for algorithm in older:
                 try:
-                    return self._of(algorithm)
+                    return self.of(algorithm)
                 except (UsageError, ConfigurationError):
                     continue
             raise
+
+
+class Ground(NamedTuple):
+    """What a question is put to: a cluster that was read, the scheduler that decides, and the times that count.
+
+    ``now`` is when the question is asked, and ``ages`` what ages count to where it is not the time of the dump.
+    """
+
+    loaded: LoadedCluster
+    configured: ConfiguredScheduler
+    now: datetime
+    ages: datetime | None = None
+    phases: Phases = NO_PHASES
+
+    @property
+    def at(self) -> datetime:
+        """What ages count to: ``ages``, else the time of the dump where it is known, else ``now``."""
+        return self.ages or self.loaded.cluster.taken_at or self.now
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """What is assumed before anything is asked."""
+        return [*self.configured.assumptions, *self.loaded.assumptions]

@@ -1,0 +1,1 @@
+"""What Kueue makes of a cluster."""

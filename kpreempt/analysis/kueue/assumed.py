@@ -1,0 +1,70 @@
+"""What of Kueue is not modelled, or is chance, where a cluster has any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kpreempt.model.kueue import ClusterQueue, Workload
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes
+from kpreempt.schedulers.kueue.configuration import GATES
+from kpreempt.verdict import Assumption, AssumptionKind
+
+_ELASTIC = "kueue.x-k8s.io/elastic-job"
+
+
+def assumed_of(objects: KueueObjects, config: KueueConfiguration) -> list[Assumption]:
+    """What is not evaluated, each with the object that has it."""
+    found = [
+        Assumption("KueueConfiguration", f"featureGates.{gate}", "this feature gate is not modelled")
+        for gate in sorted(config.feature_gates.keys() - GATES.keys())
+    ]
+    for queue in objects.cluster_queues:
+        found += _of_queue(queue)
+    for workload in objects.workloads:
+        found += _of_workload(workload)
+    return found
+
+
+def _of_queue(queue: ClusterQueue) -> Iterator[Assumption]:
+    subject = f"ClusterQueue {queue.name}"
+    if queue.spec.admission_scope is not None:
+        message = "what its LocalQueues have used is known to the manager alone, and does not count here"
+        yield Assumption(subject, "spec.admissionScope", message)
+    if queue.spec.concurrent_admission_policy is not None:
+        yield Assumption(subject, "spec.concurrentAdmissionPolicy", "variants of Workloads are not modelled")
+
+
+def _of_workload(workload: Workload) -> Iterator[Assumption]:
+    subject = f"Workload {workload.key}"
+    if workload.spec.preemption_gates:
+        yield Assumption(subject, "spec.preemptionGates", "it is taken to preempt as if there were no gate")
+    if workload.metadata.annotations.get(_ELASTIC) == "true":
+        yield Assumption(subject, f"metadata.annotations.{_ELASTIC}", "slices of Workloads are not modelled")
+    if workload.status.unhealthy_nodes:
+        yield Assumption(subject, "status.unhealthyNodes", "no node is replaced for it")
+    groups: dict[str, int] = {}
+    for index, each in enumerate(workload.spec.pod_sets):
+        request = each.topology_request
+        path = f"spec.podSets[{index}]"
+        if request is not None and request.podset_slice_required_topology_constraints:
+            field = f"{path}.topologyRequest.podsetSliceRequiredTopologyConstraints"
+            yield Assumption(subject, field, "slices in several layers are not modelled")
+        if request is not None and request.pod_set_group_name is not None:
+            groups[request.pod_set_group_name] = groups.get(request.pod_set_group_name, 0) + 1
+            if groups[request.pod_set_group_name] == 2:
+                message = "leaders are placed with their group, and room for them is not counted"
+                yield Assumption(subject, f"{path}.topologyRequest.podSetGroupName", message)
+        if each.template.spec.resource_claims:
+            yield Assumption(
+                subject, f"{path}.template.spec.resourceClaims", "Kueue's quota for devices is not modelled"
+            )
+
+
+def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
+    """That one of several ends was taken, or that not all are known."""
+    if not outcomes.others and outcomes.are_all:
+        return []
+    message = "some heads or shares are equal, and which goes first is chance; the answer has each end that was found"
+    if not outcomes.are_all:
+        message += ", and there may be more"
+    return [Assumption("Kueue", "order of equals", message, AssumptionKind.UNCERTAIN)]

@@ -1,0 +1,69 @@
+"""Kueue's objects of a cluster, which snapshots keep as plain data where they are wanted."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kueue import (
+    KUEUE_GROUP,
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    Topology,
+    Workload,
+)
+from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.schedulers.kueue import KueueObjects, adjusted
+
+_RECORDS: dict[str, type[msgspec.Struct]] = {
+    "cluster_queues": ClusterQueue,
+    "cohorts": Cohort,
+    "local_queues": LocalQueue,
+    "flavors": ResourceFlavor,
+    "topologies": Topology,
+    "checks": AdmissionCheck,
+    "workloads": Workload,
+}
+_PLURALS = {"topologies": "topologies"}
+_NAMESPACED = (LocalQueue, Workload)
+
+
+def _kind(field: str, record: type[msgspec.Struct]) -> ObjectKind:
+    return ObjectKind(
+        record.__name__,
+        KUEUE_GROUP,
+        "v1beta2",
+        _PLURALS.get(field, ""),
+        is_namespaced=record in _NAMESPACED,
+    )
+
+
+_KINDS = {field: _kind(field, record) for field, record in _RECORDS.items()}
+# What has to be read of a cluster.
+KUEUE_WANTED = Wanted(
+    (
+        *_KINDS.values(),
+        ObjectKind("WorkloadPriorityClass", KUEUE_GROUP, "v1beta2", "workloadpriorityclasses", is_namespaced=False),
+    )
+)
+
+
+class DecodeDocument(Protocol):
+    """Makes a record of an object that is plain data."""
+
+    def __call__(self, kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "") -> Any:
+        """Decode one object. Raises ``InputError``."""
+
+
+def kueue_objects(cluster: ClusterSnapshot, decode: DecodeDocument, *, source: str = "") -> KueueObjects:
+    """Kueue's objects in a cluster that was read with ``KUEUE_WANTED``. Raises ``InputError``."""
+    found: dict[str, Any] = {}
+    for field, record in _RECORDS.items():
+        documents = cluster.documents.get(_KINDS[field].key, ())
+        found[field] = [decode(record.__name__, record, each, source=source) for each in documents]
+    return adjusted(KueueObjects(cluster=cluster, **found))

@@ -1,0 +1,188 @@
+"""The cluster that a question is about: snapshots read and merged, or a live one, as an API server would have it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Container, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import msgspec
+
+from kpreempt.admission import complete_cluster
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot.archives import Intake
+from kpreempt.verdict import Assumption, AssumptionKind
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live import Connection, Reading
+
+
+class LoadedCluster(msgspec.Struct, frozen=True):
+    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for.
+
+    ``wanted`` is what was read for plugins.
+    """
+
+    cluster: ClusterSnapshot
+    assumptions: list[Assumption]
+    documents: list[dict[str, Any]] = []
+    wanted: Wanted = NOTHING_WANTED
+
+
+class Listener(Protocol):
+    """Hears how the reading of a source goes on, what is said on the way, with advice, and that it is over."""
+
+    def __call__(self, what: str, share: float, /) -> None:
+        """So much (0 to 1, negative where unknown) of ``what`` is read."""
+        ...
+
+    def tell(self, message: str, hint: str = "") -> None:
+        """Something that a user should know."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more is read from this source."""
+        ...
+
+
+class Silence:
+    """Hears, and says nothing: what matters to an answer is among its assumptions."""
+
+    def __call__(self, what: str, share: float, /) -> None:
+        """Nothing."""
+
+    def tell(self, message: str, hint: str = "") -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """How a cluster is read, whatever for.
+
+    ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source that is read. ``intake`` bounds
+    what the inputs unpack to.
+    """
+
+    skip_bad_objects: bool = False
+    intake: Intake | None = None
+    phases: Phases = NO_PHASES
+    listener: Callable[[], Listener] = Silence
+    stdin: Callable[[], BinaryIO] | None = None
+
+
+def read_cluster_of(
+    source: Source,
+    paths: Sequence[str],
+    additions: Sequence[str] = (),
+    *,
+    live: Connection | None = None,
+    with_events: bool = False,
+    keeps: Keeps | None = None,
+    compared: Collection[str] = (),
+    wanted: Wanted = NOTHING_WANTED,
+    completes: bool = True,
+    unneeded: Container[str] = (),
+    at: str | None = None,
+) -> LoadedCluster:
+    """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
+
+    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
+    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
+    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
+    have ``wanted`` is in the cluster. ``at`` is the moment of recordings among ``paths``.
+
+    The cluster is as an API server and its controllers would have it (``complete_cluster``), unless ``completes`` is
+    false. Raises ``InputError``, ``UsageError`` and, of a live cluster, ``ClusterError``.
+    """
+    loaded: Loaded | Reading
+    if live is None:
+        loaded = _load(source, paths, keeps, wanted, at)
+    else:
+        if at is not None:
+            raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
+        loaded = _read(source, live, with_events, keeps, compared, wanted, unneeded)
+    cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
+    documents = loaded.documents
+    created: set[str] = set()
+    if additions:
+        added = _load(source, additions, keeps, wanted)
+        documents = [*documents, *added.documents]
+        cluster = merge_clusters(cluster, added.cluster)
+        created = {pod.key for pod in added.cluster.pods}
+        set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
+    completed: list[Assumption] = []
+    if completes:
+        with source.phases.phase("admission"):
+            cluster, completed = complete_cluster(cluster, created=created)
+    listener = source.listener()
+    for each in set_aside:
+        listener.tell(f"set aside: {each.message}", each.hint)
+    listener.close()
+    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
+
+
+def _load(source: Source, paths: Sequence[str], keeps: Keeps | None, wanted: Wanted, at: str | None = None) -> Loaded:
+    if "-" in paths and source.stdin is None:
+        raise UsageError("standard input is not read here: a path is expected")
+    listener = source.listener()
+    try:
+        loaded = load_snapshot(
+            paths,
+            stdin=source.stdin() if source.stdin is not None and "-" in paths else None,
+            skip_bad_objects=source.skip_bad_objects,
+            progress=listener,
+            phases=source.phases,
+            keeps=keeps,
+            wanted=wanted,
+            intake=source.intake,
+            at=at,
+        )
+    finally:
+        listener.close()
+    reader = sys.modules.get("kpreempt.snapshot.yaml_fast")
+    if reader is not None and not reader.IS_INSTALLED:
+        listener.tell("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
+    return loaded
+
+
+def _read(
+    source: Source,
+    live: Connection,
+    with_events: bool,
+    keeps: Keeps | None,
+    compared: Collection[str],
+    wanted: Wanted,
+    unneeded: Container[str],
+) -> Reading:
+    from kpreempt.snapshot.live import Api, read_cluster
+
+    listener, api = source.listener(), Api(live)
+    taken_at = datetime.now(UTC).replace(microsecond=0)
+    try:
+        return read_cluster(
+            api,
+            taken_at=taken_at,
+            with_events=with_events,
+            skip_bad_objects=source.skip_bad_objects,
+            progress=listener,
+            phases=source.phases,
+            keeps=keeps,
+            compared=compared,
+            wanted=wanted,
+            unneeded=unneeded,
+        )
+    finally:
+        listener.close()
+        api.close()
+
+
+def _set_aside(error: InputError) -> Assumption:
+    message = f"set aside, because it is bad: {error.problem}"
+    return Assumption(error.object_name or error.source, error.path, message, AssumptionKind.SET_ASIDE)

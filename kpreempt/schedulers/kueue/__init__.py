@@ -1,0 +1,8 @@
+"""Kueue 0.19: which Workloads get quota, and whom they preempt for it."""
+
+from kpreempt.schedulers.kueue.adjustment import adjusted
+from kpreempt.schedulers.kueue.configuration import KueueConfiguration
+from kpreempt.schedulers.kueue.objects import KueueObjects
+from kpreempt.schedulers.kueue.run import Outcomes, run_cycles
+
+__all__ = ["KueueConfiguration", "KueueObjects", "Outcomes", "adjusted", "run_cycles"]

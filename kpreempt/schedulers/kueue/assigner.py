@@ -1,0 +1,327 @@
+"""Giving a Workload flavors: for each pod set and resource group the flavor that is preferred.
+
+Follows ``pkg/scheduler/flavorassigner/flavorassigner.go`` of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.kueue import FlavorFungibility, ResourceFlavor
+from kpreempt.schedulers.kueue import configuration as gates
+from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, amount_text, in_order
+from kpreempt.schedulers.kueue.assignment import (
+    EXCEEDS_MAX_QUOTA,
+    NO_MATCHING_FLAVOR,
+    WAITING_FOR_QUOTA,
+    Assignment,
+    Attempt,
+    ChosenFlavor,
+    Mode,
+    PodSetAssignment,
+    Possibility,
+    merge_attempts,
+    most_severe,
+    severity,
+)
+from kpreempt.schedulers.kueue.cluster_queues import NEVER, Group, Queue
+from kpreempt.schedulers.kueue.configuration import KueueConfiguration
+from kpreempt.schedulers.kueue.flavor_checks import why_not
+from kpreempt.schedulers.kueue.quota import Amounts, lowest_that_fits
+from kpreempt.schedulers.kueue.topology import PODS
+from kpreempt.schedulers.kueue.topology_requests import place_assignment
+from kpreempt.schedulers.kueue.workloads import Info
+
+# What preemption can do for an amount of one flavor's resource, and how far it is borrowed then.
+Simulate = Callable[[Queue, Info, FlavorResource, int], tuple[Possibility, int]]
+_TRY_NEXT = "TryNextFlavor"
+_FARTHEST = 2**63 - 1
+
+
+class _Rank(NamedTuple):
+    """How good a flavor is: what it takes, and from how far it borrows."""
+
+    possibility: Possibility
+    borrow: int
+
+
+class _Quota(NamedTuple):
+    """What quota says to one resource of a flavor."""
+
+    rank: _Rank
+    reason: str = ""
+    no_fit_reason: str = ""
+
+
+class _Choice(NamedTuple):
+    """The flavor of a resource group, if any, why not, and what was tried."""
+
+    flavors: dict[str, ChosenFlavor]
+    reasons: list[str]
+    attempts: list[Attempt]
+
+
+class Assigner:
+    """Gives one Workload flavors, on the ClusterQueues as they stand."""
+
+    def __init__(
+        self,
+        info: Info,
+        queue: Queue,
+        flavors: Mapping[str, ResourceFlavor],
+        config: KueueConfiguration,
+        simulate: Simulate,
+        nominated: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """``nominated`` are the only flavors that are tried, by pod set and resource."""
+        self._info = info
+        self._queue = queue
+        self._flavors = flavors
+        self._config = config
+        self._simulate = simulate
+        self._nominated = nominated or {}
+        self._observes = config.has(gates.OBSERVABILITY)
+        self._has_fungibility = config.has(gates.FLAVOR_FUNGIBILITY)
+
+    def assign(self, counts: Sequence[int] | None = None) -> Assignment:
+        """Flavors for all pods, or for so many of each pod set."""
+        asked = self._info.requests
+        pod_sets = [
+            PodSetAssignment(each.name, each.requests, each.count)
+            for each in (
+                one.scaled_to(count) for one, count in zip(asked, counts or [each.count for each in asked], strict=True)
+            )
+        ]
+        assignment = Assignment()
+        if all(self._assign_group(assignment, pod_sets, ids) for ids in self._groups()) and (
+            assignment.mode is not Mode.NO_FIT and self._config.has(gates.TOPOLOGY)
+        ):
+            place_assignment(assignment, self._info, self._queue, observes=self._observes)
+        if self._observes:
+            self._explain(assignment)
+        return assignment
+
+    def _groups(self) -> list[list[int]]:
+        """The pod sets that are given flavors together."""
+        groups: dict[str, list[int]] = {}
+        for index, each in enumerate(self._info.pod_sets):
+            name = each.topology_request.pod_set_group_name if each.topology_request else None
+            groups.setdefault(str(index) if name is None else name, []).append(index)
+        return list(groups.values())
+
+    def _assign_group(self, assignment: Assignment, pod_sets: list[PodSetAssignment], ids: list[int]) -> bool:
+        """Give pod sets flavors, and say whether all that ask for something got some."""
+        together: Requests = {}
+        for index in ids:
+            each = pod_sets[index]
+            if self._queue.group_of(PODS) is not None:
+                each.requests = {**each.requests, PODS: each.count}
+            for name, amount in each.requests.items():
+                together[name] = together.get(name, 0) + amount
+        attempts: dict[str, Attempt] = {}
+        chosen: dict[str, ChosenFlavor] = {}
+        reasons: list[str] = []
+        for resource in in_order(together):
+            group = self._queue.group_of(resource)
+            if group is None and (together[resource] == 0 or self._config.ignores_undeclared):
+                continue
+            if resource in chosen:
+                continue
+            choice = self._choose(ids, together, resource, group, assignment.usage)
+            merge_attempts(attempts, choice.attempts, group.flavors if group else [], resource, observes=self._observes)
+            if not choice.flavors:
+                chosen, reasons = {}, choice.reasons
+                break
+            chosen.update(choice.flavors)
+            reasons += choice.reasons
+        tried = [attempts[flavor] for flavor in sorted(attempts)]
+        # All of them are told, even where one gets nothing.
+        got = [self._append(assignment, pod_sets[index], index, chosen, reasons, tried) for index in ids]
+        return all(got)
+
+    def _append(
+        self,
+        assignment: Assignment,
+        pod_set: PodSetAssignment,
+        index: int,
+        chosen: dict[str, ChosenFlavor],
+        reasons: list[str],
+        tried: list[Attempt],
+    ) -> bool:
+        pod_set.flavors = {name: each for name, each in chosen.items() if name in pod_set.requests}
+        topology = self._info.pod_sets[index].topology_request
+        if not pod_set.requests and topology is not None and topology.pod_set_group_name is not None:
+            # A leader that asks for nothing goes where its group goes.
+            pod_set.flavors = {name: each for name, each in chosen.items() if each.name in self._queue.topologies}
+        pod_set.reasons = list(reasons)
+        pod_set.attempts = tried
+        assignment.pod_sets.append(pod_set)
+        for resource, each in pod_set.flavors.items():
+            assignment.borrowing = max(assignment.borrowing, each.borrow)
+            fr = (each.name, resource)
+            assignment.usage[fr] = assignment.usage.get(fr, 0) + pod_set.requests.get(resource, 0)
+        return not pod_set.requests or bool(pod_set.flavors)
+
+    def _choose(self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts) -> _Choice:
+        """The flavor for all the resources of the group of ``resource``."""
+        if group is None:
+            return _Choice({}, [f"resource {resource} unavailable in ClusterQueue"], [])
+        requests = [(name, together[name]) for name in in_order(together) if name in group.covered]
+        reasons: list[str] = []
+        attempts: list[Attempt] = []
+        best: dict[str, ChosenFlavor] = {}
+        best_rank = _Rank(Possibility.NO_FIT, _FARTHEST)
+        last = -1
+        for index in range(self._first(ids[0], resource), len(group.flavors)):
+            last = index
+            name = group.flavors[index]
+            if self._nominated and all(name != self._nomination(each, resource) for each in ids):
+                skipped = f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
+                reasons.append(skipped)
+                continue
+            if reason := self._unsuitable(name, ids, group):
+                reasons.append(reason)
+                attempts.append(self._refused(name, reason))
+                continue
+            found, rank, attempt = self._weigh(name, requests, used)
+            reasons += attempt.reasons
+            attempt.reasons = sorted(attempt.reasons)
+            attempts.append(attempt)
+            if self._has_fungibility and not _goes_on(rank, self._queue.fungibility):
+                best, best_rank = found, rank
+                break
+            if self._is_better(rank, best_rank):
+                best, best_rank = found, rank
+                if not self._has_fungibility and rank.possibility is Possibility.FIT:
+                    break
+        if self._has_fungibility:
+            for each in best.values():
+                each.tried = -1 if last == len(group.flavors) - 1 else last
+        return _Choice(best, [] if best_rank.possibility is Possibility.FIT else reasons, attempts)
+
+    def _first(self, pod_set: int, resource: str) -> int:
+        """Where the walk over the flavors begins."""
+        memory = self._info.memory
+        if not self._has_fungibility or memory is None or pod_set >= len(memory.tried):
+            return 0
+        return memory.tried[pod_set].get(resource, -1) + 1
+
+    def _nomination(self, pod_set: int, resource: str) -> str:
+        return self._nominated.get(self._info.pod_sets[pod_set].name, {}).get(resource, "")
+
+    def _refused(self, flavor: str, reason: str) -> Attempt:
+        told = NO_MATCHING_FLAVOR if self._observes else ""
+        return Attempt(flavor, Mode.NO_FIT, reasons=[reason], no_fit_reason=told)
+
+    def _unsuitable(self, name: str, ids: list[int], group: Group) -> str:
+        flavor = self._flavors.get(name)
+        if flavor is None:
+            return f"flavor {name} not found"
+        has_topologies = self._config.has(gates.TOPOLOGY)
+        for index in ids:
+            pod_set = self._info.pod_sets[index]
+            if reason := why_not(flavor, pod_set, self._queue, group, has_topologies=has_topologies):
+                return reason
+        return ""
+
+    def _weigh(
+        self, flavor: str, requests: list[tuple[str, int]], used: Amounts
+    ) -> tuple[dict[str, ChosenFlavor], _Rank, Attempt]:
+        """What a flavor would be for all resources; the worst of them counts."""
+        worst = _Rank(Possibility.FIT, 0)
+        chosen: dict[str, ChosenFlavor] = {}
+        reasons: list[str] = []
+        borrow, no_fit_reason = 0, ""
+        for resource, amount in requests:
+            fr = (flavor, resource)
+            quota = self._quota(fr, used.get(fr, 0), amount)
+            if quota.reason:
+                reasons.append(quota.reason)
+                no_fit_reason = most_severe(no_fit_reason, quota.no_fit_reason)
+            borrow = max(borrow, quota.rank.borrow)
+            if _is_preferred(worst, quota.rank, self._queue.fungibility):
+                worst = quota.rank
+            if worst.possibility is not Possibility.NO_FIT:
+                chosen[resource] = ChosenFlavor(flavor, quota.rank.possibility.mode, quota.rank.borrow)
+        possibility = worst.possibility if worst.possibility.word else None
+        told = no_fit_reason if self._observes else ""
+        return chosen, worst, Attempt(flavor, worst.possibility.mode, borrow, possibility, reasons, told)
+
+    def _quota(self, fr: FlavorResource, before: int, amount: int) -> _Quota:
+        queue, node = self._queue, self._queue.node
+        flavor, resource = fr
+        wanted = before + amount
+        most = node.potential(fr)
+        if wanted > most:
+            reason = (
+                f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests "
+                f"({amount_text(resource, before)}) + current podset request ({amount_text(resource, amount)}) > "
+                f"maximum capacity ({amount_text(resource, most)})"
+            )
+            return _Quota(_Rank(Possibility.NO_FIT, 0), reason, EXCEEDS_MAX_QUOTA)
+        borrow, may_reclaim = lowest_that_fits(node, fr, wanted)
+        available = max(0, node.available(fr))
+        if wanted <= available:
+            return _Quota(_Rank(Possibility.FIT, borrow))
+        short = amount_text(resource, wanted - available)
+        reason = f"insufficient unused quota for {resource} in flavor {flavor}, {short} more needed"
+        if node.quota(fr).nominal >= wanted or may_reclaim or self._may_preempt_while_borrowing():
+            possibility, borrow = self._simulate(queue, self._info, fr, wanted)
+            return _Quota(_Rank(possibility, borrow), reason)
+        return _Quota(_Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA)
+
+    def _may_preempt_while_borrowing(self) -> bool:
+        preemption = self._queue.preemption
+        is_fair = self._config.fair_sharing is not None
+        return preemption.may_borrow or (is_fair and preemption.reclaim_within_cohort != NEVER)
+
+    def _is_better(self, rank: _Rank, best: _Rank) -> bool:
+        if self._has_fungibility:
+            return _is_preferred(rank, best, self._queue.fungibility)
+        return rank.possibility > best.possibility
+
+    def _explain(self, assignment: Assignment) -> None:
+        """Say what is most in the way of a Workload that does not fit (``resolveNoFitReason``)."""
+        if assignment.mode is not Mode.NO_FIT:
+            return
+        overall = ""
+        for pod_set in assignment.pod_sets:
+            if pod_set.mode is not Mode.NO_FIT:
+                continue
+            if not pod_set.attempts:
+                overall = most_severe(overall, NO_MATCHING_FLAVOR)
+                continue
+            least: dict[int, str] = {}
+            for index, each in enumerate(pod_set.attempts):
+                if each.mode is not Mode.NO_FIT:
+                    continue
+                groups = [at for at, group in enumerate(self._queue.groups) if each.flavor in group.flavors]
+                for at in groups or [-1 - index]:
+                    if at not in least or severity(each.no_fit_reason) < severity(least[at]):
+                        least[at] = each.no_fit_reason
+            for reason in least.values():
+                overall = most_severe(overall, reason)
+        assignment.no_fit_reason = overall
+
+
+def _is_preferred(rank: _Rank, other: _Rank, fungibility: FlavorFungibility) -> bool:
+    """Whether a flavor is better than another one."""
+    if Possibility.NO_FIT in (rank.possibility, other.possibility):
+        return rank.possibility is not Possibility.NO_FIT
+    hopeless, other_hopeless = (each.possibility is Possibility.NO_CANDIDATES for each in (rank, other))
+    if hopeless != other_hopeless:
+        return not hopeless
+    keys = [(each.possibility, -each.borrow) for each in (rank, other)]
+    if fungibility.preference == "PreemptionOverBorrowing":
+        return keys[0][::-1] > keys[1][::-1]
+    return keys[0] > keys[1]
+
+
+def _goes_on(rank: _Rank, fungibility: FlavorFungibility) -> bool:
+    """Whether the next flavor is tried as well."""
+    if rank.possibility <= Possibility.NO_CANDIDATES:
+        return True
+    if rank.possibility is not Possibility.FIT and fungibility.preempt == _TRY_NEXT:
+        return True
+    return rank.borrow != 0 and fungibility.borrow == _TRY_NEXT

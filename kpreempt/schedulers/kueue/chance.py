@@ -1,0 +1,55 @@
+"""What Kueue leaves to chance: the order of heads that nothing tells apart, and cohorts with the same share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+_T = TypeVar("_T")
+# So many ways are followed. Where there are more, not all outcomes are known.
+MOST_WAYS = 32
+
+
+class Chance:
+    """One way through all choices: the first of each, but for those that ``script`` says otherwise."""
+
+    def __init__(self, script: Sequence[int] = ()) -> None:
+        self._script = script
+        self._taken: list[tuple[int, int]] = []
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of what may be taken, of which there is at least one."""
+        if len(options) == 1:
+            return options[0]
+        place = len(self._taken)
+        choice = self._script[place] if place < len(self._script) else 0
+        self._taken.append((choice, len(options)))
+        return options[choice]
+
+    def shuffled(self, options: Sequence[_T]) -> Iterator[_T]:
+        """All of them, one after the other."""
+        left = list(options)
+        while left:
+            one = self.pick(left)
+            left.remove(one)
+            yield one
+
+    def others(self) -> list[list[int]]:
+        """The ways that leave this one after the end of its script."""
+        choices = [choice for choice, _ in self._taken]
+        return [
+            [*choices[:place], other]
+            for place in range(len(self._script), len(self._taken))
+            for other in range(1, self._taken[place][1])
+        ]
+
+
+def every_way(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
+    """What comes of so many ways at most, the first choices first, and whether these are all."""
+    found: list[_T] = []
+    scripts: list[list[int]] = [[]]
+    while scripts and len(found) < most:
+        chance = Chance(scripts.pop(0))
+        found.append(run(chance))
+        scripts += chance.others()
+    return found, not scripts

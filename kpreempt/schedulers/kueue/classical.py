@@ -1,0 +1,158 @@
+"""Classical preemption: within the ClusterQueue, reclaiming what was lent, and doing so while borrowing.
+
+Follows ``pkg/scheduler/preemption/classical`` and ``classicalPreemptions`` of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
+from kpreempt.schedulers.kueue.preemption import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    IN_COHORT_RECLAMATION,
+    Need,
+    Stage,
+    Target,
+)
+from kpreempt.schedulers.kueue.quota import Node, fits_in_quota
+from kpreempt.schedulers.kueue.workloads import Info
+
+
+class Variant(Enum):
+    """Why a candidate may be preempted."""
+
+    WITHIN = IN_CLUSTER_QUEUE
+    # The quota that it uses is nearer to the preemptor.
+    HIERARCHY = IN_COHORT_RECLAMATION
+    WITHOUT_BORROWING = "InCohortReclamation, without borrowing"
+    WHILE_BORROWING = IN_COHORT_RECLAIM_WHILE_BORROWING
+
+    @property
+    def reason(self) -> str:
+        return IN_COHORT_RECLAMATION if self is self.WITHOUT_BORROWING else self.value
+
+
+class Candidate(NamedTuple):
+    """A Workload that may be preempted; ``common`` is the lowest cohort above both."""
+
+    info: Info
+    variant: Variant
+    common: Node | None = None
+
+
+class Candidates:
+    """All whom a Workload may preempt, in the order in which they are tried."""
+
+    def __init__(self, stage: Stage, need: Need) -> None:
+        self._stage, self._need = stage, need
+        within = self._within()
+        hierarchy, by_priority = self._in_cohort()
+        parts = [hierarchy, by_priority, within]
+        self.has_others = bool(hierarchy or by_priority)
+        self.has_hierarchy = bool(hierarchy)
+        for part in parts:
+            part.sort(key=lambda each: stage.order_of(need.queue, each.info))
+        together = [each for part in parts for each in part]
+        # Those that were evicted already come first, in the same order.
+        self.ordered = sorted(together, key=lambda each: not each.info.is_evicted)
+
+    def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
+        """Those that may go. Who comes later depends on who has gone by then."""
+        for each in self.ordered:
+            if each.variant is Variant.WITHIN or self._is_valid(each, may_borrow=may_borrow):
+                yield each
+
+    def _is_valid(self, candidate: Candidate, *, may_borrow: bool) -> bool:
+        if may_borrow and candidate.variant is Variant.WITHOUT_BORROWING:
+            return False
+        node = self._stage.queue_of(candidate.info).node
+        short = self._need.short
+        if node.is_within_nominal(short):
+            return False
+        for cohort in node.ancestors:
+            if cohort is candidate.common:
+                break
+            if cohort.is_within_nominal(short):
+                return False
+        return True
+
+    def _within(self) -> list[Candidate]:
+        queue = self._need.queue
+        policy = queue.preemption.within_cluster_queue
+        return [] if policy == NEVER else list(self._of(queue, policy, None, has_advantage=False))
+
+    def _in_cohort(self) -> tuple[list[Candidate], list[Candidate]]:
+        need = self._need
+        hierarchy: list[Candidate] = []
+        by_priority: list[Candidate] = []
+        if need.queue.node.parent is None or need.queue.preemption.reclaim_within_cohort == NEVER:
+            return hierarchy, by_priority
+        before: Node | None = None
+        has_advantage, rest = fits_in_quota(need.queue.node, need.quota)
+        for cohort in need.queue.node.ancestors:
+            found = hierarchy if has_advantage else by_priority
+            found.extend(self._below(cohort, cohort, before, has_advantage=has_advantage))
+            fits, rest = fits_in_quota(cohort, rest)
+            has_advantage = has_advantage or fits
+            before = cohort
+        return hierarchy, by_priority
+
+    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
+        need = self._need
+        for child in cohort.cohorts:
+            if child is not passed and not child.is_within_nominal(need.short):
+                yield from self._below(child, common, passed, has_advantage=has_advantage)
+        for node in cohort.queues:
+            queue = self._stage.by_node.get(node)
+            if queue is None or queue is need.queue or node.is_within_nominal(need.short):
+                continue
+            policy = need.queue.preemption.reclaim_within_cohort
+            yield from self._of(queue, policy, common, has_advantage=has_advantage)
+
+    def _of(self, queue: Queue, policy: str, common: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
+        need = self._need
+        for info in queue.workloads.values():
+            if info.uses_any(need.short) and self._stage.satisfies(policy, need.info, info):
+                yield Candidate(info, self._variant(queue, info, has_advantage=has_advantage), common)
+
+    def _variant(self, queue: Queue, info: Info, *, has_advantage: bool) -> Variant:
+        need = self._need
+        if queue is need.queue:
+            return Variant.WITHIN
+        if has_advantage:
+            return Variant.HIERARCHY
+        borrow = need.queue.preemption.borrow_within_cohort
+        if borrow is None or borrow.policy == NEVER or info.effective_priority >= need.info.effective_priority:
+            return Variant.WITHOUT_BORROWING
+        threshold = borrow.max_priority_threshold
+        if threshold is not None and info.effective_priority > threshold:
+            return Variant.WITHOUT_BORROWING
+        return Variant.WHILE_BORROWING
+
+
+def classical_targets(stage: Stage, need: Need) -> list[Target]:
+    """Whom a Workload preempts; nobody, where that would not help."""
+    candidates = Candidates(stage, need)
+    for may_borrow in _attempts(need, candidates):
+        targets: list[Target] = []
+        for each in candidates.valid(may_borrow=may_borrow):
+            stage.remove(each.info)
+            targets.append(Target(each.info, each.variant.reason))
+            if stage.fits(need, may_borrow=may_borrow):
+                return stage.fill_back(need, targets, may_borrow=may_borrow)
+        stage.restore_all(targets)
+    return []
+
+
+def _attempts(need: Need, candidates: Candidates) -> tuple[bool, ...]:
+    """Whether borrowing is allowed, attempt by attempt."""
+    forbids = not need.queue.preemption.may_borrow
+    node = need.queue.node
+    is_under = all(node.quota(fr).nominal > node.usage.get(fr, 0) for fr in need.short)
+    if not candidates.has_others or (forbids and not is_under):
+        return (True,)
+    return (False, True) if forbids and not candidates.has_hierarchy else (True, False)

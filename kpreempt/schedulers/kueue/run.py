@@ -1,0 +1,207 @@
+"""Cycle after cycle, with the controllers played in between, until nothing more happens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, every_way
+from kpreempt.schedulers.kueue.configuration import KueueConfiguration
+from kpreempt.schedulers.kueue.cycle import Cycle
+from kpreempt.schedulers.kueue.entries import Entry
+from kpreempt.schedulers.kueue.objects import KueueObjects
+from kpreempt.schedulers.kueue.pending import PendingQueue
+from kpreempt.schedulers.kueue.quota import Node
+from kpreempt.schedulers.kueue.records import share_text, tree_told
+from kpreempt.schedulers.kueue.state import State
+from kpreempt.schedulers.kueue.workloads import (
+    ADMITTED,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Cond,
+    milliseconds,
+)
+
+_SECOND = 1000
+_IDLE_CYCLES = 2
+_MOST_WORKLOADS = 40_000
+
+Json = dict[str, Any]
+
+
+class Outcomes(NamedTuple):
+    """What may become of a cluster: the likely cycles, how many ends differ, and whether these are all there are.
+
+    ``others`` are the cycles of the other ends.
+    """
+
+    cycles: list[Json]
+    others: list[list[Json]]
+    are_all: bool
+
+
+def run_cycles(
+    objects: KueueObjects, config: KueueConfiguration, *, now: datetime, cycles: int, only: str = ""
+) -> Outcomes:
+    """What Kueue's scheduler does in so many cycles at most, each as plain data.
+
+    ``only`` is the key of the one Workload that is queued; without, all that wait are. It ends where there are no
+    heads, or after two cycles in which nothing is admitted and nobody evicted. Every way through what the scheduler
+    leaves to chance is followed, up to a bound.
+    """
+    # A way takes as long as there are Workloads.
+    most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
+    ways, are_all = every_way(
+        lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles), most
+    )
+    ends: dict[str, list[Json]] = {}
+    for each in ways:
+        ends.setdefault(_end_of(each), each)
+    first, *others = ends.values()
+    return Outcomes(first, others, are_all)
+
+
+def _end_of(cycles: list[Json]) -> str:
+    """What ways are told apart by: who gets what and who is preempted, cycle by cycle."""
+    return repr(
+        [(sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"]) for each in cycles]
+    )
+
+
+class Run:
+    """Cycles that follow each other, one second apart."""
+
+    def __init__(
+        self,
+        objects: KueueObjects,
+        config: KueueConfiguration,
+        *,
+        now: datetime,
+        only: str = "",
+        chance: Chance | None = None,
+    ) -> None:
+        self._chance = chance or Chance()
+        self.now = milliseconds(now)
+        self.state = State(objects, config, self.now, only)
+        self.number = 0
+
+    def cycles(self, most: int) -> list[Json]:
+        """So many cycles at most."""
+        told: list[Json] = []
+        idle = 0
+        while len(told) < most and idle < _IDLE_CYCLES:
+            cycle, evidence = self.one()
+            told.append(evidence)
+            if not self.state.has_heads:
+                break
+            idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
+        if told:
+            told[-1]["after"] = self._tree()
+        return told
+
+    def one(self) -> tuple[Cycle, Json]:
+        """One cycle, and what the controllers do after it."""
+        self.number += 1
+        cycle = Cycle(self.state, self.number, self.now, self._chance)
+        heads = cycle.heads()
+        evidence = {"before": self._tree(), "queueOrder": self._order()}
+        cycle.run(heads)
+        evidence |= self._told(cycle, heads)
+        self.state.restore()
+        cycle.outcomes.apply()
+        self.now += _SECOND
+        evidence["requeued"] = self._play_controllers(cycle)
+        return cycle, evidence
+
+    def _tree(self) -> list[Json]:
+        state = self.state
+        queues = [(each.node, each.workloads) for each in state.active.values()]
+        return tree_told(queues, state.cohorts.values())
+
+    def _order(self) -> dict[str, list[str]]:
+        waiting = {name: each.in_order() for name, each in self.state.pending.items()}
+        return {name: [info.key for info in infos] for name, infos in waiting.items() if infos}
+
+    def _told(self, cycle: Cycle, heads: list[Entry]) -> Json:
+        outcomes, pending = cycle.outcomes, self.state.pending
+        return {
+            "cycle": self.number,
+            "heads": [each.info.key for each in heads],
+            "inactive": {
+                name: each.inactive_because for name, each in self.state.queues.items() if each.inactive_because
+            },
+            "entries": [_entry(each) for each in cycle.entries],
+            "inadmissible": [_head(each) for each in cycle.inadmissible],
+            "skippedPreemptions": cycle.skipped_preemptions,
+            "events": [each._asdict() for each in sorted(outcomes.events)],
+            "conditions": {
+                key: [
+                    {"type": kind, "status": each.status, "reason": each.reason, "message": each.message}
+                    for kind, each in sorted(conditions.items())
+                ]
+                for key, conditions in sorted(outcomes.conditions.items())
+            },
+            "admissions": outcomes.admissions,
+            "heap": _keys({name: list(each.heap) for name, each in pending.items()}),
+            "inadmissibleLeft": _keys({name: list(each.parked) for name, each in pending.items()}),
+        }
+
+    def _play_controllers(self, cycle: Cycle) -> list[str]:
+        """Let admitted Workloads leave their queues, and evicted ones come back to theirs at once."""
+        for info, queue, _ in cycle.outcomes.admitted:
+            self.state.pending[queue.name].forget(info.key)
+            self.state.let_in(queue, info)
+        released = [
+            info for queue in self.state.queues.values() for info in queue.workloads.values() if info.is_evicted
+        ]
+        roots: list[Node] = []
+        for info in released:
+            queue = self.state.queues[info.cluster_queue]
+            self.state.let_go(queue, info)
+            evicted = info.conditions[EVICTED]
+            info.conditions[QUOTA_RESERVED] = Cond("False", "Pending", evicted.message, self.now)
+            info.conditions[ADMITTED] = Cond("False", "NoReservation", "The workload has no reservation", self.now)
+            info.conditions[REQUEUED] = Cond("True", PREEMPTED, evicted.message, self.now)
+            info.ask()
+            info.memory = None
+            if queue.node.root not in roots:
+                roots.append(queue.node.root)
+            self.state.queue(info, self.now)
+        for pending in self._below(roots):
+            pending.retry(partial(self.state.namespace_matches, self.state.queues[pending.name]), self.now)
+        return sorted(info.key for info in released)
+
+    def _below(self, roots: list[Node]) -> list[PendingQueue]:
+        return [self.state.pending[name] for name, each in self.state.queues.items() if each.node.root in roots]
+
+
+def _keys(named: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: sorted(keys) for name, keys in sorted(named.items()) if keys}
+
+
+def _head(entry: Entry) -> Json:
+    return {
+        "workload": entry.info.key,
+        "clusterQueue": entry.queue.name,
+        "isPreemptor": entry.is_preemptor,
+        # Flavors are pinned while an entry is decided anew, and are free again by now.
+        "recomputed": False,
+        "decidedAnew": entry.is_recomputed,
+        "status": entry.status,
+        "requeueReason": entry.requeue_reason,
+        "quotaReservedReason": entry.quota_reason,
+        "message": entry.message,
+    }
+
+
+def _entry(entry: Entry) -> Json:
+    told = {**_head(entry), "nominated": entry.nominated, "final": entry.final}
+    if entry.tournament:
+        told["tournament"] = [
+            {"cohort": cohort, "workload": workload, "share": share_text(share.weighted)}
+            for cohort, workload, share in entry.tournament
+        ]
+    return told

@@ -1,0 +1,253 @@
+"""Topologies: their domains with what is free, and assignments of pods to them.
+
+Follows ``pkg/cache/scheduler/tas_topology_tree.go``, ``tas_nodes_cache.go`` and ``pkg/util/tas`` of Kueue v0.19.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kueue import ResourceFlavor, TopologyAssignment
+from kpreempt.model.node import Node
+from kpreempt.schedulers.kueue.amounts import Requests, pod_requests_of, requests_of
+
+HOSTNAME = "kubernetes.io/hostname"
+PODS = "pods"
+_SUFFICIENT = 2**31 - 1
+
+Values = tuple[str, ...]
+
+
+class DomainPods(NamedTuple):
+    """Pods in a domain, and what one of them asks for."""
+
+    values: Values
+    requests: Requests
+    pods: int
+
+
+TopologyUsage = dict[str, list[DomainPods]]
+Placed = list[tuple[Values, int]]
+
+
+def domains_of(assignment: TopologyAssignment) -> Iterator[tuple[Values, int]]:
+    """The domains of an assignment with their numbers of pods, whichever way it is written."""
+    for each in assignment.domains:
+        yield tuple(each.values), each.count
+    for piece in assignment.slices:
+        for index in range(piece.domain_count):
+            yield tuple(level.at(index) for level in piece.values_per_level), piece.pod_counts.at(index)
+
+
+def domain_id(values: Values) -> str:
+    """What a domain is called by; nodes are called by their hostname alone."""
+    return ",".join(values)
+
+
+class Domain:
+    """A domain with those below it. The counts are of one search for room."""
+
+    __slots__ = ("children", "id", "level", "parent", "pods", "slices", "values")
+
+    def __init__(self, identity: str, values: Values, level: int) -> None:
+        self.id = identity
+        self.values = values
+        self.level = level
+        self.parent: Domain | None = None
+        self.children: list[Domain] = []
+        # How many pods fit, then how many go there.
+        self.pods = 0
+        self.slices = 0
+
+
+class Leaf(Domain):
+    """A domain of the lowest level: what its nodes have that is not used by pods that no topology placed."""
+
+    __slots__ = ("capacity", "node", "usage")
+
+    def __init__(self, identity: str, values: Values, level: int) -> None:
+        super().__init__(identity, values, level)
+        self.capacity: Requests = {}
+        self.usage: Requests = {}
+        self.node: Node | None = None
+
+
+class FlavorTopology:
+    """The domains of a flavor with a topology, as the nodes that match it make them."""
+
+    def __init__(self, name: str, levels: list[str], flavor: ResourceFlavor, nodes: Iterable[Node]) -> None:
+        self.name = name
+        self.flavor = flavor
+        self.levels = levels
+        self.has_nodes = bool(levels) and levels[-1] == HOSTNAME
+        self.leaves: dict[str, Leaf] = {}
+        self.domains: list[dict[str, Domain]] = [{} for _ in levels]
+        self.leaf_of_node: dict[str, Leaf] = {}
+        for node in nodes:
+            if _matches(node, flavor.spec.node_labels, levels):
+                self._add(node)
+
+    def _add(self, node: Node) -> None:
+        values = tuple(node.labels[level] for level in self.levels)
+        identity = values[-1] if self.has_nodes else domain_id(values)
+        leaf = self.leaves.get(identity)
+        if leaf is None:
+            leaf = self.leaves[identity] = Leaf(identity, values, len(self.levels) - 1)
+            leaf.node = node if self.has_nodes else None
+            self._connect(leaf)
+        self.leaf_of_node[node.name] = leaf
+        add_requests(leaf.capacity, requests_of(node.status.allocatable))
+
+    def _connect(self, domain: Domain) -> None:
+        self.domains[domain.level][domain.id] = domain
+        if domain.level == 0:
+            return
+        above = domain.values[:-1]
+        parent = self.domains[domain.level - 1].get(domain_id(above))
+        if parent is None:
+            parent = Domain(domain_id(above), above, domain.level - 1)
+            self._connect(parent)
+        domain.parent = parent
+        parent.children.append(domain)
+
+    def level_of(self, key: str) -> int | None:
+        """Which level a label is, from 0 at the top."""
+        return self.levels.index(key) if key in self.levels else None
+
+    def use(self, pods: DomainPods, sign: int = 1) -> None:
+        """Let pods use a domain, or with -1 leave it. What is no domain any more is passed over."""
+        leaf = self.leaves.get(domain_id(pods.values))
+        if leaf is not None:
+            add_requests(leaf.usage, pods.requests, sign * pods.pods)
+            add_requests(leaf.usage, {PODS: 1}, sign * pods.pods)
+
+    def fits(self, usage: Iterable[DomainPods]) -> bool:
+        """Whether each domain has room for its pods. Slots for pods are not counted here."""
+        for each in usage:
+            leaf = self.leaves.get(domain_id(each.values))
+            if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.pods:
+                return False
+        return True
+
+
+def _matches(node: Node, labels: dict[str, str], levels: list[str]) -> bool:
+    if node.spec.unschedulable:
+        return False
+    if not any(each.type == "Ready" and each.status == "True" for each in node.status.conditions):
+        return False
+    own = node.labels
+    return all(own.get(key) == value for key, value in labels.items()) and all(level in own for level in levels)
+
+
+def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSnapshot) -> None:
+    """Take away what pods use that are bound to nodes and that no topology placed."""
+    for pod in cluster.pods:
+        if not pod.spec.node_name or pod.is_terminal or _is_placed_by_topology(pod):
+            continue
+        requests = pod_requests_of(pod.spec)
+        for topology in topologies:
+            leaf = topology.leaf_of_node.get(pod.spec.node_name)
+            if leaf is not None:
+                add_requests(leaf.capacity, requests, -1)
+                add_requests(leaf.capacity, {PODS: 1}, -1)
+
+
+def _is_placed_by_topology(pod: Any) -> bool:
+    return "kueue.x-k8s.io/tas" in pod.metadata.labels
+
+
+def add_requests(to: Requests, amounts: Requests, times: int = 1) -> None:
+    """Add amounts so many times."""
+    for name, amount in amounts.items():
+        to[name] = to.get(name, 0) + amount * times
+
+
+def left_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
+    """What is free; with ``is_empty``, as if no topology had placed a pod."""
+    if is_empty or not leaf.usage:
+        return leaf.capacity
+    found = dict(leaf.capacity)
+    add_requests(found, leaf.usage, -1)
+    return found
+
+
+def how_many(requests: Requests, room: Requests) -> tuple[int, str]:
+    """How many times requests fit, and the resource that limits that most."""
+    found: tuple[int, str] | None = None
+    for name, amount in requests.items():
+        count = _SUFFICIENT if amount == 0 else max(0, min(_towards_zero(room.get(name, 0), amount), _SUFFICIENT))
+        if found is None or (count, name) < found:
+            found = count, name
+    return found or (0, "")
+
+
+def _towards_zero(amount: int, divisor: int) -> int:
+    quotient = abs(amount) // abs(divisor)
+    return quotient if (amount < 0) == (divisor < 0) else -quotient
+
+
+def written(levels: list[str], placed: Placed) -> dict[str, Any]:
+    """An assignment as Kueue writes it (``V1Beta2From``): what many domains have in common stands once."""
+    if not placed:
+        return {"levels": levels, "slices": []}
+    single = {"levels": levels, "slices": [_slice(levels, placed)]}
+    runs = _prefix_runs(levels, placed)
+    if len(runs) <= 1:
+        return single
+    by_prefix = {"levels": levels, "slices": [_slice(levels, run) for run in runs]}
+    return single if _size(single) < _size(by_prefix) else by_prefix
+
+
+def _size(assignment: dict[str, Any]) -> int:
+    return len(json.dumps(assignment, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def _prefix_runs(levels: list[str], placed: Placed) -> list[Placed]:
+    if levels[-1] != HOSTNAME:
+        return [placed]
+    counts: dict[str, int] = {}
+    prefixes: list[list[str]] = []
+    for values, _ in placed:
+        name = values[-1]
+        own = [name[: end + 1] for end in range(len(name) - 1) if name[end] == "-"]
+        prefixes.append(own)
+        for prefix in own:
+            counts[prefix] = counts.get(prefix, 0) + 1
+    keys = [next((prefix for prefix in reversed(own) if counts[prefix] > 1), "") for own in prefixes]
+    runs: list[Placed] = []
+    for index, each in enumerate(placed):
+        if index and keys[index] == keys[index - 1]:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
+def _slice(levels: list[str], placed: Placed) -> dict[str, Any]:
+    counts = [count for _, count in placed]
+    same = len(set(counts)) == 1
+    return {
+        "domainCount": len(placed),
+        "valuesPerLevel": [_level([values[index] for values, _ in placed]) for index in range(len(levels))],
+        "podCounts": {"universal": counts[0]} if same else {"individual": counts},
+    }
+
+
+def _level(values: list[str]) -> dict[str, Any]:
+    if len(set(values)) == 1:
+        return {"universal": values[0]}
+    shortest = min(map(len, values))
+    first = values[0]
+    prefix = next((n for n in range(shortest) if any(each[n] != first[n] for each in values)), shortest)
+    suffix = next((n for n in range(shortest) if any(each[-1 - n] != first[-1 - n] for each in values)), shortest)
+    prefix = min(prefix, shortest - suffix)
+    found: dict[str, Any] = {}
+    if prefix:
+        found["prefix"] = first[:prefix]
+    if suffix:
+        found["suffix"] = first[len(first) - suffix :]
+    found["roots"] = [each[prefix : len(each) - suffix] for each in values]
+    return {"individual": found}

@@ -1,0 +1,20 @@
+"""Cycles that Kueue 0.19.2 ran, recorded with every intermediate result, held against ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.cases import read_lines
+from tests.conformance.comparison import batch_answers, disagreeing
+
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "kueue-0.19"
+SUITES = sorted(path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_all_cycles_of_a_suite_agree(suite: str, tmp_path: Path) -> None:
+    scenarios = list(read_lines(FOLDER / f"{suite}.jsonl.gz"))
+    assert len(scenarios) >= 100
+    assert disagreeing(scenarios, batch_answers(scenarios, tmp_path)) == {}

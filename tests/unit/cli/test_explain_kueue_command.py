@@ -1,0 +1,149 @@
+"""``kpreempt explain --algorithm kueue-0.19``: what is told of Jobs and Workloads, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "kueue"
+NOW = "2026-11-22T12:00:00Z"
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def _job(name: str, cpu: str, **metadata: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "team", "labels": {QUEUE: "vision"}, **metadata},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+
+
+@pytest.fixture
+def ask(kpreempt: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """What the command answers about a manifest, in the cluster of the fixtures with ``more`` objects."""
+
+    def run(document: dict[str, Any], *options: str, more: Sequence[dict[str, Any]] = ()) -> Any:
+        manifest, other = tmp_path / "manifest.json", tmp_path / "more.json"
+        manifest.write_text(json.dumps(document))
+        other.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*more]}))
+        snapshots = ["--snapshot", str(FIXTURES / "cluster.yaml"), *(["--snapshot", str(other)] if more else [])]
+        return kpreempt(
+            *("explain", "--algorithm", "kueue-0.19", "-f", str(manifest), *snapshots, "--now", NOW, *options)
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("cpu", "outcome", "code"),
+    [
+        ("2", "Admitted", 0),
+        ("4", "Admitted", 12),
+        ("5", "Preempts", 10),
+        ("8", "Preempts", 12),
+        ("20", "Pending", 12),
+    ],
+    ids=["fits", "fits no node", "reclaims", "reclaims and fits no node", "is more than all quota"],
+)
+def test_the_exit_code_counts_nodes_as_well_as_quota(
+    ask: Callable[..., Any], cpu: str, outcome: str, code: int
+) -> None:
+    run = ask(_job("one", cpu), "-o", "json", "--exit-code")
+    assert json.loads(run.stdout)["alone"]["outcome"] == outcome
+    assert run.returncode == code
+
+
+def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(ask: Callable[..., Any]) -> None:
+    group = {
+        "coveredResources": ["cpu", "memory"],
+        "flavors": [
+            {
+                "name": "on-demand",
+                "resources": [{"name": "cpu", "nominalQuota": 8}, {"name": "memory", "nominalQuota": "8Gi"}],
+            }
+        ],
+    }
+    version = "kueue.x-k8s.io/v1beta1"
+    more = [
+        {
+            "apiVersion": version,
+            "kind": "AdmissionCheck",
+            "metadata": {"name": "budget"},
+            "spec": {"controllerName": "example.com/budget"},
+            "status": {"conditions": [{"type": "Active", "status": "True"}]},
+        },
+        {
+            "apiVersion": version,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "checked"},
+            "spec": {"namespaceSelector": {}, "admissionChecks": ["budget"], "resourceGroups": [group]},
+        },
+        {
+            "apiVersion": version,
+            "kind": "LocalQueue",
+            "metadata": {"name": "checked", "namespace": "team"},
+            "spec": {"clusterQueue": "checked"},
+        },
+    ]
+    run = ask(_job("one", "1", labels={QUEUE: "checked"}), "--exit-code", more=more)
+    assert " ".join(run.stdout.split()).startswith(
+        "Workload team/job-one gets quota with flavor on-demand and waits for its admission checks"
+    )
+    assert run.returncode == 13
+
+
+def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..., Any]) -> None:
+    run = ask(_job("one", "1", labels={QUEUE: "nowhere"}))
+    assert run.stdout.startswith("Workload team/job-one is not queued.")
+    assert "there is no LocalQueue 'nowhere' in namespace team" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (_job("one", "1", labels={}), f"no Workload, and nothing with the label {QUEUE}"),
+        ({**_job("one", "1"), "kind": "JobSet"}, "what Kueue makes of a JobSet is not modelled"),
+        (
+            _job("one", "1", labels={QUEUE: "vision", "kueue.x-k8s.io/priority-class": "high"}),
+            "there is no WorkloadPriorityClass 'high' in the cluster",
+        ),
+    ],
+    ids=["no queue", "not modelled", "no class"],
+)
+def test_what_cannot_be_answered_is_refused(ask: Callable[..., Any], document: dict[str, Any], message: str) -> None:
+    run = ask(document)
+    assert message in run.stderr
+    assert run.returncode == 3
+
+
+def test_the_priority_comes_from_the_workloads_class(ask: Callable[..., Any]) -> None:
+    job = _job("one", "1", labels={QUEUE: "vision", "kueue.x-k8s.io/priority-class": "high"})
+    more = [
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "WorkloadPriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
+    ]
+    assert json.loads(ask(job, "-o", "json", more=more).stdout)["priority"] == 1000
+
+
+def test_a_configuration_that_is_none_is_refused(ask: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("kind: KubeSchedulerConfiguration\n")
+    assert "is no Configuration of Kueue's manager" in ask(_job("one", "1"), "--scheduler-config", str(path)).stderr
+
+
+def test_what_is_not_modelled_is_assumed(ask: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("kind: Configuration\nadmissionFairSharing: {usageHalfLifeTime: 1h}\nfeatureGates: {Made: true}\n")
+    run = ask(_job("one", "1"), "--scheduler-config", str(path), "-o", "json")
+    assumed = {each["field"] for each in json.loads(run.stdout)["assumptions"]}
+    assert {"admissionFairSharing", "featureGates.Made"} <= assumed
