@@ -14,7 +14,6 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES, behaviour, version_of
-from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
@@ -22,6 +21,7 @@ from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
+    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.schedulers.queues.interface import SchedulingQueue
     from kpreempt.verdict import Standing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,6 @@ from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.schedulers.volcano import VolcanoConfiguration
@@ -34,6 +33,9 @@ from kpreempt.verdict import (
     Verdict,
 )
 from kpreempt.verdict.volcano import Attempt, GangAnswer, GangOutcome
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 _NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)

@@ -35,7 +35,6 @@ from kpreempt.schedulers.kube.profile import (
     from_outside,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import (
@@ -50,6 +49,7 @@ from kpreempt.verdict import (
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.kube.bulk import LatestTable
+    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.verdict import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.

@@ -22,13 +22,13 @@ from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
 from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, moved, regrouped
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.pod_changes import PodChanges
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.devices.allocator import Devices
+    from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -193,6 +193,8 @@ class ClusterState:
 
     @cached_property
     def _pods_by_labels(self) -> PodsByLabels:
+        from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels  # noqa: PLC0415 - simulations need it
+
         return PodsByLabels(self.node_infos)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.pod_changes import PodChanges
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 # The name of a node; or that a pod waits for room that is kept for it, or takes no room at all.
 Place = str | None

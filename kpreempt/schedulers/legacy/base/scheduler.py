@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +19,12 @@ from kpreempt.schedulers.legacy.base.filtering import Filter
 from kpreempt.schedulers.legacy.base.node_story import evaluate_node
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims_report import rank_victims
-from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 
 class LegacyScheduler:
