@@ -23,7 +23,7 @@ from benchmarks.clusters import FLAVOURS, Flavour, Style, question, write_cluste
 from benchmarks.plot import growth_plot
 
 PODS_PER_NODE = 30
-SIZES = (100, 1_000, 5_000, 15_000)
+SIZES = (100, 1_000, 5_000, 20_000)
 DECISION = ("filter", "dryRun", "choice")
 PHASES = ("read", "decode", "prepare", *DECISION, "odds", "report")
 Seconds = dict[str, float]
@@ -150,18 +150,24 @@ def _answer_twice(snapshot: Path, flavour: Flavour) -> Seconds:
 
 def reference_seconds(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
     """Seconds of the real scheduler's phases; what PreFilter takes belongs to the filters."""
+    bench = reference_bench(snapshot, pod, runs)
+    return {
+        "filter": bench["preFilter"] + bench["filter"],
+        "dryRun": bench["dryRun"],
+        "choice": bench["choice"],
+    }
+
+
+def reference_bench(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
+    """What the reference program says of its phases, each a median of ``runs``, and of their processor time."""
     # It builds the program, which only this comparison needs.
     from tests.parity.reference import program  # noqa: PLC0415
 
     scenario = json.dumps({"name": "", "objects": [], "pod": pod})
     arguments = [str(program("reference")), "-bench", str(runs), "-snapshot", str(snapshot)]
     answer = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True, input=scenario).stdout)
-    bench = answer["bench"]
-    return {
-        "filter": bench["preFilter"] + bench["filter"],
-        "dryRun": bench["dryRun"],
-        "choice": bench["choice"],
-    }
+    bench: Seconds = answer["bench"]
+    return bench
 
 
 def _medians(runs: Sequence[Seconds], names: Sequence[str]) -> Seconds:
@@ -204,6 +210,10 @@ def _series(results: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, fl
         decision = sum(result["phases"][name] for name in DECISION)
         series.setdefault(f"{result['flavour']}: whole command", []).append((result["pods"], result["wholeProcess"]))
         series.setdefault(f"{result['flavour']}: decision", []).append((result["pods"], decision))
+        load = result["phases"]["read"] + result["phases"]["decode"]
+        series.setdefault(f"{result['flavour']}: load", []).append((result["pods"], load))
+        gigabytes = result["peakMemoryBytes"] / 1e9
+        series.setdefault(f"{result['flavour']}: memory, GB", []).append((result["pods"], gigabytes))
         if "reference" in result:
             real = sum(result["reference"].values())
             series.setdefault(f"{result['flavour']}: real scheduler", []).append((result["pods"], real))

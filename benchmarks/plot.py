@@ -1,18 +1,25 @@
-"""Seconds over pods as an SVG, both axes logarithmic, so that linear growth is a straight line at 45 degrees."""
+"""Seconds over pods as an SVG, both axes logarithmic, so that linear growth is a straight line at 45 degrees.
+
+Each line is named with the exponent that fits it best: 1 is linear.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 Points = Sequence[tuple[float, float]]
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 760, 420, 60, 40, 220, 15
-_COLOURS = ("#0b62a4", "#d1495b", "#2e8b57", "#8a5fb0", "#c77d00", "#555555")
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 820, 420, 60, 40, 280, 15
+_COLOURS = (
+    *("#0b62a4", "#d1495b", "#2e8b57", "#8a5fb0", "#c77d00"),
+    *("#555555", "#17a2b8", "#b5651d", "#6b8e23", "#e377c2"),
+)
 
 
 def growth_plot(series: Mapping[str, Points]) -> str:
-    """One line for each of ``series``: pods and seconds, all above zero."""
+    """One line for each of ``series``: pods and seconds (of memory, gigabytes), all above zero."""
     points = [point for each in series.values() for point in each]
     columns, rows = _decades(x for x, _ in points), _decades(y for _, y in points)
 
@@ -37,8 +44,15 @@ def growth_plot(series: Mapping[str, Points]) -> str:
         colour = _COLOURS[index % len(_COLOURS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, name, "start", colour))
+        told = f"{name} (^{exponent_of(line):.2f})"
+        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, told, "start", colour))
     return "\n".join([*parts, "</svg>\n"])
+
+
+def exponent_of(points: Points) -> float:
+    """The slope of the line that fits best, by least squares of the logarithms; 0 of a single point."""
+    across, up = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
+    return statistics.linear_regression(across, up).slope if len(set(across)) > 1 else 0.0
 
 
 def _decades(values: Iterable[float]) -> list[int]:

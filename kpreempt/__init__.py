@@ -1,3 +1,71 @@
-"""kpreempt: where a Kubernetes pod would land, whom it would evict, and why."""
+"""kpreempt: where a Kubernetes pod would land, whom it would evict, and why.
+
+    from kpreempt import Cluster
+
+    cluster = Cluster.load("cluster.json")
+    verdict = cluster.explain({"apiVersion": "v1", "kind": "Pod", ...})
+
+Answers are frozen records, the documents that ``-o json`` prints: ``answer.to_dict()``, ``answer.render()``. Errors are
+``KpreemptError``. What is not named here is no part of the library.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kpreempt.errors import ConfigurationError, InputError, KpreemptError, NotFoundError, UsageError
+    from kpreempt.library.answers import (
+        Answer,
+        BudgetAudit,
+        Comparison,
+        PendingPods,
+        PodsAtRisk,
+        Verdict,
+        VerdictList,
+    )
+    from kpreempt.library.cluster import Cluster
+    from kpreempt.model.cluster import ClusterSnapshot
+    from kpreempt.verdict.status import Outcome
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "BudgetAudit",
+    "Cluster",
+    "ClusterSnapshot",
+    "Comparison",
+    "ConfigurationError",
+    "InputError",
+    "KpreemptError",
+    "NotFoundError",
+    "Outcome",
+    "PendingPods",
+    "PodsAtRisk",
+    "UsageError",
+    "Verdict",
+    "VerdictList",
+    "__version__",
+]
+
+_MODULES = {
+    **dict.fromkeys(("ConfigurationError", "InputError", "KpreemptError", "NotFoundError", "UsageError"), "errors"),
+    **dict.fromkeys(
+        ("Answer", "BudgetAudit", "Comparison", "PendingPods", "PodsAtRisk", "Verdict", "VerdictList"),
+        "library.answers",
+    ),
+    "Cluster": "library.cluster",
+    "ClusterSnapshot": "model.cluster",
+    "Outcome": "verdict.status",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the library, imported when they are asked for: a command needs few."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"kpreempt.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

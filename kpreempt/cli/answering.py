@@ -24,9 +24,8 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot import Keeps, read_document
-from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
-from kpreempt.verdict.unread import LIST, unread_of
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import LIST, takes_the_ground, unread_of
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
@@ -219,19 +218,13 @@ def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
     That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled. Says on
     standard error which is the first.
     """
-    lacking = [each for each in assumptions if _takes_the_ground(each)]
+    lacking = [each for each in assumptions if takes_the_ground(each)]
     if not lacking:
         return False
     first, others = _first(lacking)
     what = f"{first.subject}: {first.field}" if first.field != LIST else first.subject
     complain(f"{option}: the answer is not certain: {what}: {first.message}{others}")
     return True
-
-
-def _takes_the_ground(assumption: Assumption) -> bool:
-    if assumption.kind is AssumptionKind.UNREADABLE:
-        return True
-    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED
 
 
 def _first(assumptions: Collection[Assumption]) -> tuple[Assumption, str]:

@@ -17,6 +17,7 @@ from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.drain import drain
 from kpreempt.cli.explain import explain
+from kpreempt.cli.history import history
 from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
 from kpreempt.cli.plugins import plugins
@@ -24,6 +25,7 @@ from kpreempt.cli.queue import queue
 from kpreempt.cli.record import record
 from kpreempt.cli.rules import rules
 from kpreempt.cli.snapshot import snapshot
+from kpreempt.cli.verify import verify
 from kpreempt.cli.volcano import volcano
 from kpreempt.cli.who_preempted import who_preempted
 
@@ -56,6 +58,8 @@ for _command in (
     completion,
     snapshot,
     record,
+    history,
+    verify,
     help_command,
     version,
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -72,7 +73,7 @@ def load_cluster(
         listener=_OnTerminal,
         stdin=standard_input,
     )
-    return read_cluster_of(
+    loaded = read_cluster_of(
         source,
         paths,
         additions,
@@ -85,6 +86,10 @@ def load_cluster(
         unneeded=unneeded,
         at=at,
     )
+    if gc.isenabled():
+        # The records stay until the end of the process: collections need not look at them.
+        gc.freeze()
+    return loaded
 
 
 def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:

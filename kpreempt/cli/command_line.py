@@ -60,7 +60,15 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         ),
         *("--max-snapshot-age",),
         *("--severity", "--report-only", "--waive", "--no-annotation-waivers", "--baseline"),
-        *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
+        *(
+            "--write-baseline",
+            "--expires",
+            "--fail-on",
+            "--fail-on-difference",
+            "--exit-code",
+            "--strict",
+            "--fail-below",
+        ),
     ),
     "Output": (
         *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
@@ -77,6 +85,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--stream-name",
             "--docs-url",
             "--compare-with",
+            "--differences",
         ),
         *("--quiet", "--jobs", "--profile-json"),
     ),
@@ -158,6 +167,11 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "record --info fixtures/recording",
         "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
     ),
+    "history": (
+        "history api -n shop --snapshot fixtures/recording",
+        "history node/node-a --snapshot fixtures/recording -o jsonl",
+    ),
+    "verify": ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
     "help": ("help explain", "help check"),
     "version": ("version", "version -o json"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -12,14 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
-from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.questions import Decode, question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
-from kpreempt.analysis.version_rules import api_server_of
-from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.extensions import Extensions
@@ -39,6 +32,7 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
+from kpreempt.library.compare import by_version, compared_pods, schedulers_on
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
@@ -53,7 +47,6 @@ if TYPE_CHECKING:
     from kpreempt.cli.compare import CompareRequest
 
 _MOST_SCENARIOS = 100_000
-_OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
 def run_compare(request: CompareRequest) -> int:
@@ -99,47 +92,19 @@ def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], n
     asked = {each.label: each.asked() for each in compared}
     wanted = all_wanted(each.wanted for each in asked.values())
     loaded = run.load(live, wanted)
-    schedulers, assumed = _on(asked, loaded.cluster)
+    schedulers, assumed = schedulers_on(asked, loaded.cluster)
     with run.stopwatch.phase("admission"):
-        cluster, questions = _questions(request, loaded.cluster, templates, namespace, object_decoder(wanted))
+        cluster, questions = compared_pods(
+            loaded.cluster,
+            object_decoder(wanted),
+            templates,
+            request.pod or "",
+            namespace if request.pod else request.namespace,
+        )
     at = run.time_of(cluster, now)
     assumptions = [*assumed, *loaded.assumptions]
-    by_name = _by_version(schedulers)
+    by_name = by_version(schedulers)
     return compare_pods(cluster, questions, by_name, now=at, assumptions=assumptions, phases=run.stopwatch)
-
-
-def _on(asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot) -> tuple[dict[str, Scheduler], list[Assumption]]:
-    """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
-    configured = {label: each.on(cluster) for label, each in asked.items()}
-    assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
-    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
-
-
-def _by_version(schedulers: Mapping[str, Scheduler]) -> dict[str, Scheduler]:
-    """The schedulers by their labels, in which the version stands for ``auto``, unless another has that label."""
-    named: dict[str, Scheduler] = {}
-    for label, scheduler in schedulers.items():
-        shown = _OF_AUTO.sub(scheduler.algorithm, label)
-        named[label if shown in schedulers or shown in named else shown] = scheduler
-    return named
-
-
-def _questions(
-    request: CompareRequest,
-    cluster: ClusterSnapshot,
-    templates: list[PodTemplate],
-    namespace: str,
-    decode: Decode,
-) -> tuple[ClusterSnapshot, list[Question]]:
-    """The pod that is named, those of the manifests, or every pending one."""
-    if request.pod:
-        found = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
-    elif request.files:
-        found = questions_of(cluster, templates, Overrides(), decode, api_server_of(cluster))
-    else:
-        pods = [pod for pod in pending_pods(cluster) if request.namespace in (None, "", pod.metadata.namespace)]
-        return cluster, [Question(pod=pod) for pod in pods]
-    return found.cluster, list(found.questions)
 
 
 def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
@@ -178,7 +143,7 @@ def _compare_scenario(
     asked = ready.asked(scenario)
     wanted = all_wanted(each.wanted for each in asked.values())
     situation = situation_of(scenario, source, ready.loaded, wanted)
-    schedulers, assumed = _on(asked, situation.cluster)
+    schedulers, assumed = schedulers_on(asked, situation.cluster)
     return compare_pods(
         situation.cluster,
         [Question(pod=situation.asked)],

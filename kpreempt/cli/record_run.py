@@ -28,6 +28,7 @@ from kpreempt.snapshot.write import DumpHeader
 if TYPE_CHECKING:
     from kpreempt.cli.record import RecordRequest
     from kpreempt.snapshot.live import Connection
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
 # So long nothing need be heard before it is time to look at the clock.
 _PATIENCE = 0.5
@@ -46,23 +47,34 @@ def run_record(request: RecordRequest) -> int:
         max_size=parse_size(request.max_size, "--max-size"),
         base_every=_duration("--base-every", request.base_every),
     )
-    end = None if request.duration is None else time.monotonic() + _duration("--for", request.duration).total_seconds()
-    live = live_connection([], request.connection)
-    assert live is not None
-    segments = Segments(request.to, limits)
-    try:
-        _record(request, live, segments, end)
-    finally:
-        segments.close()
+    seconds = None if request.duration is None else seconds_of("--for", request.duration)
+    record_into(request.to, request.connection, limits, seconds)
     if not request.quiet:
         write_to_stderr(_told(request.to, info_of(request.to)))
     return 0
 
 
-def _record(request: RecordRequest, live: Connection, segments: Segments, end: float | None) -> None:
+def seconds_of(option: str, text: str) -> float:
+    """The seconds of a duration that an option has. Raises ``UsageError``."""
+    return _duration(option, text).total_seconds()
+
+
+def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: float | None) -> None:
+    """Record the live cluster into a folder for so long, or until Ctrl-C. Raises what reading it raises."""
+    end = None if seconds is None else time.monotonic() + seconds
+    live = live_connection([], flags)
+    assert live is not None
+    segments = Segments(folder, limits)
+    try:
+        _record(flags, live, segments, end)
+    finally:
+        segments.close()
+
+
+def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: float | None) -> None:
     """Record until ``end`` (of the monotonic clock), or until Ctrl-C."""
     progress, api = Progress(), Api(live)
-    watches = Watches(api, reconnect=lambda: connect(request.connection, os.environ))
+    watches = Watches(api, reconnect=lambda: connect(flags, os.environ))
     recorder = None
     try:
         recorder = _begin(api, watches, segments, progress)

@@ -49,7 +49,7 @@ class AskedScheduler:
         self._made: dict[str, Scheduler] = {}
         # Many lines of a batch are about one cluster.
         self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
-        self._first = self._of_any_version() if self.named == AUTO else self._of(self.named)
+        self._first = self._of_any_version() if self.named == AUTO else self.of(self.named)
 
     @property
     def wanted(self) -> Wanted:
@@ -65,7 +65,7 @@ class AskedScheduler:
     def _configured(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         chosen = algorithm_for(self.named, cluster)
         try:
-            scheduler = self._of(chosen.algorithm)
+            scheduler = self.of(chosen.algorithm)
         except (UsageError, ConfigurationError) as error:
             if self.named != AUTO:
                 raise
@@ -74,7 +74,8 @@ class AskedScheduler:
         assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
         return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
 
-    def _of(self, algorithm: str) -> Scheduler:
+    def of(self, algorithm: str) -> Scheduler:
+        """The scheduler of an algorithm. Raises ``UsageError`` and ``ConfigurationError`` for options it refuses."""
         if algorithm not in self._made:
             self._made[algorithm] = self._make(algorithm)
         return self._made[algorithm]
@@ -83,11 +84,11 @@ class AskedScheduler:
         """That of the newest version that takes the options; what keeps the newest from it where none does."""
         newest, *older = reversed(KUBE_ALGORITHMS)
         try:
-            return self._of(newest)
+            return self.of(newest)
         except (UsageError, ConfigurationError):
             for algorithm in older:
                 try:
-                    return self._of(algorithm)
+                    return self.of(algorithm)
                 except (UsageError, ConfigurationError):
                     continue
             raise

@@ -265,9 +265,9 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     volumes: Few[Volume] = NO_ITEMS
     resource_claims: Few[PodResourceClaim] = NO_ITEMS
     runtime_class_name: str = ""
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: int | None = DEFAULT_GRACE_SECONDS
     active_deadline_seconds: int | None = None
-    restart_policy: str = ""
+    restart_policy: str = DEFAULT_RESTART_POLICY
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: PodSchedulingGroup | None = None

@@ -51,6 +51,7 @@ _VERDICT = {
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
+VERIFY_FORMATS = (*ANSWER_FORMATS, "openmetrics")
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
@@ -185,6 +186,17 @@ ROWS = (
     ),
     Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(
+        "verdict.verify:Verification",
+        {"text": "verify.text:render", "openmetrics": "verify.openmetrics:render"},
+        lambda answer: [each.decision.pod for each in answer.items],
+        formats=VERIFY_FORMATS,
+    ),
+    Row(
+        "verdict.history:History",
+        {"text": "history:render"},
+        lambda answer: _once(each.pod for each in answer.items),
+    ),
+    Row(
         "verdict.plugins:SchedulerPlugins",
         {"text": "plugins:render_plugins"},
         lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
@@ -247,6 +259,11 @@ ROWS = (
     ),
 )
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
+
+
+def formats_of(answer: Answer) -> Sequence[str]:
+    """The formats that there are of an answer, the default first."""
+    return _BY_NAME[type(answer).__name__].formats
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name

@@ -19,6 +19,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
 
 P = TypeVar("P")
+Q = TypeVar("Q")
 # How many pods of each kind are back on the node, in the order of the kinds.
 Kept = tuple[int, ...]
 # Whether one more pod of a kind can stay beside these.
@@ -76,14 +77,33 @@ class Outcomes(NamedTuple, Generic[P]):
         """Whether every order leads to the same victims."""
         return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
 
+    def of_each(self, other: Callable[[P], Q]) -> Outcomes[Q]:
+        """The same outcomes, told of what ``other`` makes of each pod."""
+        possible = [
+            Possible(
+                list(map(other, each.pods)),
+                [Choice(choice.number, list(map(other, choice.pods))) for choice in each.choices],
+                each.num_violations,
+            )
+            for each in self.possible
+        ]
+        return Outcomes(possible, self.is_exact)
+
 
 def update_of(pod: Pod) -> int:
     """A number that grows with the time of a pod's last update, within one cluster: its ``resourceVersion``.
 
     One that has none was not seen by an API server yet, so that it is the latest.
     """
-    version = pod.metadata.resource_version
-    return min(int(version), _LATEST) if version.isdecimal() and len(version) < _MAX_DIGITS else _LATEST
+    return updates_of([pod.metadata.resource_version])[0]
+
+
+def updates_of(versions: Iterable[str]) -> list[int]:
+    """The same of pods with these ``resourceVersion`` each."""
+    return [
+        min(int(version), _LATEST) if len(version) < _MAX_DIGITS and version.isdecimal() else _LATEST
+        for version in versions
+    ]
 
 
 def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:

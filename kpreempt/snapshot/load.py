@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -139,18 +140,41 @@ def cluster_from_json(
     return collector.cluster()
 
 
+class _Collection:
+    """The cyclic garbage collector, which several threads may want to be still at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._num_readers = 0
+        self._was_enabled = False
+
+    def begin(self) -> None:
+        """Keep it from running until everybody has ended."""
+        with self._lock:
+            if not self._num_readers:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._num_readers += 1
+
+    def end(self) -> None:
+        """Whoever began has ended."""
+        with self._lock:
+            self._num_readers -= 1
+            if not self._num_readers and self._was_enabled:
+                gc.enable()
+
+
+_COLLECTION = _Collection()
+
+
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Leave the cyclic garbage collector out: it would look through all the records again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    _COLLECTION.begin()
     try:
         yield
     finally:
-        if was_enabled:
-            # The records stay until the end: later collections need not look at them either.
-            gc.freeze()
-            gc.enable()
+        _COLLECTION.end()
 
 
 def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:

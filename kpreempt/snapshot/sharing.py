@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from kpreempt.model.empty import NO_ITEMS
 from kpreempt.model.pod import (
+    DEFAULT_RESTART_POLICY,
     DEFAULT_SCHEDULER_NAME,
     AllAnnotations,
     Container,
@@ -79,7 +80,7 @@ class Sharing:
             force_setattr(spec, "scheduler_name", texts(scheduler_name, scheduler_name))
         if spec.priority_class_name:
             force_setattr(spec, "priority_class_name", texts(spec.priority_class_name, spec.priority_class_name))
-        if spec.restart_policy:
+        if spec.restart_policy is not DEFAULT_RESTART_POLICY:
             force_setattr(spec, "restart_policy", texts(spec.restart_policy, spec.restart_policy))
         if spec.node_selector:
             force_setattr(spec, "node_selector", self._map(spec.node_selector))

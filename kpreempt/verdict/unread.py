@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.unread import FORBIDDEN, Unread
-from kpreempt.verdict.records import Assumption, AssumptionKind
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
 
 # The field of an assumption about a kind as a whole.
 LIST = "list"
@@ -93,3 +93,13 @@ def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
     """Whether budgets may protect pods of which nothing says so."""
     return any(each.subject == "PodDisruptionBudget" and each.field == LIST for each in assumptions)
+
+
+def takes_the_ground(assumption: Assumption) -> bool:
+    """Whether an answer that rests on it must let nothing pass.
+
+    That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled.
+    """
+    if assumption.kind is AssumptionKind.UNREADABLE:
+        return True
+    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED

@@ -43,6 +43,7 @@ _SCENARIOS = (
     *("conformance/dra/scenarios.jsonl.gz", "conformance/volcano-1.8/generated.jsonl.gz"),
     *("conformance/legacy/kube-1.8.jsonl.gz", "conformance/legacy/kube-1.18.jsonl.gz"),
     *(f"conformance/evictions/{name}.jsonl.gz" for name in ("disruption", "drain-filter", "eviction")),
+    *(f"conformance/kueue-0.19/{name}.jsonl.gz" for name in ("edge", "fair", "gates", "quiesce", "tas-mixed")),
 )
 _FIRST_LINES = 200
 # What changes name.
@@ -111,12 +112,14 @@ def case_of(seed: int, number: int) -> Case:
     words = [command, *words]
     if command == "batch":
         return Case([*words, "--now", NOW], {}, _lines(random))
+    if command in _OF_RECORDINGS:
+        return _of_recording(command, words, forms, random)
     cluster_path, change_path = random.choice(_CLUSTERS)
     if command == "volcano" and "volcano" not in cluster_path:
         cluster_path = "volcano/shared-cluster.yaml"
     files: dict[str, bytes] = {}
     cluster = _documents(cluster_path)
-    has_class = any(each.get("metadata", {}).get("name") == "high" for each in cluster)
+    has_class = any(each.get("metadata", {}).get("name") == "high" for each in _items(cluster))
     cluster = cluster if has_class else [*cluster, _CLASS]
     if command == "who-preempted":
         metadata = random.choice([each for each in cluster if each.get("kind") in ("Pod", "Event")] or [_CLASS])[
@@ -142,7 +145,9 @@ def case_of(seed: int, number: int) -> Case:
         name, content = _packed(cluster, random)
         files[name] = mangled(content, random)
         words += ["--snapshot", name]
-    words += _gate(files, random) if command == "check" else []
+    if command == "drain":
+        words += _nodes(cluster, random)
+    words += _gate(files, random) if command in ("check", "drain") else []
     words += _scheduler(command, files, random)
     words += ["--skip-bad-objects"] if random.random() < 0.3 else []
     if command in ("explain", "pending") and random.random() < 0.4:
@@ -154,6 +159,35 @@ def case_of(seed: int, number: int) -> Case:
     if command not in ("plugins", "snapshot"):
         words += ["--now", NOW]
     return Case(words, files, b"", objects, answers)
+
+
+def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random: Random) -> Case:
+    """A question about a recording of which bytes are other ones, or are missing at its end."""
+    content = _RECORDING.read_bytes()
+    if random.random() < 0.5:
+        content = content[: random.randrange(len(content))]
+    files = {f"past/{_RECORDING.name}": mangled(content, random)}
+    if command == "history":
+        words += [random.choice(("api", "encode-1", "node/node-a", "pdb/none"))]
+    words += ["-n", "shop", "--snapshot", "past"] if command == "history" else ["past"]
+    return Case([*words, *_written(forms, random)], files)
+
+
+def _items(documents: list[Any]) -> list[dict[str, Any]]:
+    """All objects, those of lists as well."""
+    listed = [item for each in documents if isinstance(each, dict) for item in each.get("items") or [each]]
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _nodes(cluster: list[Any], random: Random) -> list[str]:
+    """Words about which nodes are drained, and how."""
+    nodes = [each for each in _items(cluster) if each.get("kind") == "Node"]
+    names = [str((each.get("metadata") or {}).get("name") or "none") for each in nodes] or ["node-a"]
+    chosen = random.sample(names, min(len(names), 2))
+    if random.random() < 0.1:
+        return ["--remove", *chosen]
+    how = random.choice(([], ["--one-by-one"], ["--surge", "1"], ["--max-unavailable", "2"], ["--disable-eviction"]))
+    return ["--ignore-daemonsets", "--force", "--delete-emptydir-data", *how, *chosen]
 
 
 def _written(forms: tuple[str, ...], random: Random) -> list[str]:
@@ -231,7 +265,12 @@ _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "rules": ([], ("text", "json", "yaml", "name")),
     "snapshot": (["--redact", "--to", "-"], ()),
     "batch": (["-"], ()),
+    "drain": ([], CHECK_FORMATS),
+    "history": ([], ANSWER_FORMATS),
+    "verify": ([], ("text", "json", "openmetrics")),
 }
+_OF_RECORDINGS = ("history", "verify")
+_RECORDING = next((FIXTURES / "recording").glob("*.kprec"))
 
 
 def _documents(path: str) -> list[Any]:

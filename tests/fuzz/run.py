@@ -62,6 +62,7 @@ def run_case(case: Case) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="kpreempt-fuzz-"))
     try:
         for name, content in {**case.files, "stdin": case.stdin, "stdout": b"", "stderr": b""}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
         child = os.fork()
         if not child:

@@ -77,6 +77,8 @@ ANSWERS: dict[str, list[str]] = {
     "budgets.txt": _BUDGETS,
     "budgets-of-a-namespace.txt": [*_BUDGETS, "-n", "batch"],
     "budgets.json": [*_BUDGETS, "-o", "json"],
+    "verify.txt": ["verify", str(FIXTURES / "recording")],
+    "verify.json": ["verify", str(FIXTURES / "recording"), "-o", "json"],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
 }
 

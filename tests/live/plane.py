@@ -71,8 +71,8 @@ class ControlPlane:
         self.server = str(ready["server"])
         self._server = urlsplit(self.server)
         self._metrics: dict[str, str] = ready["metrics"]
-        self._trust = ssl.create_default_context(cafile=str(self.authority))
-        self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
+        self.trust = ssl.create_default_context(cafile=str(self.authority))
+        self.trust.load_cert_chain(folder / "client.crt", folder / "client.key")
         self._connection = self._connect()
         self._used_at = time.monotonic()
 
@@ -105,7 +105,7 @@ class ControlPlane:
 
     def metrics(self, component: str) -> dict[str, float]:
         """The counts of ``kube-scheduler`` or ``kube-controller-manager`` right now, by name and labels."""
-        with urllib.request.urlopen(self._metrics[component], context=self._trust, timeout=ANSWER_SECONDS) as answer:
+        with urllib.request.urlopen(self._metrics[component], context=self.trust, timeout=ANSWER_SECONDS) as answer:
             text = answer.read().decode()
         samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in samples}
@@ -113,7 +113,7 @@ class ControlPlane:
     def _connect(self) -> http.client.HTTPSConnection:
         assert self._server.hostname is not None
         return http.client.HTTPSConnection(
-            self._server.hostname, self._server.port, context=self._trust, timeout=ANSWER_SECONDS
+            self._server.hostname, self._server.port, context=self.trust, timeout=ANSWER_SECONDS
         )
 
     def request(

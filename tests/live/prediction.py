@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from kpreempt.analysis.verify.comparison import differences, leaving_of
 from kpreempt.cli.process import run
+from kpreempt.verdict import Verdict
+from kpreempt.verdict.verify import DecisionKind, TakenDecision
 from tests.live.observation import Observed
 from tests.live.plane import VERSION, ControlPlane, Object
-from tests.live.told import is_told, told_victim_sets
 
 # Longer events are cut off by the scheduler (``truncateMessage``, ``schedule_one.go``).
 EVENT_LENGTH = 1024
 CUT_OFF = " ..."
-# From 1.37 on a message goes on with the node that is picked, and its victims' number (``Preempt``, ``preemption.go``).
-PLACEMENT = "preemption: found a potential placement for pod on node "
 
 
 def predict(plane: ControlPlane, pod: Object, folder: Path) -> dict[str, Any]:
@@ -38,38 +41,32 @@ def victims_on(verdict: dict[str, Any], node: str) -> set[str]:
 
 def expected_victims(verdict: dict[str, Any]) -> set[str]:
     """The pods that are deleted whichever node is chosen, and in whichever order equal pods are."""
-    told = [set(each.certain) for each in told_victim_sets(verdict)]
+    decoded = _decoded(verdict)
+    told = [set(each.victims) - leaving_of(decoded) for each in decoded.possible_outcomes]
     return set.intersection(*told) if told else set()
 
 
 def disagreements(verdict: dict[str, Any], observed: Observed) -> list[str]:
     """What was predicted and did not come, one line each. Of what is up to chance anything that was told counts."""
-    lands_on = verdict.get("landsOn", [])
-    if lands_on or observed.bound_to:
-        same = observed.bound_to in lands_on
-        return [] if same else [f"bound to {observed.bound_to!r} ({observed.message}), predicted {lands_on}"]
-    lines = []
-    if observed.message not in (messages := told_messages(verdict, observed.nominated_to)):
-        lines.append(f"message {observed.message!r}, predicted {sorted(messages)}")
-    if observed.event != event_text(observed.message):
+    kind = DecisionKind.NOMINATED if observed.nominated_to else DecisionKind.REFUSED
+    decision = TakenDecision(
+        decision=DecisionKind.BOUND if observed.bound_to else kind,
+        pod="",
+        at=datetime.now(UTC),
+        node=observed.bound_to or observed.nominated_to,
+        victims=sorted(observed.evicted),
+        message=observed.message,
+    )
+    lines = differences(_decoded(verdict), decision)
+    if not observed.bound_to and observed.event != event_text(observed.message):
         lines.append(f"event {observed.event!r}, message {observed.message!r}")
-    told = told_victim_sets(verdict)
-    if observed.nominated_to not in ({each.node for each in told} or {""}):
-        lines.append(f"nominated to {observed.nominated_to!r}, predicted {told}")
-    elif (told or observed.evicted) and not is_told(verdict, observed.nominated_to, observed.evicted):
-        lines.append(f"evicted {sorted(observed.evicted)}, predicted {told}")
+    if kind is DecisionKind.REFUSED and not observed.bound_to and observed.evicted:
+        lines.append(f"evicted {sorted(observed.evicted)} for nobody")
     return lines
 
 
-def told_messages(verdict: dict[str, Any], node: str) -> set[str]:
-    """What the scheduler may say where ``node`` is picked: the verdict's message is about one of those that tie."""
-    message: str = verdict.get("message", "")
-    start, placement, _ = message.partition(PLACEMENT)
-    if not placement or node not in verdict["nominatedNodes"]:
-        return {message}
-    leaving = len(verdict["victims"][node]) - len(victims_on(verdict, node))
-    sizes = {each.size + leaving for each in told_victim_sets(verdict) if each.node == node}
-    return {f"{start}{placement}{node}, preempting {size} victims" for size in sizes}
+def _decoded(verdict: dict[str, Any]) -> Verdict:
+    return msgspec.convert(verdict, Verdict)
 
 
 def event_text(message: str) -> str:

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.report import RenderOptions, render
-from kpreempt.schedulers.equal_pods import Outcomes, follow
+from kpreempt.schedulers.equal_pods import Outcomes, follow, unfollowed
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption import ties
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import Alternatives, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.equal_pods import Told, told_of, told_outcomes
 from tests.strategies import Object, scenarios
@@ -72,6 +72,7 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
     if all(followed):
         assert told_outcomes(at_once) == told_outcomes(plain)
         assert spelt_out(at_once) == spelt_out(plain)
+        assert at_once.assumptions == plain.assumptions
     assert without_outcomes(at_once) == without_outcomes(plain)
 
 
@@ -91,8 +92,10 @@ def spelt_out(verdict: Verdict) -> dict[str, set[Told]]:
 
 
 def without_outcomes(verdict: Verdict) -> Verdict:
+    """The verdict without the outcomes, and without that not all of them are known."""
+    assumptions = [each for each in verdict.assumptions if each not in unfollowed(Alternatives([], exact=False))]
     candidates = [msgspec.structs.replace(each, outcomes=msgspec.UNSET) for each in verdict.candidates]
-    return msgspec.structs.replace(verdict, candidates=candidates, alternatives=None)
+    return msgspec.structs.replace(verdict, candidates=candidates, alternatives=None, assumptions=assumptions)
 
 
 @EQUALITY

@@ -148,8 +148,10 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
             prepared = kube.prepare(cluster, now=NOW, is_queued=is_queued, before=prepared)
             kube.decide(prepared, pod, records_steps=False)
         for number in range(CLUSTERS):
-            prepared = kube.prepare(cluster, now=NOW, is_queued=is_queued, before=prepared)
-            anew = kube.prepare(cluster, now=NOW, is_queued=is_queued)
+            # Time goes on, also past start times that lie ahead; it stands for those that are missing.
+            now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 60, -3600, 86400])))
+            prepared = kube.prepare(cluster, now=now, is_queued=is_queued, before=prepared)
+            anew = kube.prepare(cluster, now=now, is_queued=is_queued)
             for asked in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
                 records_steps = data.draw(st.booleans())
                 again = kube.decide(prepared, asked, records_steps=records_steps)

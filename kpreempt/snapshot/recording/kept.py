@@ -41,7 +41,7 @@ class Kept:
     def lines(self) -> Iterator[bytes]:
         """The objects kind by kind, each kind in the order in which an API server lists it."""
         for lines in self._lines.values():
-            for key in sorted(lines, key=_path):
+            for key in sorted(lines, key=path_of):
                 yield lines[key]
 
     def count(self, kind: str) -> int:
@@ -52,7 +52,7 @@ class Kept:
         return sum(map(len, self._lines.values()))
 
 
-def _path(key: Key) -> str:
+def path_of(key: Key) -> str:
     """The end of an object's key in the API server's store, by which lists are sorted."""
     namespace, name = key
     return f"{namespace}/{name}" if namespace else name

@@ -28,7 +28,7 @@ from kpreempt.snapshot.recording.segment import Segment
 from kpreempt.verdict import Assumption, AssumptionKind
 
 # Watches of different kinds tell at different times of what has happened at once.
-_LATE = timedelta(seconds=60)
+LATE = timedelta(seconds=60)
 # A recording says more often than this that it goes on.
 SILENCE = timedelta(seconds=4 * ALIVE_SECONDS)
 # Bindings take less than this, as a rule.
@@ -71,7 +71,7 @@ def past_of(folder: str, moment: Moment, intake: Intake) -> Past:
         version = max(version, segments[0].version)
     last_seen = segments[0].end.taken_at
     for change in chain.from_iterable(each.changes() for each in segments):
-        if not moment.is_end and change.seen > moment.time + _LATE:
+        if not moment.is_end and change.seen > moment.time + LATE:
             break
         is_seen = change.seen <= moment.time
         if is_seen:
@@ -113,7 +113,7 @@ class _State:
         lines = segment.base(intake)
         self.header = next(lines, b"{}")
         for line in lines:
-            named = _named(line, segment.name)
+            named = named_line(line, segment.name)
             self.kept.put(named.kind, named.key, line)
             if named.kind == "Pod":
                 self._orders.put(seen_pod(line))
@@ -196,7 +196,8 @@ class _Named(msgspec.Struct, frozen=True):
 _NAMED = msgspec.json.Decoder(_Named)
 
 
-def _named(line: bytes, source: str) -> _Named:
+def named_line(line: bytes, source: str) -> _Named:
+    """Kind and name of a line. Raises ``InputError``."""
     try:
         named = _NAMED.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -20,6 +20,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    labels: dict[str, str] = {}
     deletion_timestamp: Time | None = None
 
 
@@ -30,6 +31,7 @@ class _Volume(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
+    priority: int = 0
     volumes: Sequence[_Volume] = ()
     resource_claims: Sequence[msgspec.Raw] = ()
 

@@ -18,6 +18,7 @@ from kpreempt.report.answers import (
     PENDING_FORMATS,
     ROWS,
     VERDICT_FORMATS,
+    VERIFY_FORMATS,
 )
 
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
@@ -62,6 +63,7 @@ FORMATS = {
     **dict.fromkeys(("check", "drain"), CHECK_FORMATS),
     "pending": PENDING_FORMATS,
     "budgets": BUDGET_FORMATS,
+    "verify": VERIFY_FORMATS,
     **dict.fromkeys(PAGES, PAGE_FORMATS),
 }
 
@@ -77,7 +79,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
     with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "Drain"}
-    with_pages |= {"BudgetAudit"}
+    with_pages |= {"BudgetAudit", "Verification"}
     assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 
 

@@ -20,6 +20,7 @@ from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
 from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+from kpreempt.schedulers.kube.bulk.resource_limits import resource_limits
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -40,4 +41,5 @@ def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) 
     handle.dry_run_at_once = dry_run_at_once
 
 
-__all__ = ["LatestTable", "PodTable", "dry_run", "serve"]
+# Nearly every profile has these limits: they come with the rest.
+__all__ = ["LatestTable", "PodTable", "dry_run", "resource_limits", "serve"]

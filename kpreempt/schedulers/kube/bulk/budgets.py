@@ -9,6 +9,7 @@ import numpy as np
 
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
+from kpreempt.schedulers.kube.bulk.sorting import order_by
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import BudgetUse
 
@@ -73,7 +74,7 @@ def _allowed_before(
     """How many disruptions each budget allows when a victim's turn comes, counted on every node on its own."""
     allowed = np.array([each.status.disruptions_allowed if each.status else 0 for each in numbered], dtype=np.int64)
     # Per node and budget in the order of importance; then the how-manieth eviction each is.
-    order = np.lexsort((victim, budget, node))
+    order = order_by(node, budget, victim)
     is_first = np.ones(len(order), dtype=np.bool_)
     is_first[1:] = (node[order][1:] != node[order][:-1]) | (budget[order][1:] != budget[order][:-1])
     starts = np.flatnonzero(is_first)

@@ -14,6 +14,7 @@ from kpreempt.schedulers.kube.bulk.go_order import GoOrder
 from kpreempt.schedulers.kube.bulk.limits import PluginLimits
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
+from kpreempt.schedulers.kube.bulk.sorting import order_by
 from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -126,7 +127,7 @@ def _those_who_go(
         return goes
     if in_go is None:
         # A likely order stays as it is.
-        return goes[np.lexsort((tried[is_evicted], table.importance.rank[goes]))]
+        return goes[order_by(table.importance.rank[goes], tried[is_evicted])]
     num_violating = np.bincount(search.where[violates], minlength=len(search.counts))
     has_both = (num_violating > 0) & (num_violating < search.counts)
     first = np.searchsorted(search.where[is_evicted], np.arange(len(search.counts) + 1)).tolist()
@@ -141,7 +142,7 @@ def _outcomes(
     violates: Booleans,
     is_left_out: Booleans,
     steps: StepsOfNodes | None,
-    others: Mapping[int, Outcomes[PodInfo]],
+    others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
     is_evicted = ~search.kept

@@ -73,11 +73,9 @@ class Lockstep:
                 for tried, total in zip(self.tried_sums, totals, strict=True):
                     tried[each] = total
 
-    def amounts_in(self, order: Integers) -> list[tuple[int, ...]]:
-        """What each victim takes of every limit, the victims in another order."""
-        if not self._amounts:
-            return [()] * len(order)
-        return list(zip(*(_integers(amounts[order]) for amounts in self._amounts), strict=True))
+    def amounts_in(self, order: Integers) -> list[Integers]:
+        """By limit, what each of these victims takes of it."""
+        return [amounts[order] for amounts in self._amounts]
 
     def limits_beside(self, node: int) -> list[int]:
         """What every limit leaves to the victims of a node."""

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kpreempt.model.pod import ContainerPort, Pod
-from kpreempt.schedulers.equal_pods import update_of
+from kpreempt.schedulers.equal_pods import updates_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
+from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
@@ -43,10 +44,11 @@ class Importance(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
+    """What is read of each pod: priority, start, ``resourceVersion``, and the numbers of its groups in ``Groups``."""
 
     priority: Integers
     start: Floats
+    version: npt.NDArray[np.object_]
     labels: Integers
     resources: Integers
     anti_affinity: Integers
@@ -84,11 +86,13 @@ class PodTable:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
         priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
+        versions: list[str] = []
         for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
             start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
+            versions.append(pod.metadata.resource_version)
             resources.append(groups.resources.number(pod))
             group = groups.labels.number(pod)
             labels.append(group)
@@ -96,6 +100,7 @@ class PodTable:
         return Columns(
             np.array(priorities, dtype=np.int64),
             np.array(starts, dtype=np.float64),
+            np.array(versions, dtype=np.object_),
             np.array(labels, dtype=np.int64),
             np.array(resources, dtype=np.int64),
             np.array(anti_affinity, dtype=np.int64),
@@ -126,7 +131,7 @@ class PodTable:
     @cached_property
     def importance(self) -> Importance:
         """Which pods are more important than others on their node."""
-        order = np.lexsort((self.start, -self.priority, self.node))
+        order = order_by(self.node, -dense(self.priority), _whole_seconds(self.start))
         sorted_node, sorted_priority, sorted_start = self.node[order], self.priority[order], self.start[order]
         is_other = np.ones(len(order), dtype=np.bool_)
         is_other[1:] = (
@@ -137,18 +142,21 @@ class PodTable:
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.cumsum(is_other)
         if not self.cluster.cluster.has_scheduler_order and not is_other.all():
-            order = np.lexsort((self._likely_places(rank), rank))
+            # The places of pods that have equals: one after the other for each rank.
+            tied = np.flatnonzero(np.bincount(rank)[rank[order]] > 1)
+            order[tied] = self._in_likely_order(order[tied], rank)
         return Importance(order, rank)
 
-    def _likely_places(self, rank: Integers) -> Integers:
-        """The likely order of pods that have equals, as ``sort_by_importance`` has it."""
-        places = np.zeros(len(self.pods), dtype=np.int64)
-        tied = np.flatnonzero(np.bincount(rank)[rank] > 1)
-        updates = [update_of(self.pods[position]) for position in tied.tolist()]
-        places[tied[np.argsort(np.array(updates, dtype=np.int64), kind="stable")]] = np.arange(len(tied))
-        if self.cluster.behaviour.reads_start_times_once:
-            return places
-        return np.where(self.start == NO_START, -places, places)
+    def _in_likely_order(self, tied: Integers, rank: Integers) -> Integers:
+        """Pods that have equals by rank and in the likely order, as ``sort_by_importance`` has it."""
+        tied = np.sort(tied)
+        updates = np.array(updates_of(self._columns.version[tied].tolist()), dtype=np.int64)
+        places = np.empty(len(tied), dtype=np.int64)
+        places[np.argsort(updates, kind="stable")] = np.arange(len(tied))
+        if not self.cluster.behaviour.reads_start_times_once:
+            places = np.where(self.start[tied] == NO_START, -places, places)
+        in_order: Integers = tied[order_by(rank[tied], places)]
+        return in_order
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""
@@ -219,7 +227,7 @@ class PodTable:
         positions = np.flatnonzero(self._columns.anti_affinity != NO_GROUP)
         numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
-        for number in np.unique(numbers).tolist():
+        for number in distinct(numbers).tolist():
             for term in PodInfo(representatives[number], self.cluster.behaviour).required_anti_affinity_terms:
                 if is_match(term):
                     counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))
@@ -230,16 +238,23 @@ class PodTable:
             result[key][positions] = counts[numbers]
         return result
 
-    def fill_ports(self) -> None:
-        """Give every node of the cluster the host ports that its pods take, without a look at each pod."""
+    @cached_property
+    def port_holders(self) -> dict[NodeInfo, list[PodInfo]]:
+        """The pods that take host ports, by node. Every node of the cluster is given those ports with that."""
         ids, held = self._host_ports
-        used = [HostPorts() for _ in self.cluster.node_infos]
+        node_infos = self.cluster.node_infos
+        holders: dict[NodeInfo, list[PodInfo]] = {node_info: [] for node_info in node_infos}
+        used = [HostPorts() for _ in node_infos]
         positions = np.flatnonzero(ids != NO_GROUP)
-        for node, number in zip(self.node[positions].tolist(), ids[positions].tolist(), strict=True):
+        for position, node, number in zip(
+            positions.tolist(), self.node[positions].tolist(), ids[positions].tolist(), strict=True
+        ):
+            holders[node_infos[node]].append(PodInfo(self.pods[position], self.cluster.behaviour))
             for port in held[number]:
                 used[node].add(port.host_ip, port.protocol, port.host_port)
-        for node_info, ports in zip(self.cluster.node_infos, used, strict=True):
+        for node_info, ports in zip(node_infos, used, strict=True):
             node_info.used_ports = ports
+        return holders
 
     def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
         """A column of what ``amount`` makes of the host ports that each pod takes."""
@@ -271,3 +286,13 @@ class PodTable:
         """A column from one amount per group of ``label_groups``."""
         ids, _ = self.label_groups
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
+
+
+def _whole_seconds(starts: Floats) -> Integers:
+    """Numbers in the order of the start times: seconds where all are whole, as they are in Kubernetes."""
+    has_started = starts != NO_START
+    if not has_started.any():
+        return np.zeros(len(starts), dtype=np.int64)
+    seconds = np.where(has_started, starts, starts[has_started].max() + 1)
+    whole = seconds.astype(np.int64)
+    return whole if (whole == seconds).all() else dense(seconds)

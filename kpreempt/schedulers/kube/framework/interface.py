@@ -314,7 +314,7 @@ class Victims(NamedTuple):
     num_violations: int
     steps: list[Reprieve]
     # What every order of equal pods leads to, where it is not known and may lead to other victims.
-    outcomes: Outcomes[PodInfo] | None = None
+    outcomes: Outcomes[Pod] | None = None
     # Whether the order of budgets that protect one pod decides what is left of them.
     hangs_on_budget_order: bool = False
 

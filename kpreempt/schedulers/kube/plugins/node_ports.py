@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import ContainerPort, Pod
@@ -48,6 +48,8 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
         self._counts_sidecars = handle.behaviour.counts_ports_of_sidecars
+        # Of nodes as they are in the cluster, so that not every pod there need be looked at.
+        self._holders: Mapping[NodeInfo, Sequence[PodInfo]] = {}
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -59,7 +61,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
         state.write(_STATE_KEY, _Wanted(pod, ports))
         tables = self._handle.tables
         if tables is not None and tables.current is not None:
-            tables.current.fill_ports()
+            self._holders = tables.current.port_holders
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -69,7 +71,8 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
         for port in wanted.ports:
             if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
-                return conflict_among(port, node_info.pods)
+                holders = self._holders.get(node_info)
+                return conflict_among(port, node_info.pods if holders is None else holders)
         return SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:

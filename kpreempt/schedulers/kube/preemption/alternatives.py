@@ -11,27 +11,24 @@ from typing import NamedTuple
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all
 from kpreempt.schedulers.equal_pods import Outcomes, Possible
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
 
 # So many outcomes are told, the most likely first.
 MAX_TOLD = 200
-_Rank = tuple[float, ...]
 
 
 class _Rival(NamedTuple):
-    """One possible outcome on a node: its rank in the choice, and the outcome where it is not certain."""
+    """One possible outcome on a node: the victims as the choice sees them, and the outcome where it is not certain."""
 
-    rank: _Rank
-    victims: Sequence[Pod]
-    num_violations: int
-    possible: Possible[PodInfo] | None
+    node: str
+    victims: CandidateVictims
+    possible: Possible[Pod] | None
 
 
 def alternatives_of(
     likely: Mapping[str, CandidateVictims],
-    outcomes: Mapping[str, Outcomes[PodInfo]],
+    outcomes: Mapping[str, Outcomes[Pod]],
     criteria: Sequence[Criterion],
     nominated: Sequence[str],
     *,
@@ -42,49 +39,69 @@ def alternatives_of(
     ``likely`` are all candidates with their victims in the likely order, and ``outcomes`` what other orders lead to.
     Not ``is_exact`` is a choice of which not all is known.
     """
-    rivals = {node: _rivals(node, victims, outcomes.get(node), criteria) for node, victims in likely.items()}
-    winners = _winners(rivals)
-    if not any(each.possible for _, each in winners):
+    # Others may have had their say about the victims where not all is known.
+    rivals = [
+        each
+        for node, victims in likely.items()
+        for each in _rivals(node, victims, outcomes.get(node), is_likely_known=is_exact)
+    ]
+    winners = _winners(rivals, criteria)
+    if not any(each.possible for each in winners):
         return None
     first = {node: place for place, node in enumerate(nominated)}
-    winners.sort(key=lambda winner: (first.get(winner[0], len(first)), [-value for value in winner[1].rank]))
-    told = [_told(node, each) for node, each in winners[:MAX_TOLD]]
-    is_complete = all(outcomes[node].is_exact for node, _ in winners if node in outcomes)
+    winners.sort(key=lambda each: (first.get(each.node, len(first)), [-value for value in _rank(each, criteria)]))
+    told = [_told(each) for each in winners[:MAX_TOLD]]
+    is_complete = all(outcomes[each.node].is_exact for each in winners if each.node in outcomes)
     return Alternatives(told, exact=is_exact and is_complete, untold=len(winners) - len(told))
 
 
-def _rivals(
-    node: str, likely: CandidateVictims, found: Outcomes[PodInfo] | None, criteria: Sequence[Criterion]
-) -> list[_Rival]:
+def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *, is_likely_known: bool) -> list[_Rival]:
+    """Equals have one priority and start, so that any example of an outcome has the rank of all."""
     if found is None:
-        return [_Rival(_rank(node, likely, criteria), likely.pods, likely.num_violations, None)]
-    rivals = []
-    for possible in found.possible:
-        # Equals have one priority and start, so that any example has the rank of all.
-        example = sorted(possible.an_example, key=tie_of)
-        victims = CandidateVictims([info.pod for info in example], possible.num_violations)
-        rivals.append(_Rival(_rank(node, victims, criteria), victims.pods, possible.num_violations, possible))
-    return rivals
+        return [_Rival(node, likely, None)]
+    if is_likely_known and len(found.possible) == 1:
+        return [_Rival(node, likely, found.possible[0])]
+    return [
+        _Rival(node, CandidateVictims(sorted(each.an_example, key=tie_of), each.num_violations), each)
+        for each in found.possible
+    ]
 
 
-def _rank(node: str, victims: CandidateVictims, criteria: Sequence[Criterion]) -> _Rank:
-    return rank_all({node: victims}, criteria)[node]
+def _rank(rival: _Rival, criteria: Sequence[Criterion]) -> tuple[float, ...]:
+    return rank_all({rival.node: rival.victims}, criteria)[rival.node]
 
 
-def _winners(rivals: Mapping[str, Sequence[_Rival]]) -> list[tuple[str, _Rival]]:
-    """The outcomes that can win: every other node may be no better."""
-    best_of_worst = max(min(each.rank for each in of_node) for of_node in rivals.values())
-    return [(node, each) for node, of_node in rivals.items() for each in of_node if each.rank >= best_of_worst]
+def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_Rival]:
+    """The outcomes that can win: every other node may be no better, even at its worst.
+
+    Rule by rule, as the choice goes, so that the later ones are asked about few.
+    """
+    winners: list[int] = []
+    level = list(range(len(rivals)))
+    # The nodes of which no outcome is worse by the rules so far than the best that a node is at its worst.
+    setting = {each.node for each in rivals}
+    for criterion in criteria:
+        ranks = {index: criterion.rank(rivals[index].node, rivals[index].victims) for index in level}
+        worst: dict[str, float] = {}
+        for index, rank in ranks.items():
+            node = rivals[index].node
+            if node in setting:
+                worst[node] = min(rank, worst.get(node, rank))
+        bar = max(worst.values())
+        setting = {node for node, rank in worst.items() if rank == bar}
+        winners += [index for index, rank in ranks.items() if rank > bar]
+        level = [index for index, rank in ranks.items() if rank == bar]
+    return [rivals[index] for index in sorted([*winners, *level])]
 
 
-def _told(node: str, rival: _Rival) -> PossibleOutcome:
+def _told(rival: _Rival) -> PossibleOutcome:
     if rival.possible is None:
-        return PossibleOutcome(node, [pod.key for pod in rival.victims], [], rival.num_violations)
-    return told_outcome(node, rival.possible)
+        return PossibleOutcome(rival.node, [pod.key for pod in rival.victims.pods], [], rival.victims.num_violations)
+    return told_outcome(rival.node, rival.possible)
 
 
-def told_outcome(node: str, possible: Possible[PodInfo]) -> PossibleOutcome:
+def told_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
     """An outcome as evidence."""
-    certain = [info.key for info in sorted(possible.pods, key=tie_of)]
-    choices = [PodChoice(choice.number, [info.key for info in choice.pods]) for choice in possible.choices]
+    certain = [pod.key for pod in possible.pods]
+    choices = [PodChoice(choice.number, [pod.key for pod in choice.pods]) for choice in possible.choices]
     return PossibleOutcome(node, certain, choices, possible.num_violations)

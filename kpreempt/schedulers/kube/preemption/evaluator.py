@@ -24,7 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
     Victims,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import stand_in_order
@@ -52,6 +52,10 @@ class Evaluator:
         self._handle = handle
         self._rules = rules
         self._cluster = handle.cluster
+
+    @cached_property
+    def _chooses_victims(self) -> bool:
+        return self._rules.chooses_victims
 
     @cached_property
     def _budgets(self) -> BudgetIndex:
@@ -132,7 +136,7 @@ class Evaluator:
         node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
         return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
 
-    def _knows_first_victims(self, outcomes: Iterable[Outcomes[PodInfo]]) -> bool:
+    def _knows_first_victims(self, outcomes: Iterable[Outcomes[Pod]]) -> bool:
         """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
         return self._handle.behaviour.sorts_victims_again or not any(
             possible.num_violations for each in outcomes for possible in each.possible
@@ -150,15 +154,17 @@ class Evaluator:
         untried = [node_info for node_info in potential if node_info.name not in outcomes] if outcomes else potential
         at_once: dict[str, Victims] = {}
         is_worth_it = not outcomes or len(untried) > _FEW_NODES
-        if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._rules.chooses_victims:
+        if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._chooses_victims:
             # All at once they have one order or another, but those of which a recording knows it.
             has_order = self._cluster.cluster.has_scheduler_order
             unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
             orders = None if has_order else steps
             at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders) if unordered else {}
         for node_info in untried:
-            orders = None if self._in_order(pod, node_info) else steps
-            found = at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
+            found = at_once.get(node_info.name)
+            if found is None:
+                orders = None if self._in_order(pod, node_info) else steps
+                found = self._dry_run(state, pod, node_info, orders)
             outcomes[node_info.name] = found
         # What is not known for want of steps may be found out another time.
         if remembered is not None and steps.left > 0:
@@ -168,7 +174,7 @@ class Evaluator:
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
         framework = self._handle.framework
-        if state.findings is None or framework is None or self._rules.chooses_victims:
+        if state.findings is None or framework is None or self._chooses_victims:
             return None
         if not framework.looks_at_nodes_alone(state):
             return None
@@ -192,7 +198,7 @@ class Evaluator:
 
     def _in_order(self, pod: Pod, node_info: NodeInfo) -> bool:
         """Whether the pods of a node that may go for ``pod`` are known to stand in the scheduler's order."""
-        priority = None if self._rules.chooses_victims else pod.priority
+        priority = None if self._chooses_victims else pod.priority
         return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
 
     def _no_candidate_message(self, dry_run: dict[str, Status]) -> str:
@@ -245,13 +251,16 @@ class Evaluator:
         if state.findings is None:
             return rank_all(candidates, criteria)
         known: dict[NodeInfo, tuple[CandidateVictims, tuple[float, ...]]]
-        known = state.findings.on("rank", self._cluster.now)
+        known = state.findings.on("rank")
         ranks = {}
         for name, victims in candidates.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
             if found is None or found[0].pods is not victims.pods or found[0].num_violations != victims.num_violations:
-                found = known[node_info] = victims, rank_all({name: victims}, criteria)[name]
+                found = victims, rank_all({name: victims}, criteria)[name]
+                # A start time that is missing counts as now.
+                if all(pod.start is not None for pod in victims.pods):
+                    known[node_info] = found
             ranks[name] = found[1]
         return ranks
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -76,7 +77,7 @@ def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:
     return one.priority == other.priority and one.start == other.start
 
 
-def tie_of(pod: PodInfo) -> tuple[int, float]:
+def tie_of(pod: PodInfo | Pod) -> tuple[int, float]:
     """What equals share: priority and start, as a key that sorts the most important first."""
     return -pod.priority, NO_START if pod.start is None else pod.start.timestamp()
 

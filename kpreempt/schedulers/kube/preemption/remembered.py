@@ -8,6 +8,7 @@ and on nothing else where all filters that run look at nodes alone. So where one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
@@ -25,10 +26,10 @@ class _DryRun:
     """The victims on a node, and the budgets of all pods there that could have been some, with how many there are.
 
     ``beside`` are the pods that are nominated to the node and count there. ``there`` are the budgets of the cluster for
-    which it is known to hold.
+    which it is known to hold. ``now`` is the time that stood for missing start times, if any is missing.
     """
 
-    __slots__ = ("beside", "budgets", "there", "victims")
+    __slots__ = ("beside", "budgets", "now", "there", "victims")
 
     def __init__(
         self,
@@ -36,11 +37,13 @@ class _DryRun:
         budgets: Mapping[str, tuple[PodDisruptionBudget, int]],
         beside: Sequence[Pod],
         there: Budgets,
+        now: datetime | None,
     ) -> None:
         self.victims = victims
         self.budgets = budgets
         self.beside = beside
         self.there = there
+        self.now = now
 
 
 class RememberedDryRuns:
@@ -62,8 +65,9 @@ class RememberedDryRuns:
         self._budgets = budgets
         there = cluster.cluster.pod_disruption_budgets
         self._there: Budgets = {budget.key: budget for budget in there}
-        # What budgets select, and the time that stands for missing start times, are the same for all nodes.
-        given = (cluster.now, [(budget.metadata.namespace, budget.spec) for budget in there])
+        self._now = cluster.now
+        # What budgets select is the same for all nodes.
+        given = [(budget.metadata.namespace, budget.spec) for budget in there]
         self._known: dict[NodeInfo, _DryRun] = findings.on(f"dry run with steps {with_steps}", given)
 
     def recall(self, nodes: Sequence[NodeInfo]) -> dict[str, Victims]:
@@ -73,7 +77,7 @@ class RememberedDryRuns:
         changes: dict[int, set[str]] = {}
         for node_info in nodes:
             known = self._known.get(node_info)
-            if known is None or known.beside != self._beside(node_info):
+            if known is None or known.now not in (None, self._now) or known.beside != self._beside(node_info):
                 continue
             changed = changes.get(id(known.there))
             if changed is None:
@@ -90,12 +94,16 @@ class RememberedDryRuns:
         """Keep what dry runs of ``nodes`` came to."""
         for node_info in nodes:
             counts: dict[str, int] = {}
+            now = None
             for info in node_info.pods:
                 if info.priority < self._pod.priority:
+                    if info.start is None:
+                        now = self._now
                     for budget in self._budgets.selecting(info.pod):
                         counts[budget.key] = counts.get(budget.key, 0) + 1
             budgets = {key: (self._there[key], number) for key, number in counts.items()}
-            self._known[node_info] = _DryRun(outcomes[node_info.name], budgets, self._beside(node_info), self._there)
+            outcome, beside = outcomes[node_info.name], self._beside(node_info)
+            self._known[node_info] = _DryRun(outcome, budgets, beside, self._there, now)
 
     def _beside(self, node_info: NodeInfo) -> list[Pod]:
         """The pods nominated to the node that count beside those there."""

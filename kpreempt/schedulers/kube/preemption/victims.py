@@ -174,7 +174,7 @@ def _in_other_orders(
     budgets: BudgetIndex,
     num_violations: int,
     orders: Steps,
-) -> Outcomes[PodInfo] | None:
+) -> Outcomes[Pod] | None:
     """What every order of equal pods leads to; ``None`` where that is the same."""
     is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
     only_takes_room = not rules.overrides("check_fit") and not framework.has_foreign_plugins
@@ -191,11 +191,15 @@ def _in_other_orders(
             outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
         except (FrameworkError, PluginError):
             # The node would be no candidate in such an order; the likely one is what is known.
-            return found.as_it_went(num_violations)._replace(is_exact=False)
+            return found.as_it_went(num_violations)._replace(is_exact=False).of_each(_pod_of)
     # Who may go is asked one by one, in an order that is not known either.
     if rules.overrides("may_evict"):
         outcomes = outcomes._replace(is_exact=False)
-    return None if outcomes.is_certain else outcomes
+    return None if outcomes.is_certain else outcomes.of_each(_pod_of)
+
+
+def _pod_of(info: PodInfo) -> Pod:
+    return info.pod
 
 
 class _Trial:

@@ -2,13 +2,14 @@ package main
 
 import (
 	"slices"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // timings are medians over the runs, in seconds. DryRun and Choice are there where preemption is tried, Score where the
-// pod fits.
+// pod fits. CPU is what all threads together spend on one run, the garbage collector's among them.
 type timings struct {
 	Runs           int     `json:"runs"`
 	Parallelism    int     `json:"parallelism"`
@@ -21,6 +22,7 @@ type timings struct {
 	Score          float64 `json:"score"`
 	DryRun         float64 `json:"dryRun"`
 	Choice         float64 `json:"choice"`
+	CPU            float64 `json:"cpu"`
 }
 
 // bench times the steps of the scheduling cycle for a pod: PreFilter, the filters on all nodes, then the scores, or the
@@ -34,41 +36,63 @@ func (s *session) bench(pod *v1.Pod, runs, parallelism int) (*timings, error) {
 		return nil, err
 	}
 	result := &timings{Runs: runs, Parallelism: parallelism, Nodes: len(s.nodes)}
-	var preFilter, filter, score, dryRun, choice []float64
+	var laps laps
 	for range runs {
-		start := time.Now()
-		if err := d.preFilter(); err != nil {
+		before := cpuSeconds()
+		if err := s.benchOnce(d, result, &laps); err != nil {
 			return nil, err
 		}
-		start = lap(&preFilter, start)
-		if err := d.filter(); err != nil {
-			return nil, err
-		}
-		start = lap(&filter, start)
-		result.FeasibleNodes = len(d.feasible)
-		if len(d.feasible) > 0 {
-			if _, err := d.runScores(); err != nil {
-				return nil, err
-			}
-			lap(&score, start)
-			continue
-		}
-		watched := d.preemption()
-		if watched == nil {
-			continue
-		}
-		outcome := watched.run(d.ctx, d.state, d.pod, d.statuses, s.nodes)
-		start = lap(&dryRun, start)
-		if len(outcome.candidates) > 0 {
-			watched.evaluator.SelectCandidate(d.ctx, outcome.candidates)
-			lap(&choice, start)
-		}
-		result.PotentialNodes, result.Candidates = len(outcome.potential), len(outcome.candidates)
-		watched.outcome = nil
+		laps.cpu = append(laps.cpu, cpuSeconds()-before)
 	}
-	result.PreFilter, result.Filter, result.Score = median(preFilter), median(filter), median(score)
-	result.DryRun, result.Choice = median(dryRun), median(choice)
+	result.PreFilter, result.Filter, result.Score = median(laps.preFilter), median(laps.filter), median(laps.score)
+	result.DryRun, result.Choice, result.CPU = median(laps.dryRun), median(laps.choice), median(laps.cpu)
 	return result, nil
+}
+
+// laps are the seconds of each run.
+type laps struct {
+	preFilter, filter, score, dryRun, choice, cpu []float64
+}
+
+// benchOnce runs a cycle once and notes what it found and took.
+func (s *session) benchOnce(d *decision, result *timings, laps *laps) error {
+	start := time.Now()
+	if err := d.preFilter(); err != nil {
+		return err
+	}
+	start = lap(&laps.preFilter, start)
+	if err := d.filter(); err != nil {
+		return err
+	}
+	start = lap(&laps.filter, start)
+	result.FeasibleNodes = len(d.feasible)
+	if len(d.feasible) > 0 {
+		_, err := d.runScores()
+		lap(&laps.score, start)
+		return err
+	}
+	watched := d.preemption()
+	if watched == nil {
+		return nil
+	}
+	outcome := watched.run(d.ctx, d.state, d.pod, d.statuses, s.nodes)
+	start = lap(&laps.dryRun, start)
+	if len(outcome.candidates) > 0 {
+		watched.evaluator.SelectCandidate(d.ctx, outcome.candidates)
+		lap(&laps.choice, start)
+	}
+	result.PotentialNodes, result.Candidates = len(outcome.potential), len(outcome.candidates)
+	watched.outcome = nil
+	return nil
+}
+
+// cpuSeconds is what this process has spent so far, on all threads.
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return (time.Duration(usage.Utime.Nano()) + time.Duration(usage.Stime.Nano())).Seconds()
 }
 
 // lap adds the seconds since start and returns the time of now.

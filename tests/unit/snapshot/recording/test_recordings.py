@@ -21,6 +21,7 @@ from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded
 from kpreempt.snapshot.recording.info import info_of
 from kpreempt.snapshot.recording.past import Moment, past_of
+from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from tests.unit.snapshot.recording.making import START, Document, Making, a_node, a_pod
 
@@ -257,3 +258,24 @@ def test_order_is_known_of_pods_that_were_seen_to_come_and_of_no_others(tmp_path
     assert (order.places, order.unplaced) == (("", "shop/b", "shop/a", "shop/c"), {"shop/old"})
     assert names(read(making, middle)) == ["old", "b", "a", "c"]
     assert read(making).cluster.pod_orders == {}
+
+
+def test_a_pod_that_two_are_nominated_to_evict_is_marked_for_the_first(tmp_path: Path) -> None:
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": [a_pod("low", "n1")]})
+    for name in ("first", "second"):
+        making.change("ADDED", "Pod", a_pod(name, priority=9))
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    marked = making.change("MODIFIED", "Pod", a_pod("low", "n1", conditions=[target]))
+    for name in ("first", "second"):
+        making.change("MODIFIED", "Pod", a_pod(name, priority=9, nominatedNodeName="n1"))
+        event = {
+            "metadata": {"namespace": "shop", "name": f"low.{name}"},
+            "reason": "Preempted",
+            "regarding": {"kind": "Pod", "namespace": "shop", "name": "low", "uid": "uid-low"},
+            "related": {"kind": "Pod", "namespace": "shop", "name": name, "uid": f"uid-{name}"},
+        }
+        making.change("ADDED", "Event", event)
+    making.end()
+    (run,) = runs_of(making.folder)
+    found = {trace.decision.pod: (trace.version, trace.decision.victims) for trace in run.traces}
+    assert found == {"shop/first": (marked, ["shop/low"]), "shop/second": (marked + 3, ["shop/low"])}

@@ -1,0 +1,445 @@
+"""A cluster as a library has it: what was read, what was changed since, and the questions that it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.errors import UsageError
+from kpreempt.library.answers import (
+    BudgetAudit,
+    Comparison,
+    PendingPods,
+    PodsAtRisk,
+    Verdict,
+    VerdictList,
+    as_answer,
+)
+from kpreempt.library.manifests import Manifest, as_list, templates_of
+from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of
+from kpreempt.library.schedulers import AskedScheduler, Ground
+from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.snapshot.archives import Intake
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.unread import takes_the_ground
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kpreempt.library.explain import PodsQuestion
+    from kpreempt.model.cluster import ClusterSnapshot
+
+Path = str | os.PathLike[str]
+
+
+class _Scheduling(msgspec.Struct, frozen=True):
+    """Which scheduler decides: an algorithm, its configuration as plain data, and feature gates."""
+
+    algorithm: str = "auto"
+    configuration: dict[str, Any] | None = None
+    feature_gates: dict[str, bool] = {}
+    policy: dict[str, Any] | None = None
+
+    def asked(self, algorithm: str | None = None) -> AskedScheduler:
+        """A scheduler of its own: what one remembers is for one question, so that threads do not meet."""
+
+        def make(name: str) -> Any:
+            return scheduler_for(name, self.configuration, self.feature_gates, self.policy)
+
+        return AskedScheduler(algorithm or self.algorithm, make, self.configuration, self.feature_gates)
+
+
+class _State(msgspec.Struct, frozen=True):
+    """All that a cluster is; a change makes another one."""
+
+    loaded: LoadedCluster
+    scheduling: _Scheduling = _Scheduling()
+    live: Any = None
+    max_unpacked: int | None = None
+    now: datetime | None = None
+
+
+class Cluster:
+    """A cluster at a moment. It never changes: what-ifs are methods that return another ``Cluster``.
+
+    ``load`` reads one, ``fetch`` reads a live one, ``of`` takes objects. Methods raise ``KpreemptError`` where a
+    question makes no sense or a source cannot be read. One may be asked from several threads at once.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: _State) -> None:
+        """Use ``load``, ``fetch`` or ``of``."""
+        self._state = state
+
+    @classmethod
+    def load(
+        cls,
+        *paths: Path,
+        at: str | None = None,
+        skip_bad_objects: bool = False,
+        max_unpacked: int | None = None,
+        now: datetime | None = None,
+    ) -> Self:
+        """The cluster in files, folders and archives, all merged: what ``--snapshot`` takes.
+
+        ``at`` is the moment of a recording, as ``--at`` has it. ``max_unpacked`` bounds what all of them unpack to, in
+        bytes (1 GiB by default). Ages count to ``now``, by default to the time of the dump.
+        """
+        if not paths:
+            raise UsageError("no snapshot is given: a path is expected")
+        source = Source(skip_bad_objects=skip_bad_objects, intake=_intake(max_unpacked))
+        loaded = read_cluster_of(source, [os.fspath(each) for each in paths], keeps=_is_compared, at=at)
+        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
+
+    @classmethod
+    def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:
+        """The cluster of these objects: nodes, pods and whatever else, as plain data or from files of manifests."""
+        loaded = read_cluster_of(_source_of(manifests, None), ["-"], keeps=_is_compared)
+        return cls(_State(loaded, now=_zoned(now)))
+
+    @classmethod
+    def fetch(
+        cls,
+        *,
+        kubeconfig: str = "",
+        context: str = "",
+        request_timeout: str = "",
+        skip_bad_objects: bool = False,
+        now: datetime | None = None,
+    ) -> Self:
+        """The live cluster of a kubeconfig's context, or the one in which the process runs; it is only read."""
+        from kpreempt.snapshot.kinds import COMPARED
+        from kpreempt.snapshot.live.connection import connect
+        from kpreempt.snapshot.live.flags import ConnectionFlags
+
+        flags = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout)
+        live = connect(flags, os.environ)
+        source = Source(skip_bad_objects=skip_bad_objects)
+        loaded = read_cluster_of(source, [], live=live, with_events=True, keeps=_is_compared, compared=list(COMPARED))
+        return cls(_State(loaded, live=live, now=_zoned(now)))
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        """All records of the cluster, as the API server and its controllers would have them."""
+        return self._state.loaded.cluster
+
+    @property
+    def version(self) -> str:
+        """The version of Kubernetes that the cluster says it has; empty where it says none."""
+        return self.snapshot.version
+
+    def __repr__(self) -> str:
+        version = self.version or "unknown version"
+        return f"<Cluster {version}: {len(self.snapshot.nodes):,} nodes, {len(self.snapshot.pods):,} pods>"
+
+    # What-ifs.
+
+    def with_scheduler(
+        self,
+        algorithm: str = "auto",
+        *,
+        configuration: Mapping[str, Any] | Path | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+        policy: Mapping[str, Any] | Path | None = None,
+    ) -> Self:
+        """The cluster with another scheduler: what ``--algorithm``, ``--scheduler-config`` and others take.
+
+        ``auto`` is that of the cluster's version. Wrong options are told at once.
+        """
+        scheduling = _Scheduling(algorithm, _document(configuration), dict(feature_gates or {}), _document(policy))
+        scheduling.asked()
+        return self._replaced(scheduling=scheduling)
+
+    def with_objects(self, manifests: Manifest | Sequence[Manifest]) -> Self:
+        """The cluster with these objects laid over it: those of the same name are replaced."""
+        from kpreempt.admission import complete_cluster
+        from kpreempt.snapshot import merge_clusters
+
+        source = _source_of(manifests, self._state.max_unpacked)
+        added = read_cluster_of(source, ["-"], keeps=_is_compared, completes=False)
+        before = self._state.loaded
+        merged = merge_clusters(before.cluster, added.cluster)
+        cluster, assumed = complete_cluster(merged, created={pod.key for pod in added.cluster.pods})
+        said = list(dict.fromkeys([*before.assumptions, *added.assumptions, *assumed]))
+        return self._replaced(loaded=LoadedCluster(cluster, said, [*before.documents, *added.documents]))
+
+    def without(self, *targets: str, namespace: str = DEFAULT_NAMESPACE) -> Self:
+        """The cluster without these objects: ``pod/NS/NAME``, ``node/NAME``, ``pdb/NS/NAME``, ``resourceclaim/…``."""
+        return self._changed(namespace, removed=targets)
+
+    def cordon(self, *nodes: str) -> Self:
+        """The cluster in which these nodes are cordoned."""
+        return self._changed(cordons=nodes)
+
+    def uncordon(self, *nodes: str) -> Self:
+        """The cluster in which these nodes are not cordoned."""
+        return self._changed(uncordons=nodes)
+
+    def with_allowed_disruptions(self, budget: str, number: int) -> Self:
+        """The cluster in which the budget ``NS/NAME`` allows so many disruptions."""
+        return self._changed(budgets=[f"{budget}={number}"])
+
+    def add_nodes(self, like: str | Mapping[str, Any], number: int = 1) -> Self:
+        """The cluster with more nodes like one that it has, by name, or like a Node as plain data."""
+        if isinstance(like, str):
+            return self._with_nodes(added=[f"node/{like.removeprefix('node/')}={number}"])
+        return self._with_nodes(added=[f"-={number}"], node=like)
+
+    def add_pool_nodes(self, pool: str, number: int = 1) -> Self:
+        """The cluster with more nodes of a NodePool of Karpenter's."""
+        return self._with_nodes(pools=[f"{pool}={number}"])
+
+    def remove_nodes(self, *nodes: str) -> Self:
+        """The cluster without these nodes and their pods."""
+        return self._with_nodes(removed=nodes)
+
+    # Questions.
+
+    def explain(
+        self,
+        pod: str | Manifest,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        replicas: int | None = None,
+        capacity: bool = False,
+        aftermath: bool = False,
+        node: str = "",
+        priority: int | None = None,
+        priority_class: str | None = None,
+    ) -> Verdict:
+        """Where a pod lands, whom it evicts to land, or why it never will.
+
+        ``pod`` names one of the cluster (``NAME``, ``NS/NAME``) or a workload (``deploy/NAME``), or it is a manifest
+        of one. ``replicas`` asks about so many, ``capacity`` how many more fit, ``aftermath`` what happens then, and
+        ``node`` for the whole story of a node.
+        """
+        found = self._explained(
+            pod,
+            namespace,
+            replicas=replicas,
+            capacity=capacity,
+            aftermath=aftermath,
+            node_name=node,
+            priority=priority,
+            priority_class=priority_class,
+        )
+        if len(found) != 1:
+            raise UsageError(f"this means {len(found)} pods, and one is explained", hint="explain_all")
+        return found[0]
+
+    def explain_all(
+        self, pods: str | Manifest | Sequence[Manifest], *, namespace: str = DEFAULT_NAMESPACE
+    ) -> VerdictList:
+        """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them."""
+        return VerdictList(items=list(self._explained(pods, namespace)))
+
+    def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> bool:
+        """Whether the scheduler finds a node for the pod without an eviction; with a ``node``, whether that one fits.
+
+        False, too, where the answer is not certain: equal pods or chance may decide, or a kind could not be read.
+        """
+        verdict = self.explain(pod, namespace=namespace, node=node)
+        if any(map(takes_the_ground, verdict.assumptions)):
+            return False
+        if not node:
+            choices = verdict.volume_choices
+            outcomes = [verdict.worst_outcome, *(each.outcome for each in (choices.outcomes if choices else []))]
+            return (choices is None or choices.complete) and all(each == Outcome.LANDS for each in outcomes)
+        found = verdict.node_story.evaluation if verdict.node_story is not None else None
+        if found is None or found.pre_filter is not None or found.left_out_by:
+            return False
+        return verdict.outcome != Outcome.NOT_SCHEDULED and all(each.is_success for each in found.filters)
+
+    def pending(self, *, namespace: str = "", selector: str = "") -> PendingPods:
+        """What becomes of each pending pod, on its own, in the order in which the queue would try them."""
+        from kpreempt.analysis.pending.pods import explain_pending
+        from kpreempt.analysis.pending.states import max_backoff_of
+        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+
+        ground = self._ground()
+        selection = PodSelection(namespace, parse_selector(selector))
+        found = explain_pending(
+            ground.loaded.cluster,
+            ground.configured.scheduler,
+            now=ground.now,
+            at=ground.at,
+            is_asked=selection.has,
+            namespace=namespace,
+            assumptions=ground.assumptions,
+            max_backoff=max_backoff_of(ground.configured.configuration),
+            seeks_nodes=True,
+        )
+        return as_answer(found, PendingPods)
+
+    def budgets(self, *, namespace: str = "", selector: str = "") -> BudgetAudit:
+        """What is wrong with PodDisruptionBudgets, and who would break them."""
+        from kpreempt.analysis.budgets.audit import audit_budgets
+        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+
+        ground = self._ground()
+        found = audit_budgets(
+            ground.loaded.cluster,
+            ground.configured.scheduler,
+            now=ground.now,
+            at=ground.at,
+            selection=PodSelection(namespace, parse_selector(selector)),
+            assumptions=ground.assumptions,
+        )
+        return as_answer(found, BudgetAudit)
+
+    def at_risk(self, *, namespace: str = "", selector: str = "", limit: int = 10) -> PodsAtRisk:
+        """Which running pods would be evicted, and for whom; the ``limit`` most threatened ones."""
+        from kpreempt.analysis.at_risk import pods_at_risk
+        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+
+        ground = self._ground()
+        found = pods_at_risk(
+            ground.loaded.cluster,
+            ground.configured.scheduler,
+            now=ground.now,
+            at=ground.at,
+            is_asked=PodSelection(namespace, parse_selector(selector)).has,
+            limit=limit,
+            assumptions=ground.assumptions,
+        )
+        return as_answer(found, PodsAtRisk)
+
+    def compare(
+        self,
+        algorithms: Sequence[str],
+        pods: str | Manifest | Sequence[Manifest] | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> Comparison:
+        """Where several schedulers, the first of which to compare with, would put the same pods.
+
+        ``pods`` are one of the cluster by name, those of manifests, or every pending one.
+        """
+        from kpreempt.analysis.compare.schedulers import compare_pods
+        from kpreempt.library.compare import by_version, compared_pods, schedulers_on
+        from kpreempt.model.wanted import all_wanted
+        from kpreempt.snapshot import object_decoder
+
+        if len(algorithms) < 2 or len(set(algorithms)) < len(algorithms):
+            raise UsageError("two algorithms or more are compared", hint='["kube-1.33", "auto"]')
+        asked = {name: self._state.scheduling.asked(name) for name in algorithms}
+        schedulers, assumed = schedulers_on(asked, self.snapshot)
+        name, templates = "", []
+        if isinstance(pods, str):
+            name = pods
+        elif pods is not None:
+            templates = templates_of(pods, namespace or DEFAULT_NAMESPACE, _intake(self._state.max_unpacked))
+        decode = object_decoder(all_wanted(each.wanted for each in asked.values()))
+        where = (namespace or DEFAULT_NAMESPACE) if name else namespace
+        cluster, questions = compared_pods(self.snapshot, decode, templates, name, where)
+        ground = self._ground()
+        found = compare_pods(
+            cluster,
+            questions,
+            by_version(schedulers),
+            now=ground.at,
+            assumptions=[*assumed, *self._state.loaded.assumptions],
+        )
+        return as_answer(found, Comparison)
+
+    def _explained(
+        self,
+        pod: str | Manifest | Sequence[Manifest],
+        namespace: str,
+        *,
+        priority: int | None = None,
+        priority_class: str | None = None,
+        **asked: Any,
+    ) -> list[Verdict]:
+        from kpreempt.analysis.what_if import Overrides
+        from kpreempt.library.explain import PodsQuestion, explain, named
+        from kpreempt.report.document import with_kind
+
+        overrides = Overrides(priority=priority, priority_class=priority_class)
+        question: PodsQuestion
+        if isinstance(pod, str):
+            name = named(pod, "", namespace)
+            question = PodsQuestion(name=name, namespace=namespace, overrides=overrides, **asked)
+        else:
+            templates = templates_of(pod, namespace, _intake(self._state.max_unpacked))
+            question = PodsQuestion(templates=templates, namespace=namespace, overrides=overrides, **asked)
+        verdicts = explain(self._ground(), question).verdicts
+        return [as_answer(with_kind(each), Verdict) for each in verdicts]
+
+    def _ground(self) -> Ground:
+        state = self._state
+        now = state.now or datetime.now(UTC)
+        is_dump = state.now is None and state.loaded.cluster.taken_at is not None
+        configured = state.scheduling.asked().on(state.loaded.cluster)
+        return Ground(state.loaded, configured, now, None if is_dump else now)
+
+    def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
+        from kpreempt.analysis.explain.overrides import changed
+
+        return self._with_cluster(changed(self.snapshot, namespace, **changes))
+
+    def _with_nodes(
+        self,
+        *,
+        added: Sequence[str] = (),
+        pools: Sequence[str] = (),
+        removed: Sequence[str] = (),
+        node: Mapping[str, Any] | None = None,
+    ) -> Self:
+        from kpreempt.analysis.nodes.changes import with_changed_nodes
+
+        def read_file(_path: str) -> ClusterSnapshot:
+            return read_cluster_of(_source_of([node], None), ["-"]).cluster
+
+        cluster, said = with_changed_nodes(
+            self.snapshot, added=added, pools=pools, removed=removed, read_file=read_file, now=self._ground().at
+        )
+        return self._with_cluster(cluster, said)
+
+    def _with_cluster(self, cluster: ClusterSnapshot, said: Sequence[Any] = ()) -> Self:
+        before = self._state.loaded
+        loaded = msgspec.structs.replace(before, cluster=cluster, assumptions=[*before.assumptions, *said])
+        return self._replaced(loaded=loaded)
+
+    def _replaced(self, **changes: Any) -> Self:
+        return type(self)(msgspec.structs.replace(self._state, **changes))
+
+
+def _is_compared(kind: str, record: Any) -> bool:
+    """Whether the document of an object is kept: of one that a manifest or a question may name."""
+    from kpreempt.model.meta import controller_of
+
+    return kind not in ("Node", "Event") and (kind != "Pod" or controller_of(record.metadata) is None)
+
+
+def _intake(max_unpacked: int | None) -> Intake:
+    return Intake() if max_unpacked is None else Intake(max_unpacked)
+
+
+def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
+    """Where ``-`` is these objects."""
+    given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
+    content = as_list(given, _intake(max_unpacked))
+    return Source(stdin=lambda: BytesIO(content))
+
+
+def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:
+    """A configuration as plain data, read where a path is given."""
+    from kpreempt.snapshot import read_document
+
+    if given is None:
+        return None
+    return dict(given) if isinstance(given, Mapping) else read_document(os.fspath(given))
+
+
+def _zoned(now: datetime | None) -> datetime | None:
+    if now is not None and now.tzinfo is None:
+        raise UsageError("now: a time with its zone is expected", hint="datetime.now(UTC)")
+    return now

@@ -1,0 +1,76 @@
+"""Objects that a caller hands over: plain data, a file's path, or a record of the Kubernetes client."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from kpreempt.analysis.subject import subjects_of
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot import ManifestObject, read_manifest
+from kpreempt.snapshot.archives import Intake
+
+# A document as ``yaml.safe_load`` gives it, a file or folder, or what the ``kubernetes`` package has.
+Manifest = Mapping[str, Any] | os.PathLike[str] | Any
+
+_SOURCE = "manifest"
+
+
+def objects_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list[ManifestObject]:
+    """All objects of the manifests, in their order. Raises ``InputError``, and ``UsageError`` for anything else."""
+    given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
+    return [found for each in given for found in _objects(each, intake)]
+
+
+def templates_of(manifests: Manifest | Sequence[Manifest], namespace: str, intake: Intake) -> list[PodTemplate]:
+    """The pods that the manifests mean; in ``namespace`` where they say none. Raises as ``objects_of``."""
+    found = [(each.document, each.source, each.line) for each in objects_of(manifests, intake)]
+    return subjects_of(found, namespace).templates
+
+
+def as_list(manifests: Sequence[Manifest], intake: Intake) -> bytes:
+    """The objects as one ``List`` of JSON."""
+    items = [each.document for each in objects_of(manifests, intake)]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, default=str).encode()
+
+
+def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
+    if isinstance(manifest, os.PathLike):
+        return read_manifest(os.fspath(manifest), intake=intake)
+    document = _plain(manifest)
+    items = document.get("items") if str(document.get("kind", "")).endswith("List") else None
+    return [_checked(each) for each in (items if isinstance(items, list) else [document])]
+
+
+def _plain(manifest: Manifest) -> Mapping[str, Any]:
+    if isinstance(manifest, Mapping):
+        return manifest
+    if hasattr(manifest, "attribute_map"):
+        plain: Mapping[str, Any] = _of_client(manifest)
+        return plain
+    hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
+    raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
+
+
+def _of_client(value: Any) -> Any:
+    """What an object of the kubernetes package says, under the names that the API has for it."""
+    names = getattr(value, "attribute_map", None)
+    if names is not None:
+        found = {key: _of_client(getattr(value, name)) for name, key in names.items()}
+        return {key: each for key, each in found.items() if each is not None}
+    if isinstance(value, Mapping):
+        return {key: _of_client(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_of_client(each) for each in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _checked(document: Any) -> ManifestObject:
+    is_object = isinstance(document, Mapping) and isinstance(document.get("metadata"), Mapping)
+    if not is_object or not isinstance(document.get("kind"), str):
+        raise InputError("is no object: kind and metadata are expected", source=_SOURCE)
+    return ManifestObject(_SOURCE, 0, json.loads(json.dumps(document, default=str)))

@@ -1,0 +1,62 @@
+"""What happened to a pod, a node or a budget, line by line, for a terminal."""
+
+from __future__ import annotations
+
+import shlex
+
+from kpreempt.report.amounts import count
+from kpreempt.report.colour import finished
+from kpreempt.report.durations import format_time
+from kpreempt.report.evidence import join_names
+from kpreempt.report.layout import Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.history import Happening, History, HistoryStep
+
+_LONGEST = 10_000
+
+
+def render(answer: History, options: RenderOptions) -> str:
+    """A sentence, then a paragraph for each step: when, what, and the command that explains it."""
+    page = Page(options.width)
+    number = count(len(answer.items), "step")
+    page.paragraph(strong(answer.subject), f": {number if answer.items else 'nothing happened'}.")
+    page.paragraph(Span(f"{format_time(answer.begins)} to {format_time(answer.ends)}", "dim"), indent=2)
+    if answer.items:
+        page.blank()
+    for step in answer.items:
+        page.paragraph(Span(_clock(step), "dim"), "  ", *_told(step, answer), hanging=4)
+        if step.command:
+            # Not wrapped: it is there to be pasted.
+            whole = Page(_LONGEST)
+            whole.paragraph(Span(f"kpreempt {shlex.join(step.command)}", "dim"), indent=4)
+            page.lines += whole.lines
+    return finished(page, options)
+
+
+def _clock(step: HistoryStep) -> str:
+    return step.at.strftime("%m-%d %H:%M:%S.%f")[:-3]
+
+
+def _told(step: HistoryStep, answer: History) -> Phrase:
+    # A line about the pod that was asked for need not name it.
+    who = "" if not step.pod or answer.subject == f"Pod {step.pod}" else f"{step.pod} "
+    on = f" on {step.node}" if step.node else ""
+    if step.what is Happening.REFUSED:
+        return (f"{who}refused: {step.message}",)
+    if step.what is Happening.NOMINATED:
+        for_it = f", and {join_names(step.victims)} evicted for it" if step.victims else ""
+        return (f"{who}nominated to ", strong(step.node), for_it)
+    if step.what is Happening.BOUND:
+        return (f"{who}bound to ", strong(step.node))
+    if step.what is Happening.PREEMPTED:
+        return (f"{who}", Span("preempted", "warn"), f"{on} by {step.preemptor}")
+    if step.what is Happening.LEAVING:
+        return (f"{who}{f'evicted{on}: {step.message}' if step.message else f'deleted{on}, on its way out'}",)
+    if step.what is Happening.UNWATCHED:
+        until = f" up to {format_time(step.until)}" if step.until is not None else ""
+        return (Span(f"nothing was recorded{until}", "warn"),)
+    if step.what is Happening.FINISHED:
+        return (f"{who}finished{on}: {step.message}",)
+    where = f" from {step.node}" if step.node else ""
+    words = {Happening.CAME: f"came{on}", Happening.CHANGED: "changed", Happening.GONE: f"gone{where}"}[step.what]
+    return (f"{who}{words}{f': {step.message}' if step.message else ''}",)

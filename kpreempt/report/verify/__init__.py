@@ -1,0 +1,1 @@
+"""Whether real schedulers did what was predicted, in words and as metrics."""

@@ -1,0 +1,262 @@
+"""What happened to a pod, a node or a budget, from the decisions of a recording and the changes around them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kpreempt.errors import InputError
+from kpreempt.files import name_of
+from kpreempt.model.node import Node
+from kpreempt.model.pod import TERMINAL_PHASES
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.decode import Json, decoder_of
+from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.past import named_line
+from kpreempt.snapshot.recording.pods import PodLine, pod_line
+from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
+from kpreempt.verdict.history import Happening, History, HistoryStep
+from kpreempt.verdict.verify import DecisionKind
+
+_NODE, _BUDGET = decoder_of(Node), decoder_of(PodDisruptionBudget)
+_DECIDED = {
+    DecisionKind.BOUND: Happening.BOUND,
+    DecisionKind.NOMINATED: Happening.NOMINATED,
+    DecisionKind.REFUSED: Happening.REFUSED,
+}
+
+
+class Subject(NamedTuple):
+    """What is asked about: a ``Pod``, ``Node`` or ``PodDisruptionBudget``; a node has no namespace."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class _Placed(NamedTuple):
+    """A step, and the version by which it stands among others."""
+
+    version: int
+    step: HistoryStep
+
+
+def history_of(folder: str, subject: Subject) -> History:
+    """What happened to it, the oldest first. Raises ``InputError``, also where the recording knows nothing of it."""
+    steps: list[HistoryStep] = []
+    begins: datetime | None = None
+    ends: datetime | None = None
+    is_known = False
+    for run in runs_of(folder):
+        if ends is not None:
+            steps.append(HistoryStep(at=ends, what=Happening.UNWATCHED, until=run.begins))
+        begins, ends = begins or run.begins, run.ends
+        chronicler = _Chronicler(folder, subject, run)
+        steps += chronicler.steps()
+        is_known |= chronicler.is_known
+    if begins is None or ends is None:
+        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+    if not is_known:
+        words = f"knows no {resource_of(KINDS[subject.kind])} {str(subject).partition(' ')[2]}"
+        raise InputError(words, source=name_of(folder))
+    return History(subject=str(subject), begins=begins, ends=ends, items=steps)
+
+
+class _Chronicler:
+    """Goes through a run once, with the pods, the node or the budget as they were before each change."""
+
+    def __init__(self, folder: str, subject: Subject, run: Run) -> None:
+        self.is_known = False
+        self._folder = folder
+        self._subject = subject
+        self._run = run
+        self._found: list[_Placed] = []
+        self._pods: dict[str, PodLine] = {}
+        self._node: Node | None = None
+        self._budget: PodDisruptionBudget | None = None
+        self._preemptions: defaultdict[str, list[Trace]] = defaultdict(list)
+        for trace in run.traces:
+            for victim in trace.decision.victims:
+                self._preemptions[victim].append(trace)
+
+    def steps(self) -> Iterator[HistoryStep]:
+        """The steps of the run, in the order in which they happened."""
+        first = self._run.segments[0]
+        lines = first.base(Intake())
+        next(lines, None)
+        for line in lines:
+            named = named_line(line, first.name)
+            if named.kind == "Pod":
+                pod = pod_line(line)
+                self._pods[_key(pod)] = pod
+                self.is_known |= self._concerns(pod)
+            elif (named.kind, *named.key) == self._subject:
+                self.is_known = True
+                self._set(line)
+        for change in self._run.changes():
+            if change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED, What.DELETED):
+                self._note_pod(change)
+            elif (change.kind, change.namespace, change.name) == self._subject:
+                self.is_known = True
+                self._note_own(change)
+        for trace in self._run.traces:
+            if self._is_about(trace):
+                self._add(trace.version, self._decided(trace))
+        self._found.sort(key=lambda each: each.version)
+        yield from (each.step for each in self._found)
+
+    def _concerns(self, pod: PodLine) -> bool:
+        """Whether what happens to the pod is part of the history."""
+        if self._subject.kind == "Pod":
+            return _key(pod) == f"{self._subject.namespace}/{self._subject.name}"
+        if self._subject.kind == "Node":
+            return pod.spec.node_name == self._subject.name
+        selector = self._budget.spec.selector if self._budget is not None else None
+        is_near = pod.metadata.namespace == self._subject.namespace
+        return is_near and selector is not None and selector.matches(pod.metadata.labels)
+
+    def _is_about(self, trace: Trace) -> bool:
+        decision = trace.decision
+        if self._subject.kind == "Pod":
+            return decision.pod == f"{self._subject.namespace}/{self._subject.name}"
+        return self._subject.kind == "Node" and decision.node == self._subject.name
+
+    def _decided(self, trace: Trace) -> HistoryStep:
+        decision = trace.decision
+        return HistoryStep(
+            at=trace.seen,
+            what=_DECIDED[decision.decision],
+            pod=decision.pod,
+            node=decision.node,
+            message=decision.message,
+            victims=decision.victims,
+            command=self._asked("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, _before(trace.seen)),
+        )
+
+    def _asked(self, command: str, subject: str, pod: str, at: str = "") -> list[str]:
+        when = ["--at", at] if at else []
+        return [command, subject, "-n", pod.partition("/")[0], "--snapshot", self._folder, *when]
+
+    def _add(self, version: int, step: HistoryStep) -> None:
+        self._found.append(_Placed(version, step))
+
+    def _note_pod(self, change: Change) -> None:
+        key = f"{change.namespace}/{change.name}"
+        before = self._pods.pop(key, None)
+        pod = None if change.what is What.DELETED else pod_line(change.object)
+        if pod is not None:
+            self._pods[key] = pod
+        if not any(self._concerns(each) for each in (before, pod) if each is not None):
+            return
+        self.is_known = True
+        if before is not None and pod is not None and before.metadata.uid != pod.metadata.uid:
+            self._note_change(change, key, before, None)
+            before = None
+        self._note_change(change, key, before, pod)
+
+    def _note_change(self, change: Change, key: str, before: PodLine | None, pod: PodLine | None) -> None:
+        known = pod or before
+        assert known is not None
+        node = known.spec.node_name
+        is_own = self._subject.kind == "Pod"
+        if before is None and (is_own or node):
+            self._add(change.version, HistoryStep(at=change.seen, what=Happening.CAME, pod=key, node=node))
+        if pod is not None and _is_leaving(pod) and not (before is not None and _is_leaving(before)):
+            self._add(change.version, self._leaving(change, key, pod))
+        if pod is not None and _is_over(pod) and not (before is not None and _is_over(before)):
+            phase = pod.status.phase
+            step = HistoryStep(at=change.seen, what=Happening.FINISHED, pod=key, node=node, message=phase)
+            self._add(change.version, step)
+        if pod is None:
+            if before is not None and not _is_leaving(before) and key in self._preemptions:
+                self._add(change.version, self._leaving(change, key, before))
+            self._add(change.version, HistoryStep(at=change.seen, what=Happening.GONE, pod=key, node=node))
+
+    def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryStep:
+        """A pod begins to leave: for whom, or why."""
+        near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen - change.seen), default=None)
+        node = pod.spec.node_name
+        if near is not None:
+            return HistoryStep(
+                at=change.seen,
+                what=Happening.PREEMPTED,
+                pod=key,
+                node=node,
+                preemptor=near.decision.pod,
+                command=self._asked("who-preempted", key.partition("/")[2], key),
+            )
+        target = pod.condition("DisruptionTarget")
+        reason = target.reason if target is not None else ""
+        return HistoryStep(at=change.seen, what=Happening.LEAVING, pod=key, node=node, message=reason)
+
+    def _note_own(self, change: Change) -> None:
+        """A change of the node or the budget itself."""
+        if change.what is What.DELETED:
+            self._set(None)
+            self._add(change.version, HistoryStep(at=change.seen, what=Happening.GONE))
+            return
+        before = self._state()
+        self._set(change.object)
+        after = self._state()
+        if before is None:
+            self._add(change.version, HistoryStep(at=change.seen, what=Happening.CAME, message=", ".join(after or ())))
+        elif said := [each for each in after or () if each not in before]:
+            command: list[str] = []
+            if self._subject.kind == "PodDisruptionBudget":
+                where = ["-n", self._subject.namespace, "--snapshot", self._folder]
+                command = ["budgets", *where, "--at", _written(change.seen)]
+            step = HistoryStep(at=change.seen, what=Happening.CHANGED, message=", ".join(said), command=command)
+            self._add(change.version, step)
+
+    def _set(self, line: Json | None) -> None:
+        if self._subject.kind == "Node":
+            self._node = None if line is None else _NODE.decode(line)
+        else:
+            self._budget = None if line is None else _BUDGET.decode(line)
+
+    def _state(self) -> list[str] | None:
+        """What there is to say of the node or the budget; ``None`` where it is not there."""
+        if self._node is not None:
+            ready = next((each.status for each in self._node.status.conditions if each.type == "Ready"), "")
+            taints = sorted(f"{each.key}:{each.effect}" for each in self._node.spec.taints)
+            return [
+                "cordoned" if self._node.spec.unschedulable else "not cordoned",
+                *({"True": ["ready"], "": []}.get(ready, ["not ready"])),
+                f"taints {', '.join(taints)}" if taints else "no taints",
+            ]
+        if self._budget is None:
+            return None
+        spec, status = self._budget.spec, self._budget.status
+        least, most = spec.min_available, spec.max_unavailable
+        rule = f"minAvailable {least}" if least is not None else f"maxUnavailable {most}"
+        if status is None:
+            return [rule]
+        allowed = f"{status.disruptions_allowed} disruptions allowed"
+        return [rule, f"{allowed} ({status.current_healthy} healthy, {status.desired_healthy} needed)"]
+
+
+def _before(time: datetime) -> str:
+    return _written(time - timedelta(microseconds=1))
+
+
+def _written(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _key(pod: PodLine) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _is_over(pod: PodLine) -> bool:
+    return pod.status.phase in TERMINAL_PHASES
+
+
+def _is_leaving(pod: PodLine) -> bool:
+    return pod.metadata.deletion_timestamp is not None or pod.condition("DisruptionTarget") is not None

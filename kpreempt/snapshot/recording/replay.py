@@ -1,0 +1,326 @@
+"""A recording gone through once: at each decision the cluster just before it, and as it may have been to its scheduler.
+
+A scheduler decides on what it was told by then, and binds and evicts afterwards, while other changes are written. So it
+may have decided a few changes earlier than its decision shows, and with pods on nodes that were bound later only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot, PodOrder
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.batches import TOP_LEVEL, batch_of_header
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.decode import Record, decoder_of
+from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.kept import Key, path_of
+from kpreempt.snapshot.recording.orders import NodeOrders
+from kpreempt.snapshot.recording.past import LATE, named_line
+from kpreempt.snapshot.recording.pods import seen_pod
+from kpreempt.snapshot.recording.recorder import follow, unread_as
+from kpreempt.snapshot.recording.runs import Run, Trace
+from kpreempt.snapshot.sharing import Sharing
+from kpreempt.verdict.verify import DecisionKind
+
+# So long before a decision shows it may have been taken, and so long after it others may show that came before it.
+_MEANWHILE = timedelta(seconds=2)
+_EVENTS = timedelta(seconds=10)
+_REMEMBERED = 64
+
+
+class _Done(NamedTuple):
+    """A change that was applied, and what was there before."""
+
+    kind: str
+    key: Key
+    before: Record | None
+    after: Record | None
+    version: int
+    seen: datetime
+
+
+class Binding(NamedTuple):
+    """A pod was bound or nominated, by a write of this version."""
+
+    version: int
+    pod: str
+    uid: str
+    node: str
+    seen: datetime
+    place: tuple[int, int]
+    is_nomination: bool
+
+
+class Situation:
+    """The cluster just before a decision; it is as long as the replay does not go on."""
+
+    def __init__(self, trace: Trace, replay: Replay) -> None:
+        self.trace = trace
+        self._replay = replay
+        recent = [each for each in replay.done if each.seen >= trace.seen - _MEANWHILE and _matters(each)]
+        own = [at for at, each in enumerate(recent) if _is_pod(each, trace) and each.before is None]
+        # Before it was there nobody decided on it.
+        self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
+        near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
+        # In the order in which they were written, and in that in which they were tried, with how many come before.
+        by_place = sorted(near, key=lambda each: each.place)
+        self._orders = {
+            False: (near, sum(each.version < trace.version for each in near)),
+            True: (by_place, bisect_left([each.place for each in by_place], trace.place)),
+        }
+
+    @property
+    def gap(self) -> str:
+        """The kind that was not watched when it was decided; empty where all were."""
+        version = self.trace.version
+        return next((each.kind for each in self._replay.gaps if each.since < version <= each.until), "")
+
+    @property
+    def is_near_end(self) -> bool:
+        """Whether the recording ends before all is told of what came with the decision, as late events."""
+        is_late = self.trace.decision.decision is DecisionKind.NOMINATED
+        return self._replay.ends - self.trace.seen < (_EVENTS if is_late else _MEANWHILE)
+
+    def bindings(self, *, by_place: bool) -> tuple[int, int]:
+        """How many pods were bound around the decision before it and after it, in either order."""
+        near, before = self._orders[by_place]
+        return before, len(near) - before
+
+    def cluster(self, undone: int = 0, bound: int = 0, *, by_place: bool = False) -> ClusterSnapshot:
+        """The cluster without the last changes ``meanwhile``, and with so many more (or fewer) pods bound.
+
+        They are counted in the order in which bindings were written, or the pods were tried (``by_place``).
+        """
+        pods = dict(self._replay.records["Pod"])
+        others: dict[str, dict[Key, Record]] = {}
+        doubted: set[str] = set()
+        for done in self._last(undone):
+            records = pods if done.kind == "Pod" else others.get(done.kind)
+            if records is None:
+                records = others[done.kind] = dict(self._replay.records[done.kind])
+            if done.before is None:
+                records.pop(done.key, None)
+            else:
+                records[done.key] = done.before
+            doubted.update(_nodes_of(done))
+        known = min((each.version for each in self._last(undone)), default=self.trace.version)
+        near, before = self._orders[by_place]
+        for index, binding in enumerate(near):
+            is_there = index < before + bound
+            if is_there != (binding.version < known):
+                doubted.update(_with_node(pods, binding, binding.node if is_there else ""))
+        return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen, doubted)
+
+    def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
+        """In words, what lies between the state just before the decision and that of ``cluster``."""
+        lines = [_told(done) for done in self._last(undone)]
+        near, before = self._orders[by_place]
+        for index, each in enumerate(near):
+            was_there = each.version < self.trace.version
+            if (index < before + bound) != was_there:
+                when = "before" if was_there else "after"
+                what = "nominated" if each.is_nomination else "bound"
+                lines.append(f"pod {each.pod} was {what} to {each.node} {when} it")
+        return lines
+
+    def _last(self, undone: int) -> Iterator[_Done]:
+        """The last changes but for bindings, the latest first."""
+        return reversed(self.meanwhile[len(self.meanwhile) - undone :])
+
+
+class Replay:
+    """The records of a run while its changes are applied."""
+
+    def __init__(self, run: Run, intake: Intake) -> None:
+        self.records: dict[str, dict[Key, Record]] = {kind: {} for kind in KINDS}
+        self.done: deque[_Done] = deque(maxlen=_REMEMBERED)
+        self.gaps = run.gaps
+        self.ends = run.ends
+        self._bindings = [
+            Binding(
+                each.written,
+                each.decision.pod,
+                each.uid,
+                each.decision.node,
+                each.decision.at,
+                each.place,
+                each.decision.decision is DecisionKind.NOMINATED,
+            )
+            for each in run.traces
+            if each.decision.node
+        ]
+        self._bindings.sort()
+        first = run.segments[0]
+        self._run = run
+        self._orders = NodeOrders(first.end.orders)
+        self._holder = first.end.holder
+        self._sharing = Sharing()
+        lines = first.base(intake)
+        collector = Collector(defaults_namespace=True)
+        collector.add(batch_of_header(first.name, TOP_LEVEL.decode(next(lines, b"{}"))))
+        self._header = collector.cluster()
+        self.assumptions = collector.assumptions
+        for line in lines:
+            named = named_line(line, first.name)
+            self.records[named.kind][named.key] = self._decoded(named.kind, line)
+            if named.kind == "Pod":
+                self._orders.put(seen_pod(line))
+
+    def situations(self) -> Iterator[Situation]:
+        """The situation of every decision, in their order, each to be looked at before the next one."""
+        traces = iter(self._run.traces)
+        trace = next(traces, None)
+        for version, change in _by_version(self._run.changes()):
+            while trace is not None and trace.version <= version:
+                yield Situation(trace, self)
+                trace = next(traces, None)
+            if trace is None:
+                return
+            self._apply(change)
+
+    def bindings_around(self, trace: Trace) -> list[Binding]:
+        """What was bound a moment before and after, as far as it may have been decided the other way round."""
+        at = bisect_left(self._bindings, (trace.version,))
+        near = self._bindings[max(0, at - _REMEMBERED) : at + _REMEMBERED]
+        return [each for each in near if abs(each.seen - trace.seen) <= _MEANWHILE]
+
+    def snapshot(
+        self, changed: dict[str, dict[Key, Record]], at: datetime, doubted: Iterable[str] = ()
+    ) -> ClusterSnapshot:
+        """The cluster with the records of these kinds in the place of those at hand.
+
+        Of the nodes that are ``doubted`` no order is known.
+        """
+        records: dict[str, Any] = {}
+        for kind in KINDS.values():
+            if kind.name != "Event":
+                of_kind = changed.get(kind.name, self.records[kind.name])
+                records[kind.field] = [of_kind[key] for key in sorted(of_kind, key=path_of)]
+        unsure = set(doubted)
+        orders = {
+            node: PodOrder(tuple(each.places), frozenset(each.unplaced))
+            for node, each in (self._orders.known() if self._holder else ())
+            if node not in unsure
+        }
+        if orders:
+            place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
+            records["pods"].sort(key=lambda pod: place_of.get(pod.key, -1))
+        return msgspec.structs.replace(self._header, **records, pod_orders=orders, taken_at=at)
+
+    def _apply(self, change: Change) -> None:
+        if change.what in (What.ADDED, What.MODIFIED, What.DELETED) and change.kind != "Event":
+            records, key = self.records[change.kind], (change.namespace, change.name)
+            before = records.pop(key, None)
+            after = None
+            if change.what is not What.DELETED:
+                after = records[key] = self._decoded(change.kind, change.object)
+            self.done.append(_Done(change.kind, key, before, after, change.version, change.seen))
+        elif change.what is What.UNREAD:
+            self.records[change.kind].clear()
+            unread = {**self._header.unread, change.kind: unread_as(change)}
+            self._header = msgspec.structs.replace(self._header, unread=unread)
+        if change.kind == "Pod":
+            follow(self._orders, change)
+        elif change.what is What.SCHEDULER:
+            self._holder = change.name
+            self._orders.forget()
+
+    def _decoded(self, kind: str, line: bytes | msgspec.Raw) -> Record:
+        try:
+            record: Record = decoder_of(KINDS[kind].record).decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            source = self._run.segments[0].name
+            raise InputError("holds something else than kpreempt writes", source=source) from None
+        if isinstance(record, Pod):
+            self._sharing.share(record)
+        return record
+
+
+def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:
+    """The changes in the order of their versions, with these; those without one where they were seen."""
+    waiting: list[tuple[int, int, Change]] = []
+    latest = 0
+    for number, change in enumerate(changes):
+        latest = max(latest, change.version)
+        heappush(waiting, (change.version or latest, number, change))
+        while change.seen - waiting[0][2].seen > LATE:
+            version, _, ready = heappop(waiting)
+            yield version, ready
+    while waiting:
+        version, _, ready = heappop(waiting)
+        yield version, ready
+
+
+def _matters(done: _Done) -> bool:
+    """Whether more has changed than what no scheduler looks at."""
+    before, after = done.before, done.after
+    if before is None or after is None:
+        return True
+    if isinstance(before, Pod) and isinstance(after, Pod):
+        return _looked_at(before) != _looked_at(after)
+    is_changed: bool = _without_version(before) != _without_version(after)
+    return is_changed
+
+
+def _looked_at(pod: Pod) -> tuple[Any, ...]:
+    meta, status = pod.metadata, pod.status
+    is_over = pod.is_terminal
+    return (meta.uid, meta.labels, meta.deletion_timestamp, pod.spec, status.nominated_node_name, is_over)
+
+
+def _without_version(record: Record) -> Record:
+    metadata = msgspec.structs.replace(record.metadata, resource_version="")
+    return msgspec.structs.replace(record, metadata=metadata)
+
+
+def _is_pod(done: _Done, trace: Trace) -> bool:
+    return done.kind == "Pod" and "/".join(done.key) == trace.decision.pod
+
+
+def _nodes_of(done: _Done) -> Iterator[str]:
+    for each in (done.before, done.after):
+        if isinstance(each, Pod) and each.spec.node_name:
+            yield each.spec.node_name
+
+
+def _with_node(pods: dict[Key, Record], binding: Binding, node: str) -> Iterator[str]:
+    """Put a pod on a node, or on none, or nominate it; the nodes whose pods change by that."""
+    namespace, _, name = binding.pod.partition("/")
+    pod = pods.get((namespace, name))
+    if not isinstance(pod, Pod) or pod.metadata.uid != binding.uid:
+        return
+    if binding.is_nomination:
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+        if not pod.spec.node_name:
+            pods[namespace, name] = msgspec.structs.replace(pod, status=status)
+    elif pod.spec.node_name != node:
+        spec = msgspec.structs.replace(pod.spec, node_name=node)
+        pods[namespace, name] = msgspec.structs.replace(pod, spec=spec)
+        yield binding.node
+
+
+def _told(done: _Done) -> str:
+    """A change in words."""
+    namespace, name = done.key
+    what = f"{resource_of(KINDS[done.kind])} {f'{namespace}/' if namespace else ''}{name}"
+    before, after = done.before, done.after
+    if isinstance(before, Pod) and isinstance(after, Pod):
+        if after.spec.node_name != before.spec.node_name:
+            return f"{what} was bound to {after.spec.node_name}"
+        if after.metadata.deletion_timestamp != before.metadata.deletion_timestamp:
+            return f"{what} was deleted, and was on its way out"
+        if after.status.nominated_node_name != before.status.nominated_node_name:
+            nominated = after.status.nominated_node_name
+            return f"{what} was nominated to {nominated}" if nominated else f"{what} lost its nomination"
+    return f"{what} {'came' if before is None else 'went' if after is None else 'changed'}"

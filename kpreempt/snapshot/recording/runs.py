@@ -1,0 +1,239 @@
+"""What schedulers decided in a recording, run by run: a run is watched without a break from its base on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.decode import decoder_of
+from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.folder import segments_in
+from kpreempt.snapshot.recording.pods import PodLine, pod_line
+from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.verdict.verify import DecisionKind, TakenDecision
+
+# The scheduler marks its victims before the preemptor's nomination is written, or after it; events come later still.
+_EVICTION = timedelta(seconds=60)
+_EVENT = decoder_of(Event)
+_POD_LINE = b'"kind":"Pod",'
+
+
+class Trace(NamedTuple):
+    """A decision, and where it shows first: at ``version``, seen at ``seen``, it was taken, and not before.
+
+    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why not. By ``place`` pods were
+    tried one after the other, as far as all were waiting: the most important first, then who has waited longest.
+    """
+
+    decision: TakenDecision
+    uid: str
+    version: int
+    seen: datetime
+    written: int
+    place: tuple[int, int]
+
+
+class Gap(NamedTuple):
+    """A kind was not watched between two versions."""
+
+    kind: str
+    since: int
+    until: int
+
+
+class Run(NamedTuple):
+    """Segments that were watched without a break, with the decisions in the order in which they show."""
+
+    segments: list[Segment]
+    traces: list[Trace]
+    gaps: list[Gap]
+    begins: datetime
+    ends: datetime
+
+    def changes(self) -> Iterator[Change]:
+        """All that changed after the base of the first segment, in the order in which it was seen."""
+        for segment in self.segments:
+            yield from segment.changes()
+
+
+def runs_of(folder: str) -> Iterator[Run]:
+    """The runs of a recording, oldest first. Raises ``InputError``."""
+    reader: _Reader | None = None
+    for path in segments_in(folder):
+        segment = Segment(path)
+        if reader is None or not segment.end.continues or reader.is_damaged:
+            if reader is not None:
+                yield reader.run()
+            reader = _Reader(segment)
+        reader.read(segment)
+    if reader is not None:
+        yield reader.run()
+
+
+class _Eviction(NamedTuple):
+    """What an event says: which pod was evicted, and the UID for whose pod."""
+
+    victim: str
+    preemptor: str
+    seen: datetime
+
+
+class _Mark(NamedTuple):
+    """A pod that is on its way out since a version."""
+
+    version: int
+    seen: datetime
+
+
+class _Reader:
+    """Finds the decisions of a run in its changes."""
+
+    def __init__(self, first: Segment) -> None:
+        self._segments: list[Segment] = []
+        self._begins = self._ends = first.end.taken_at
+        self._traces: list[Trace] = []
+        self._gaps: list[Gap] = []
+        self._evictions: dict[tuple[str, str], _Eviction] = {}
+        self._marks: defaultdict[str, list[_Mark]] = defaultdict(list)
+        # Pods that are on no node, and since which version each waits; and those that are on their way out.
+        self._waiting: dict[str, PodLine] = {}
+        self._since: dict[str, int] = {}
+        self._leaving: set[str] = set()
+        for line in first.base(Intake()):
+            if _POD_LINE in line[:60]:
+                pod = pod_line(line)
+                if not pod.spec.node_name:
+                    self._waiting[_key(pod)] = pod
+                elif _is_leaving(pod):
+                    self._leaving.add(_key(pod))
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the last segment broke off, so that what follows is not known."""
+        return self._segments[-1].damage is not None
+
+    def read(self, segment: Segment) -> None:
+        """Go through the changes of the next segment."""
+        self._segments.append(segment)
+        for change in segment.changes():
+            self._ends = max(self._ends, change.seen)
+            if change.what is What.GAP:
+                self._gaps.append(Gap(change.kind, change.since, change.version))
+            elif change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
+                self._note_event(change)
+            elif change.kind == "Pod" and change.what is What.DELETED:
+                self._note_deletion(change)
+            elif change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED):
+                self._note_pod(change)
+
+    def run(self) -> Run:
+        """The run, with victims where events name them."""
+        nominations: defaultdict[str, list[int]] = defaultdict(list)
+        for index, trace in enumerate(self._traces):
+            if trace.decision.decision is DecisionKind.NOMINATED:
+                nominations[trace.uid].append(index)
+        evicted: defaultdict[int, dict[str, _Mark | None]] = defaultdict(dict)
+        marked: set[tuple[str, _Mark | None]] = set()
+        for eviction in sorted(self._evictions.values(), key=lambda each: each.seen):
+            near = [
+                (abs(self._traces[index].seen - eviction.seen), index)
+                for index in nominations[eviction.preemptor]
+                if abs(self._traces[index].seen - eviction.seen) <= _EVICTION
+            ]
+            if near:
+                mark = self._mark_of(eviction)
+                # Who evicts a pod that is leaving already, for another one, marks it no more.
+                is_first = (eviction.victim, mark) not in marked
+                evicted[min(near)[1]][eviction.victim] = mark if is_first else None
+                marked.add((eviction.victim, mark))
+        traces = [_with_victims(trace, evicted[index]) for index, trace in enumerate(self._traces)]
+        traces.sort(key=lambda trace: trace.version)
+        return Run(self._segments, traces, self._gaps, self._begins, self._ends)
+
+    def _mark_of(self, eviction: _Eviction) -> _Mark | None:
+        """When the victim was marked first, of all that had its name the one that the event is about."""
+        marks = self._marks.get(eviction.victim, ())
+        return min(marks, key=lambda mark: abs(mark.seen - eviction.seen), default=None)
+
+    def _note_event(self, change: Change) -> None:
+        event = _EVENT.decode(change.object)
+        if event.reason != PREEMPTED:
+            return
+        if event.related is not None and event.related.uid:
+            preemptor = event.related.uid
+        else:
+            said = PREEMPTED_TEXT.fullmatch(event.text.strip())
+            preemptor = (said["uid"] or said["bare_uid"] or "") if said is not None else ""
+        # One that is told again is about the same eviction.
+        self._evictions.setdefault(
+            (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
+            _Eviction(event.subject.key, preemptor, change.seen),
+        )
+
+    def _note_deletion(self, change: Change) -> None:
+        key = f"{change.namespace}/{change.name}"
+        if key not in self._leaving:
+            self._marks[key].append(_Mark(change.version, change.seen))
+        self._leaving.discard(key)
+        self._forget(key)
+
+    def _note_pod(self, change: Change) -> None:
+        pod = pod_line(change.object)
+        key = _key(pod)
+        if not _is_leaving(pod):
+            self._leaving.discard(key)
+        elif key not in self._leaving:
+            self._leaving.add(key)
+            self._marks[key].append(_Mark(change.version, change.seen))
+        before = self._waiting.pop(key, None)
+        if before is not None and before.metadata.uid == pod.metadata.uid:
+            self._note_decision(change, key, before, pod)
+        else:
+            self._since[key] = change.version
+        if pod.spec.node_name:
+            self._forget(key)
+        else:
+            self._waiting[key] = pod
+
+    def _forget(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        self._since.pop(key, None)
+
+    def _note_decision(self, change: Change, key: str, before: PodLine, pod: PodLine) -> None:
+        nominated, message = pod.status.nominated_node_name, ""
+        if pod.spec.node_name:
+            kind, node = DecisionKind.BOUND, pod.spec.node_name
+        elif nominated not in ("", before.status.nominated_node_name):
+            kind, node, message = DecisionKind.NOMINATED, nominated, pod.refusal
+        elif pod.refusal not in ("", before.refusal):
+            kind, node, message = DecisionKind.REFUSED, "", pod.refusal
+        else:
+            return
+        decision = TakenDecision(decision=kind, pod=key, at=change.seen, node=node, message=message)
+        place = (-pod.spec.priority, self._since.get(key, 0))
+        self._traces.append(Trace(decision, pod.metadata.uid, change.version, change.seen, change.version, place))
+        # It waits anew.
+        self._since[key] = change.version
+
+
+def _with_victims(trace: Trace, victims: dict[str, _Mark | None]) -> Trace:
+    if not victims:
+        return trace
+    marks = [_Mark(trace.version, trace.seen), *(mark for mark in victims.values() if mark is not None)]
+    version, seen = min(marks)
+    decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
+    return trace._replace(decision=decision, version=version, seen=seen)
+
+
+def _key(pod: PodLine) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _is_leaving(pod: PodLine) -> bool:
+    return pod.metadata.deletion_timestamp is not None or pod.condition("DisruptionTarget") is not None

@@ -1,0 +1,5 @@
+"""The program, to hold the library against it."""
+
+from tests.unit.cli.conftest import kpreempt
+
+__all__ = ["kpreempt"]

@@ -1,0 +1,190 @@
+"""The library gives what the commands give, changes nothing, and says what is wrong in one message."""
+
+from __future__ import annotations
+
+import gc
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kpreempt
+from kpreempt import Cluster, KpreemptError, Outcome
+from tests.unit.cli.conftest import Kpreempt
+
+DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
+API = DEMO / "api.yaml"
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+COMMANDS = ("--snapshot", str(DEMO / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z", "-o", "json")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return Cluster.load(DEMO / "cluster.yaml", now=NOW)
+
+
+def pod(cpu: str, **spec: Any) -> dict[str, Any]:
+    """A pod that asks for so much."""
+    containers = [{"name": "main", "image": "web", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": "new", "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
+
+
+def node(name: str) -> dict[str, Any]:
+    """A node with room for ten pods."""
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ask"),
+    [
+        pytest.param(["explain", "-f", str(API)], lambda cluster: cluster.explain(API), id="a manifest"),
+        pytest.param(
+            ["explain", "web-6d8f9b7c54-nk6q5", "-n", "shop"],
+            lambda cluster: cluster.explain("shop/web-6d8f9b7c54-nk6q5"),
+            id="a name",
+        ),
+        pytest.param(
+            ["explain", "-f", str(API), "--replicas", "3", "--capacity"],
+            lambda cluster: cluster.explain(API, replicas=3, capacity=True),
+            id="replicas",
+        ),
+        pytest.param(
+            ["explain", "-f", str(API), "--priority", "5", "--cordon", "node-b"],
+            lambda cluster: cluster.cordon("node-b").explain(API, priority=5),
+            id="what if",
+        ),
+        pytest.param(
+            ["explain", "-f", str(API), "--add-node", "node-b=2"],
+            lambda cluster: cluster.add_nodes("node-b", 2).explain(API),
+            id="more nodes",
+        ),
+        pytest.param(["pending"], lambda cluster: cluster.pending(), id="pending"),
+        pytest.param(["budgets", "-n", "shop"], lambda cluster: cluster.budgets(namespace="shop"), id="budgets"),
+        pytest.param(["at-risk", "-A", "--limit", "3"], lambda cluster: cluster.at_risk(limit=3), id="at risk"),
+        pytest.param(
+            ["compare", "--algorithms", "auto,kube-1.33", "-f", str(API)],
+            lambda cluster: cluster.compare(["auto", "kube-1.33"], API),
+            id="compare",
+        ),
+    ],
+)
+def test_an_answer_is_the_document_of_the_command(
+    kpreempt: Kpreempt, cluster: Cluster, arguments: list[str], ask: Any
+) -> None:
+    document = ask(cluster).to_dict()
+    assert document == json.loads(kpreempt(*arguments, *COMMANDS).stdout)
+
+
+def test_what_ifs_leave_the_cluster_as_it_is(cluster: Cluster) -> None:
+    before = cluster.snapshot
+    budget = before.pod_disruption_budgets[0]
+    others = [
+        cluster.with_objects(pod("1")),
+        cluster.without(f"pod/{before.pods[0].key}"),
+        cluster.cordon(before.nodes[0].name),
+        cluster.with_allowed_disruptions(budget.key, 7),
+        cluster.add_nodes(node("n"), 2),
+        cluster.remove_nodes(before.nodes[0].name),
+        cluster.with_scheduler("kube-1.33"),
+    ]
+    assert all(each is not cluster for each in others)
+    assert cluster.snapshot is before
+    assert len(others[0].snapshot.pods) == len(before.pods) + 1
+    assert len(others[4].snapshot.nodes) == len(before.nodes) + 2
+
+
+def test_a_scheduler_can_be_chosen(cluster: Cluster) -> None:
+    explained = cluster.with_scheduler("kube-1.29").explain(API)
+    assert explained.algorithm == "kube-1.29"
+    with pytest.raises(KpreemptError, match="no algorithm"):
+        cluster.with_scheduler("kube-9.9")
+
+
+def test_objects_are_taken_as_plain_data_as_files_and_as_the_client_has_them(cluster: Cluster) -> None:
+    from kubernetes.client import V1Container, V1ObjectMeta, V1Pod, V1PodSpec, V1ResourceRequirements
+
+    container = V1Container(name="main", image="web", resources=V1ResourceRequirements(requests={"cpu": "1"}))
+    of_client = V1Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=V1ObjectMeta(name="new", namespace="shop"),
+        spec=V1PodSpec(containers=[container]),
+    )
+    assert cluster.explain(of_client).to_dict() == cluster.explain(pod("1")).to_dict()
+    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
+    assert Cluster.of(documents, now=NOW).explain(API).outcome == cluster.explain(API).outcome
+
+
+def test_whether_a_pod_can_be_scheduled(cluster: Cluster) -> None:
+    assert cluster.can_schedule_pod(pod("10m"))
+    assert not cluster.can_schedule_pod(pod("500"))
+    verdict = cluster.explain(API)
+    assert verdict.outcome == Outcome.PREEMPTS
+    assert not cluster.can_schedule_pod(API), "an eviction comes first"
+    fits = {each.name: cluster.can_schedule_pod(pod("10m"), each.name) for each in cluster.snapshot.nodes}
+    assert set(fits.values()) == {True, False}
+
+
+def test_a_cluster_of_a_node_alone_has_room_for_what_fits_it() -> None:
+    """No node is of a zone here."""
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    assert Cluster.of(node("n")).can_schedule_pod(pod("1"))
+    assert not Cluster.of(node("n")).can_schedule_pod(pod("1", topologySpreadConstraints=[spread]))
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        pytest.param(lambda cluster: cluster.explain("no/where"), "where", id="no such pod"),
+        pytest.param(lambda cluster: cluster.explain(7), "int", id="no manifest"),
+        pytest.param(lambda cluster: cluster.explain({"kind": "Pod"}), "no object", id="no object"),
+        pytest.param(lambda cluster: cluster.explain([pod("1"), pod("2")]), "2 pods", id="two pods"),
+        pytest.param(lambda cluster: cluster.compare(["auto"]), "two algorithms", id="one algorithm"),
+        pytest.param(lambda cluster: cluster.pending(selector="a b"), "selector", id="no selector"),
+        pytest.param(lambda cluster: cluster.explain(API).render("pdf"), "pdf", id="no format"),
+        pytest.param(lambda _cluster: Cluster.load("/nonexistent/file"), "nonexistent", id="no file"),
+        pytest.param(lambda _cluster: Cluster.load(), "no snapshot", id="nothing"),
+        pytest.param(lambda _cluster: Cluster.load("-"), "standard input", id="standard input"),
+        pytest.param(lambda _cluster: Cluster.of(pod("1"), now=datetime(2026, 1, 1)), "zone", id="no zone"),  # noqa: DTZ001
+    ],
+)
+def test_what_is_wrong_is_one_message(cluster: Cluster, ask: Any, words: str) -> None:
+    with pytest.raises(KpreemptError, match=words) as raised:
+        ask(cluster)
+    assert "\n" not in raised.value.message
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_runs_nothing(cluster: Cluster) -> None:
+    shown = cluster.explain(API)._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert 'sandbox=""' in shown
+    assert "<script" not in shown
+    assert cluster.budgets()._repr_html_().startswith("<pre>")
+
+
+def test_threads_may_ask_the_same_cluster(cluster: Cluster) -> None:
+    expected = cluster.explain(API).to_dict()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(lambda _: cluster.explain(API).to_dict(), range(24)))
+
+
+def test_every_public_name_is_there() -> None:
+    for name in kpreempt.__all__:
+        assert getattr(kpreempt, name)
+    with pytest.raises(AttributeError):
+        kpreempt.nothing  # noqa: B018
+
+
+def test_the_garbage_collector_is_left_as_it_was() -> None:
+    """Whoever uses a library has garbage of his own."""
+    frozen = gc.get_freeze_count()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: Cluster.load(DEMO / "cluster.yaml"), range(8)))
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == frozen
