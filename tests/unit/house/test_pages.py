@@ -15,10 +15,10 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli import process
-from kpreempt.cli.app import app
+from kpreempt.cli.app import make_app
 from tests.generated import EXAMPLE, PAGES, ROOT, kpreempt
 
-PROGRAM: Any = get_command(app)
+PROGRAM: Any = get_command(make_app())
 # The pages of CI systems and of plugins are run whole: tests/ci/test_document.py, tests/plugin_document.py.
 RUN_ELSEWHERE = {"docs/ci.md", "docs/writing-plugins.md"}
 LINKING = (*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")
