@@ -182,7 +182,8 @@ def _items(documents: list[Any]) -> list[dict[str, Any]]:
 def _nodes(cluster: list[Any], random: Random) -> list[str]:
     """Words about which nodes are drained, and how."""
     nodes = [each for each in _items(cluster) if each.get("kind") == "Node"]
-    names = [str((each.get("metadata") or {}).get("name") or "none") for each in nodes] or ["node-a"]
+    metadata = [each["metadata"] for each in nodes if isinstance(each.get("metadata"), dict)]
+    names = [str(each.get("name") or "none") for each in metadata] or ["node-a"]
     chosen = random.sample(names, min(len(names), 2))
     if random.random() < 0.1:
         return ["--remove", *chosen]

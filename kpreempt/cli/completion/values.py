@@ -209,11 +209,14 @@ def _gates_asked(place: Place) -> dict[str, str]:
 
 def _algorithm(place: Place, _names: Names) -> Completion:
     """What the option says that there is, every version on its own."""
-    from kpreempt.analysis.algorithms import KUBE_ALGORITHMS
+    from kpreempt.analysis.algorithms import ALL_ALGORITHMS, KUBE_ALGORITHMS
     from kpreempt.schedulers.kube.versions import PREFIX
 
-    every = "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1].removeprefix(PREFIX)))
-    named = [KUBE_ALGORITHMS if each == every else (each,) for each in _metavar(place).split("|")]
+    several = {
+        "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1].removeprefix(PREFIX))): KUBE_ALGORITHMS,
+        "kube-VERSION": [each for each in ALL_ALGORITHMS if each.startswith("kube-")],
+    }
+    named = [several.get(each, (each,)) for each in _metavar(place).split("|")]
     return Completion([Candidate(name, _AUTO.get(name, "")) for names in named for name in names])
 
 
