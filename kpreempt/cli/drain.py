@@ -66,6 +66,10 @@ class DrainRequest(GatedRequest, without=["namespace", "all_namespaces", "strict
         int | None,
         Option("--surge", metavar="N", min=1, help="So many new nodes like the old come before these are drained."),
     ] = None
+    best_order: Annotated[
+        bool,
+        Option("--best-order", help="An upgrade in the order of nodes that displaces least; a greedy search."),
+    ] = False
     remove: Annotated[
         bool,
         Option(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kpreempt.cli.drain import DrainRequest
 
 
+# The ways of an upgrade.
+_WAYS = "--one-by-one, --max-unavailable N or --surge N"
 # Autoscalers ask nobody where their rules let a pod be moved.
 _ALL_MOVE = ["--ignore-daemonsets", "--delete-emptydir-data", "--force"]
 
@@ -64,6 +66,7 @@ def run_drain(request: DrainRequest) -> int:
             assumptions=[*configured.assumptions, *loaded.assumptions, *way.assumptions],
             is_live=live is not None,
             removes=request.remove,
+            seeks_order=request.best_order,
         ),
         configured.scheduler,
         now=now,
@@ -125,7 +128,9 @@ def _upgrade(request: DrainRequest) -> Upgrade | None:
         raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
     if not at_once and not request.surge:
         if request.kubelet_version:
-            raise UsageError("--kubelet-version is of new nodes", hint="--one-by-one, --max-unavailable N or --surge N")
+            raise UsageError("--kubelet-version is of new nodes", hint=_WAYS)
+        if request.best_order:
+            raise UsageError("--best-order is of an upgrade", hint=_WAYS)
         return None
     if request.remove:
         raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
@@ -143,7 +148,8 @@ def _told(request: DrainRequest, upgrade: Upgrade | None) -> str:
     if upgrade is None:
         return told
     before = f", {upgrade.surge} new {'one' if upgrade.surge == 1 else 'ones'} first" if upgrade.surge else ""
-    return f"{told}, {upgrade.at_once} at a time{before}, each then replaced by a new node"
+    order = ", in the order found to displace least" if request.best_order else ""
+    return f"{told}, {upgrade.at_once} at a time{before}{order}, each then replaced by a new node"
 
 
 def _refuse_contradictions(request: DrainRequest) -> None:

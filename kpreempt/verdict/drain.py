@@ -151,6 +151,19 @@ class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
     moves: int = 0
 
 
+class NodeOrder(SparseRecord, frozen=True, kw_only=True):
+    """The order of an upgrade's nodes that was found to displace least (``--best-order``), in a greedy search.
+
+    In one run ``displaced`` pods are evicted or preempted, and ``displaced_as_given`` in the order that was given. The
+    last nodes, ``unsearched`` of them, are as they were given: there were too many to try them all.
+    """
+
+    nodes: list[str]
+    displaced: int = 0
+    displaced_as_given: int = 0
+    unsearched: int = 0
+
+
 class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt drain``: that of a check, whose change is that nodes are drained.
 
@@ -159,7 +172,8 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     ``left_pending`` ran before and have no node in the end. ``at_least`` is how many seconds it takes at least;
     ``None`` where it never ends. ``deletes_data_of`` are pods whose emptyDir goes with them. ``untried`` counts blocked
     evictions for which no remedy was looked for, for there are many. Where it was asked which nodes can go,
-    ``removals`` has each of them, and the drain is that of those that do.
+    ``removals`` has each of them, and the drain is that of those that do. Where it was asked for the best ``order``,
+    that is the one in which the nodes are drained.
     """
 
     kind: str = "Drain"
@@ -174,3 +188,4 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     deletes_data_of: list[str] = []
     untried: int = 0
     removals: list[NodeRemoval] = []
+    order: NodeOrder | None = None

@@ -8,6 +8,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 
 from kpreempt.cli.process import run
 from kpreempt.cli.terminal import EXIT_GATE
+from tests.live.patience import until
 from tests.live.plane import ControlPlane, Object, program
 from tests.live.plugin import environment, needs_kubectl
+from tests.live.resting import Objects, at_rest, is_ready
 from tests.live.rollout import Stage
 from tests.live.rollout_prediction import disagreements
 
@@ -24,15 +27,22 @@ pytestmark = pytest.mark.live
 
 PATIENCE_SECONDS = 120
 DRAINED = "node-1"
+# As a copy of it is called.
+NEW = "node-1-new-1"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A cluster, group after group, of which ``node-1`` is drained with these options; ``says`` is in the refusals."""
+    """A cluster, group after group, of which ``node-1`` is drained with these options; ``says`` is in the refusals.
+
+    So many pods are ``unready`` before. A ``newcomer`` comes first, and then ``node-1`` is deleted once it is empty.
+    """
 
     groups: list[list[Object]]
     options: list[str] = field(default_factory=list)
     says: str = ""
+    unready: int = 0
+    newcomer: Object | None = None
 
 
 def node(name: str, cpu: str = "4") -> Object:
@@ -121,6 +131,24 @@ SCENARIOS = {
         [[ONE, WEB], [bare("notes")], [OTHER]], says="cannot delete Pods that declare no controller"
     ),
     "a pod without a controller is lost": Scenario([[ONE, WEB], [bare("notes")], [OTHER]], ["--force"]),
+    "pods that are not ready always go": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=1, unhealthyPodEvictionPolicy="AlwaysAllow"), WEB], [OTHER]],
+        unready=2,
+    ),
+    "pods that are not ready go from a healthy budget": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=1, unhealthyPodEvictionPolicy="IfHealthyBudget"), WEB], [OTHER]],
+        unready=1,
+    ),
+    "pods that are not ready keep a budget blocked": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=1, unhealthyPodEvictionPolicy="IfHealthyBudget"), WEB], [OTHER]],
+        ["--timeout=12s"],
+        "global timeout reached: 12s",
+        unready=2,
+    ),
+    "a new node comes first": Scenario(
+        [[ONE, budget("web", "web", maxUnavailable=1), WEB], [node("node-2", "500m")]],
+        newcomer=node(NEW),
+    ),
 }
 
 
@@ -151,6 +179,39 @@ def kubectl_drain(plane: ControlPlane, options: list[str]) -> subprocess.Complet
     )
 
 
+def upgrade(plane: ControlPlane, scenario: Scenario) -> subprocess.CompletedProcess[str]:
+    """Drain the node as the upgrade of a pool does: the new one comes first, and the old one goes once it is empty."""
+    if scenario.newcomer is None:
+        return kubectl_drain(plane, scenario.options)
+    plane.request("PATCH", f"/api/v1/nodes/{DRAINED}", {"spec": {"unschedulable": True}})
+    plane.request("POST", "/api/v1/nodes", scenario.newcomer)
+    until(lambda: is_ready(plane.request("GET", f"/api/v1/nodes/{NEW}")), "the new node")
+    real = kubectl_drain(plane, scenario.options)
+    if real.returncode == 0:
+        plane.request("DELETE", f"/api/v1/nodes/{DRAINED}")
+    return real
+
+
+def make(stage: Stage, scenario: Scenario) -> tuple[Objects, set[str]]:
+    """The cluster of the scenario, and the names of its pods that are not ready."""
+    objects = stage.make(scenario.groups)
+    unready = {each["metadata"]["name"] for each in objects["Pod"][: scenario.unready]}
+    for name in unready:
+        status = {"conditions": [{"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")]}
+        path = f"/api/v1/namespaces/default/pods/{name}/status"
+        stage.plane.request("PATCH", path, {"status": status}, patch="strategic-merge")
+    return (at_rest(stage.plane) if unready else objects), unready
+
+
+def by_time(told: dict[str, Any]) -> list[list[str]]:
+    """The names of the pods that are told to go, those of the same second together."""
+    steps = [each for each in told["play"]["steps"] if each.get("reason") == "drained" and each["kind"] == "Leaves"]
+    return [
+        [each["pod"].partition("/")[2] for each in group]
+        for _, group in groupby(steps, key=lambda each: each.get("at", 0.0))
+    ]
+
+
 def by_workload(text: str, owners: Mapping[str, str]) -> str:
     """A text with workloads in place of their pods."""
     for pod, owner in owners.items():
@@ -162,13 +223,15 @@ def by_workload(text: str, owners: Mapping[str, str]) -> str:
 def test_a_drain_ends_as_was_predicted(
     stage: Stage, tmp_path: Path, compared: Counter[str], scenario: Scenario
 ) -> None:
-    before = stage.make(scenario.groups)
-    told = predict(stage.plane, scenario.options, tmp_path)
+    before, unready = make(stage, scenario)
+    surge = ["--surge=1"] if scenario.newcomer else []
+    told = predict(stage.plane, [*scenario.options, *surge], tmp_path)
     ran: list[subprocess.CompletedProcess[str]] = []
-    rollout = stage.after(lambda: ran.append(kubectl_drain(stage.plane, scenario.options)), before)
+    rollout = stage.after(lambda: ran.append(upgrade(stage.plane, scenario)), before)
     (real,), (drained,) = ran, told["drained"]
     # To a simulation, whoever has to go is a victim.
-    gone = [f"default/{name}" for name in re.findall(r"^pod/(\S+) (?:evicted|deleted)$", real.stdout, re.MULTILINE)]
+    names = re.findall(r"^pod/(\S+) (?:evicted|deleted)$", real.stdout, re.MULTILINE)
+    gone = [f"default/{name}" for name in names]
     evicted = [(rollout.before.owners[each], each, DRAINED) for each in gone]
     rollout = replace(rollout, victims=[*rollout.victims, *evicted])
     assert (real.returncode == 0) is told["finishes"], real.stderr
@@ -184,4 +247,17 @@ def test_a_drain_ends_as_was_predicted(
     said = by_workload(real.stderr, rollout.before.owners)
     for each in (*drained.get("errors", []), *drained.get("warnings", [])):
         assert by_workload(each, rollout.before.owners) in said
+    assert bool(told["blocked"]) is not told["finishes"]
+    for each in told["blocked"]:
+        assert by_workload(each["message"], rollout.before.owners) in said
+
+    def kind_of(pod: str) -> tuple[str, bool]:
+        return rollout.before.owners[f"default/{pod}"], pod in unready
+
+    # Who goes in the same second does so in any order, and any of equal replicas may be the one.
+    groups, order = by_time(told), iter(names)
+    assert sum(map(len, groups)) == len(names)
+    for group in groups:
+        together = list(islice(order, len(group)))
+        assert Counter(map(kind_of, together)) == Counter(map(kind_of, group)), names
     compared["drains"] += 1

@@ -12,6 +12,7 @@ from kpreempt.analysis.check.assumed import NO_QUOTAS, of_queue, of_settings, su
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all
 from kpreempt.analysis.check.simulations import Simulations
+from kpreempt.analysis.drain.best_order import best_order
 from kpreempt.analysis.drain.blocked import blocked_evictions
 from kpreempt.analysis.drain.details import detail_of, fix_of
 from kpreempt.analysis.drain.kubectl import Shift
@@ -30,7 +31,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
-from kpreempt.verdict.drain import BlockedEviction, Drain, NodeRemoval
+from kpreempt.verdict.drain import BlockedEviction, Drain, NodeOrder, NodeRemoval
 from kpreempt.verdict.unread import unread_of
 
 _BUDGET = "PodDisruptionBudget"
@@ -44,7 +45,8 @@ _OPTIONS = {
 class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: the nodes by shifts, the command, and the rules.
 
-    Where it ``removes``, it is asked which of the nodes can go, and those are drained.
+    Where it ``removes``, it is asked which of the nodes can go, and those are drained. Where it ``seeks_order``, the
+    shifts are those of an upgrade, whose nodes go in the order that was found to displace least.
     ``told`` is the command as a user would write it. ``runs`` and ``worst_of`` are as of a check's question, as are
     ``assumptions`` and ``is_live``.
     """
@@ -61,6 +63,7 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
     removes: bool = False
+    seeks_order: bool = False
 
 
 def drain_nodes(
@@ -92,6 +95,13 @@ def drain_nodes(
             lambda nodes: runs(cluster, plain_drain(nodes), question.command).by_chance(question.seed),
         )
         can_go, shifts = found.nodes, plain_drain(found.going)
+    order: NodeOrder | None = None
+    if question.seeks_order:
+        shifts, order = best_order(
+            shifts,
+            lambda tried: runs(cluster, tried, question.command).by_chance(question.seed),
+            cluster_size=len(cluster.nodes),
+        )
 
     def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
         command = question.command
@@ -138,6 +148,7 @@ def drain_nodes(
         deletes_data_of=_with_data(cluster, moved),
         untried=untried,
         removals=can_go,
+        order=order,
         assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
     )
 

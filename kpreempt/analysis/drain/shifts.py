@@ -48,18 +48,24 @@ def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *
         made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
         for each in made:
             beside += each
-        shifts.append(
-            Shift(
-                nodes=own,
-                is_parallel=len(own) > 1,
-                coming=made[: upgrade.surge],
-                fresh=made[upgrade.surge :],
-                are_deleted=True,
-            )
-        )
+        shifts.append(_shift(own, made, upgrade.surge))
     # What belongs to a node that is not there yet counts for nobody.
     known = with_nodes(cluster, msgspec.structs.replace(beside, nodes=[], pods=[]))
     return Upgraded(known, shifts, list(dict.fromkeys(beside.assumptions)))
+
+
+def in_order(shifts: Sequence[Shift], nodes: Sequence[str]) -> list[Shift]:
+    """The same upgrade of these of its nodes, in this order."""
+    made = {
+        name: added for shift in shifts for name, added in zip(shift.nodes, (*shift.coming, *shift.fresh), strict=True)
+    }
+    size, surge = len(shifts[0].nodes), len(shifts[0].coming)
+    return [_shift(own, [made[name] for name in own], surge) for own in _batches(nodes, size)]
+
+
+def _shift(nodes: Sequence[str], made: Sequence[Added], surge: int) -> Shift:
+    """The nodes are worked on together, and take the new ones that are ``made`` for each."""
+    return Shift(nodes=nodes, is_parallel=len(nodes) > 1, coming=made[:surge], fresh=made[surge:], are_deleted=True)
 
 
 def _with_kubelet(added: Added, version: str) -> Added:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.drain.summary import node_phrase
-from kpreempt.report.drain.words import blocked_phrase, removal_phrase, unblock_phrase
+from kpreempt.report.drain.words import blocked_phrase, order_phrase, removal_phrase, unblock_phrase
 from kpreempt.report.layout import Phrase, Style
 from kpreempt.report.quoting import message, name
 from kpreempt.verdict.check import Check
@@ -40,7 +40,7 @@ def sections(check: Check) -> list[Section]:
     """What there is, the worst first; nothing of a check."""
     if not isinstance(check, Drain):
         return []
-    found = [_removals(check), _blocked(check), _nodes(check), _losses(check)]
+    found = [_order(check), _removals(check), _blocked(check), _nodes(check), _losses(check)]
     return [each for each in found if each.items]
 
 
@@ -55,6 +55,11 @@ def _blocked(drain: Drain) -> Section:
 def _removals(drain: Drain) -> Section:
     items = [Item((name(each.node), ": ", *removal_phrase(each))) for each in drain.removals]
     return Section("can go", "node", items, "as Cluster Autoscaler and Karpenter may move pods")
+
+
+def _order(drain: Drain) -> Section:
+    items = [] if drain.order is None else [Item(order_phrase(drain.order))]
+    return Section("order of the nodes", "order", items, "a greedy search: another might displace fewer")
 
 
 def _nodes(drain: Drain) -> Section:

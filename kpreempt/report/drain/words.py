@@ -7,7 +7,16 @@ from collections.abc import Callable
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.layout import Part, Phrase
 from kpreempt.report.quoting import message, name, names
-from kpreempt.verdict.drain import BlockedEviction, BlockReason, KeepRule, NodeRemoval, NotGoing, Unblock, UnblockAction
+from kpreempt.verdict.drain import (
+    BlockedEviction,
+    BlockReason,
+    KeepRule,
+    NodeOrder,
+    NodeRemoval,
+    NotGoing,
+    Unblock,
+    UnblockAction,
+)
 
 
 def blocked_phrase(blocked: BlockedEviction) -> Phrase:
@@ -35,6 +44,19 @@ def removal_phrase(removal: NodeRemoval) -> Phrase:
         pods = [each.pod for each in removal.keeps if each.rule is rule]
         parts += [", ", _KEEPS[rule], ": ", *names(pods)]
     return tuple(parts)
+
+
+def order_phrase(order: NodeOrder) -> Phrase:
+    """The order, and how many pods it displaces beside the one that was given."""
+    saved = order.displaced_as_given - order.displaced
+    given = f", {count(saved, 'pod')} fewer than in the order given" if saved > 0 else ""
+    if saved < 0:
+        given = f", {count(-saved, 'pod')} more than in the order given, which leaves nodes to drain or pods pending"
+    if not saved:
+        given = ", as many as in the order given"
+    more = f"; the last {order.unsearched:,} are as given: there are many nodes" if order.unsearched else ""
+    moved = f"{count(order.displaced, 'pod')} {agree(order.displaced, 'is')} displaced in one run"
+    return (*names(order.nodes), f": {moved}{given}{more}")
 
 
 def _deed(unblock: Unblock) -> Phrase:

@@ -276,6 +276,40 @@ def test_an_upgrade_without_surge_drains_into_the_node_that_is_left() -> None:
     assert told(drain) == ["0 web-old-a", "30 n1 empty", "30 web-old-b", "35 web-old-new-1", "65 n2 empty"]
 
 
+# What leaves n1 first lands on n2, and has to go once more with what is there.
+CROWDED = [*nodes(2, "4"), *deployment("web", ["n1"] * 3), *deployment("api", ["n2"])]
+
+
+@pytest.mark.parametrize("line", ["n1 n2", "n2 n1"])
+def test_the_order_that_displaces_least_is_found_whatever_was_given(line: str) -> None:
+    drain = drained(CROWDED, line, upgrade=Upgrade(at_once=1), seeks_order=True)
+    as_given = drained(CROWDED, line, upgrade=Upgrade(at_once=1))
+    assert drain.order is not None
+    assert (drain.order.displaced, drain.order.displaced_as_given) == (drain.moved, as_given.moved)
+    assert [each.node for each in drain.drained] == drain.order.nodes == ["n2", "n1"]
+    assert (drain.finishes, drain.moved, drain.order.unsearched) == (True, 5, 0)
+
+
+@pytest.mark.parametrize(
+    "upgrade", [Upgrade(at_once=2), Upgrade(at_once=1, surge=1), Upgrade(at_once=3, surge=2)], ids=str
+)
+def test_the_best_order_is_never_worse_than_that_given_and_has_all_nodes(upgrade: Upgrade) -> None:
+    cluster = [*nodes(3), *deployment("web", ["n1", "n3"]), *deployment("api", ["n2"]), budget("web", minAvailable=1)]
+    drain = drained(cluster, "n3 n1 n2", upgrade=upgrade, seeks_order=True)
+    as_given = drained(cluster, "n3 n1 n2", upgrade=upgrade)
+    assert drain.order is not None
+    assert sorted(drain.order.nodes) == ["n1", "n2", "n3"]
+    assert drain.finishes is as_given.finishes is True
+    assert drain.moved + drain.preempted <= as_given.moved + as_given.preempted
+
+
+def test_a_search_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kpreempt.analysis.drain.best_order._MOST_TRIALS", 4)
+    drain = drained([*nodes(3), *deployment("web", ["n1", "n3"])], "n1 n2 n3", upgrade=Upgrade(), seeks_order=True)
+    assert drain.order is not None
+    assert (drain.order.nodes, drain.order.unsearched) == (["n2", "n1", "n3"], 2)
+
+
 def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> None:
     logs = running(workload("DaemonSet", "logs", cpu="1"), ["n1", "n2"])
     cluster = [*nodes(2), *logs, *deployment("web", ["n1"])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,15 @@ def test_every_format_of_a_check_tells_of_a_drain(kpreempt: Kpreempt, output: st
     assert ("checkout" in run.stdout) is (output != "name")
 
 
+def test_the_order_that_displaces_least_is_said_with_what_it_saves(kpreempt: Kpreempt) -> None:
+    words = ["n3", "n1", "n2", "--one-by-one", "--best-order", "--without", "pdb/shop/checkout"]
+    run = kpreempt("drain", *words, *ALLOWED, *SNAPSHOT)
+    assert run.returncode == 0, run.stderr
+    assert "in the order found to displace least" in " ".join(run.stdout.split())
+    (line,) = re.findall(r"ORDER OF THE NODES .*\n(?:  .*\n)+", run.stdout)
+    assert "greedy" in line and "displaced in one run" in " ".join(line.split())
+
+
 REFUSED = {
     "no node": ([], 2, "which nodes is missing"),
     "a node and a selector": (["n1", "-l", "a=b"], 2, "cannot specify both a node name and a --selector option"),
@@ -95,6 +105,8 @@ REFUSED = {
     "a pod selector that is none": (["n1", "--pod-selector", "=="], 2, "must be a valid label selector"),
     "a time that is none": (["n1", "--timeout", "soon"], 2, 'time: invalid duration "soon"'),
     "a kubelet without new nodes": (["n1", "--kubelet-version", "v1.37.0"], 2, "is of new nodes"),
+    "an order without an upgrade": (["n1", "--best-order"], 2, "--best-order is of an upgrade"),
+    "an order of nodes that go for good": (["n1", "--best-order", "--remove"], 2, "--best-order is of an upgrade"),
     "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "one of them"),
 }
 
