@@ -16,20 +16,26 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from tabulate import tabulate
 
-from benchmarks import check
+from benchmarks import check, volcano
 from benchmarks.clusters import write_cluster
 from benchmarks.decide import DECISION, reference_bench
-from benchmarks.lifelike import FEATURES, Feature, question, write_lifelike
+from benchmarks.lifelike import FEATURES, Feature, question, waiting, write_lifelike
 
 PODS_PER_NODE = 30
 NODES, SMALL = 5_000, 100
+WAITING, KINDS = 2_000, 60
+LIVE = 110
+# Of its 20 namespaces, one with 7,484 pods.
+NAMESPACE = "team-04"
 # The most that a decision may take of what the real scheduler's code does.
 OF_TIES, OF_OTHERS = 0.2, 0.4
 PROGRAM = str(Path(sys.executable).parent / "kpreempt")
@@ -119,6 +125,10 @@ def _rows() -> list[Row]:
         Row("prepare", "records to a scheduler that can answer", 0.4, "s", partial(_of_ties, "prepare")),
         Row("memory", "resident, when it can answer", 250, "MB", partial(_of_ties, "megabytes")),
         Row("check", "check, 500 replicas that evict (1,000 nodes, 20,000 pods)", 8.0, "s", _rollout),
+        Row("pending", f"pending, {WAITING:,} pods of {KINDS} kinds, {big}", 4.0, "s", _pending),
+        Row("at-risk", f"at-risk, a namespace of 7,500 pods, {big}", 3.0, "s", _at_risk),
+        Row("volcano", "Volcano session, 1,000 nodes, 20,200 pods, 200 waiting", 2.0, "x", _volcano),
+        Row("live", f"explain of a live cluster, {LIVE} nodes", 0.6, "s", _live),
         Row("help", "--help", 0.09, "s", _help),
     ]
 
@@ -190,7 +200,7 @@ def _explain(place: Place) -> tuple[float, float]:
     command = ["explain", "--algorithm", "kube-1.36", "-f", str(pod), "--snapshot", str(cluster)]
     seconds, peaks = [], []
     for _ in range(place.runs):
-        seconds.append(_seconds(place, [*command, "--profile-json", str(profile)]))
+        seconds.append(_seconds(place, [*command, "--profile-json", str(profile)]).processor)
         peaks.append(json.loads(profile.read_text(encoding="utf-8"))["peakMemoryBytes"] / 1e6)
     return statistics.median(seconds), max(peaks)
 
@@ -200,26 +210,93 @@ def _rollout(place: Place) -> Figures:
     write_cluster(cluster, nodes=1_000, pods_per_node=20, style="json", fat=False, flavour="budgets")
     manifest.write_text(json.dumps(check.deployment("displaces", 500)), encoding="utf-8")
     arguments = ["check", "--algorithm", "kube-1.36", "-f", str(manifest), "--snapshot", str(cluster)]
-    return Figures(_seconds(place, arguments))
+    return Figures(_seconds(place, arguments).processor)
+
+
+def _pending(place: Place) -> Figures:
+    """On all cores, whose time adds up."""
+    pods = place.folder / "waiting.json"
+    items = list(waiting(WAITING, KINDS))
+    pods.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    snapshots = ["--snapshot", str(_cluster(place, NODES, ())), "--snapshot", str(pods)]
+    return _command(place, ["pending", "--algorithm", "kube-1.36", *snapshots])
+
+
+def _at_risk(place: Place) -> Figures:
+    cluster = str(_cluster(place, NODES, ()))
+    return _command(place, ["at-risk", "-n", NAMESPACE, "--algorithm", "kube-1.36", "--snapshot", cluster])
+
+
+def _volcano(place: Place) -> Figures:
+    """Both as whole commands, which read the cluster, too."""
+    cluster, configuration = place.folder / "volcano.json", place.folder / "volcano.yaml"
+    items = list(volcano.cluster(1_000))
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    configuration.write_text(yaml.safe_dump(volcano.CONFIGURATION), encoding="utf-8")
+    options = ["--snapshot", str(cluster), "--scheduler-config", str(configuration), "--now", volcano.NOW]
+    ours = _command(place, ["volcano", *options])
+    if not place.genuine:
+        return ours
+    # It builds the program, which only this comparison needs.
+    from tests.parity.volcano_reference import volcano_program  # noqa: PLC0415
+
+    scenario = json.dumps({"name": "", "objects": items, "conf": configuration.read_text(encoding="utf-8")})
+    run = partial(subprocess.run, [volcano_program()], check=True, input=scenario.encode(), stdout=subprocess.DEVNULL)
+    cores = min(len(os.sched_getaffinity(0)), _WORKERS)
+    genuine = statistics.median(_timed(run).processor for _ in range(place.runs)) / cores
+    return ours._replace(genuine=genuine)
+
+
+def _live(place: Place) -> Figures:
+    """Of a server in this process, whose own time does not count but on the clock."""
+    # Tests are there in a checkout alone.
+    from tests.fake_api import FakeApi, FakeCluster, objects_by_kind  # noqa: PLC0415
+
+    items = json.loads(_cluster(place, LIVE, ()).read_text(encoding="utf-8"))["items"]
+    pod = place.folder / "pod.json"
+    pod.write_text(json.dumps(question()), encoding="utf-8")
+    with FakeApi(FakeCluster(objects_by_kind(items))) as server:
+        return _command(place, ["explain", "-f", str(pod), "--server", server.url])
 
 
 def _help(place: Place) -> Figures:
-    return Figures(statistics.median(_seconds(place, ["--help"]) for _ in range(max(5, place.runs))))
+    return _command(place._replace(runs=max(5, place.runs)), ["--help"])
 
 
-def _seconds(place: Place, arguments: Sequence[str]) -> float:
-    """Processor time of the command; what it says of the cluster is not looked at. It is compiled, as if installed."""
+class Seconds(NamedTuple):
+    """What a command takes: of the processor, and by the clock."""
+
+    processor: float
+    clock: float
+
+
+def _command(place: Place, arguments: Sequence[str]) -> Figures:
+    """The median of its processor time, and a note of that by the clock."""
+    runs = [_seconds(place, arguments) for _ in range(place.runs)]
+    clock = statistics.median(run.clock for run in runs)
+    return Figures(statistics.median(run.processor for run in runs), note=f"{clock:.3g} s by the clock")
+
+
+def _seconds(place: Place, arguments: Sequence[str]) -> Seconds:
+    """Of the command; what it says of the cluster is not looked at. It is compiled, as if installed."""
     compiled = place.folder / "compiled"
     environment: dict[str, Any] = {**os.environ, "PYTHONPYCACHEPREFIX": str(compiled)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    run = partial(subprocess.run, check=False, stdout=subprocess.DEVNULL, env=environment)
+    environment.pop("KUBECONFIG", None)
+    command = [PROGRAM, *arguments]
+    run = partial(subprocess.run, command, check=False, stdout=subprocess.DEVNULL, env=environment)
     if not (compiled / arguments[0]).exists():
-        run([PROGRAM, *arguments])
+        run()
         (compiled / arguments[0]).touch()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run([PROGRAM, *arguments])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return _timed(run)
+
+
+def _timed(run: Callable[[], object]) -> Seconds:
+    """What the processes take that ``run`` starts, and waits for."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    run()
+    after, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    return Seconds(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock)
 
 
 if __name__ == "__main__":

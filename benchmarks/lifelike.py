@@ -3,7 +3,8 @@
 App sizes fall as Zipf's law has it, and a quarter of an app's replicas start in one second, as in a rollout. There are
 seven priorities, pods without requests, DaemonSets, budgets that select an app or a whole namespace, pods on their way
 out, and nodes of several sizes. ``Feature`` names what a cluster may have besides, of which a tenth of the apps, or of
-the nodes, has some. ``question`` is a pod that must preempt there, and that every node is dry-run for.
+the nodes, has some. ``question`` is a pod that must preempt there, and that every node is dry-run for; ``waiting`` are
+pods of several kinds that wait: some land, some preempt, and some fit nowhere.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _NUM_APPS = 600
 _NUM_BUDGETS = 200
 _PRIORITIES = (-10, 0, 0, 0, 100, 1000, 5000, 10_000, 50_000)
 _SHAPES = (("2", "4Gi"), ("250m", "512Mi"), ("1", "2Gi"), ("100m", "128Mi"), None, ("4", "8Gi"), ("500m", "1Gi"))
+_WAITING_CPUS = ("500m", "4", "30", "50", "60", "100")
 _DAEMONS = ("network", "logs", "metrics")
 _GPU = "example.com/gpu"
 _PORT = 8443
@@ -74,6 +76,21 @@ def question(features: Sequence[Feature] = ()) -> Object:
         container["resources"]["requests"][_GPU] = "2"
     metadata = {"name": "question", "namespace": "team-03", "uid": "question", "labels": {"app": "app-013"}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def waiting(count: int, kinds: int) -> Iterator[Object]:
+    """Pending pods of so many kinds, each of its own priority, size or app."""
+    for index in range(count):
+        kind = index % kinds
+        app, cpu = f"waiting-{kind:03d}", _WAITING_CPUS[kind % len(_WAITING_CPUS)]
+        pod = _pod(f"{app}-{index:05d}", f"team-{kind % 20:02d}", 0, _PRIORITIES[kind % 9] + kind, (cpu, "4Gi"), "")
+        del pod["spec"]["nodeName"]
+        pod["metadata"] |= {
+            "labels": {"app": app},
+            "creationTimestamp": _TIME.format(21, 11, index // 60 % 60, index % 60),
+        }
+        pod["status"] = {"phase": "Pending"}
+        yield pod
 
 
 def _items(chance: random.Random, nodes: int, pods_per_node: int, features: frozenset[Feature]) -> Iterator[Object]:
