@@ -226,10 +226,11 @@ class SelectorIndex:
         key = frozenset(labels.items())
         found = self._known.get(key)
         if found is None:
-            candidates = [self._others, *(self._by_label.get(label, ()) for label in key)]
-            found = self._known[key] = sorted(
-                index for groups in candidates for group in groups if group.matches(labels) for index in group.indexes
-            )
+            groups = list(self._others)
+            for label in self._by_label.keys() & key:
+                groups += self._by_label[label]
+            found = self._known[key] = [index for each in groups if each.matches(labels) for index in each.indexes]
+            found.sort()
         return found
 
 

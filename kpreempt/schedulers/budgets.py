@@ -60,7 +60,8 @@ class SelectingBudgets:
             return []
         positions = self._positions[namespace]
         found = self._selectors[namespace].matching(labels)
-        check_selecting(pod.key, len(found))
+        if found:
+            check_selecting(pod.key, len(found))
         return [positions[index] for index in found]
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:

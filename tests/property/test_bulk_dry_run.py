@@ -14,6 +14,7 @@ from kpreempt.schedulers.equal_pods import Outcomes, follow, unfollowed
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption import ties
+from kpreempt.schedulers.kube.preemption.evaluator import MAX_WITH_STEPS
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Alternatives, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -56,8 +57,15 @@ def assert_equal(scenario: Object) -> None:
     at_once = decide(scenario, at_once=True, records_steps=False)
     assert without_steps(at_once) == without_steps(plain)
     assert text(at_once) == text(plain)
+    assert_best_steps(at_once, plain)
+
+
+def assert_best_steps(at_once: Verdict, plain: Verdict) -> None:
+    """The best candidates have the steps of the plain path."""
     steps = {candidate.node: candidate.steps for candidate in plain.candidates}
-    assert all(not each.steps or each.steps == steps[each.node] for each in at_once.candidates)
+    told = [each for each in at_once.candidates if each.steps]
+    assert len(told) >= min(len(steps), MAX_WITH_STEPS)
+    assert all(each.steps == steps[each.node] for each in told)
 
 
 def assert_equal_of_a_dump(scenario: Object) -> None:
@@ -74,6 +82,7 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
         assert spelt_out(at_once) == spelt_out(plain)
         assert at_once.assumptions == plain.assumptions
     assert without_outcomes(at_once) == without_outcomes(plain)
+    assert_best_steps(decide(scenario, at_once=True, records_steps=False, knows_order=False), plain)
 
 
 def noted(followed: list[bool], outcomes: Outcomes[PodInfo]) -> Outcomes[PodInfo]:

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 from kpreempt.schedulers.kube.bulk.resource_limits import resource_limits
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, Victims
+from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Handle
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 
@@ -34,7 +34,7 @@ def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) 
 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
-    ) -> dict[str, Victims]:
+    ) -> AtOnce:
         return dry_run(tables.table, filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside)
 
     handle.tables = tables

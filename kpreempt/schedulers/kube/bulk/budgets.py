@@ -27,17 +27,22 @@ class BudgetUses(NamedTuple):
     allowed: Integers
     budgets: list[PodDisruptionBudget]
 
-    def by_victim(self) -> Callable[[int], list[BudgetUse]]:
-        """What each victim takes from its budgets."""
+    def by_victim(self) -> Callable[[int, int], list[list[BudgetUse]]]:
+        """What each victim from one up to another takes from its budgets."""
         order = np.argsort(self.victim, kind="stable")
-        bounds = np.searchsorted(self.victim[order], np.arange(len(self.violates) + 1)).tolist()
-        allowed = self.allowed[order].tolist()
+        victims, budgets, allowed = self.victim[order], self.budget[order], self.allowed[order]
         keys = [budget.key for budget in self.budgets]
-        uses = [
-            BudgetUse(keys[number], before, before - 1)
-            for number, before in zip(self.budget[order].tolist(), allowed, strict=True)
-        ]
-        return lambda victim: uses[bounds[victim] : bounds[victim + 1]]
+
+        def of_range(begin: int, end: int) -> list[list[BudgetUse]]:
+            uses: list[list[BudgetUse]] = [[] for _ in range(begin, end)]
+            mine = slice(*np.searchsorted(victims, [begin, end]).tolist())
+            for victim, number, before in zip(
+                victims[mine].tolist(), budgets[mine].tolist(), allowed[mine].tolist(), strict=True
+            ):
+                uses[victim - begin].append(BudgetUse(keys[number], before, before - 1))
+            return uses
+
+        return of_range
 
 
 def uses_of(table: PodTable, victims: Integers, budgets: BudgetIndex) -> BudgetUses:

@@ -18,7 +18,7 @@ from kpreempt.schedulers.kube.bulk.sorting import order_by
 from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Victims
+from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
@@ -36,7 +36,7 @@ def dry_run(
     budgets: BudgetIndex,
     orders: Steps | None,
     beside: Callable[[Pod, str], Sequence[PodInfo]],
-) -> dict[str, Victims]:
+) -> AtOnce:
     """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
 
     All of ``nodes``, which are in the order of the snapshot, must have passed the filters that pods do not matter to.
@@ -46,7 +46,7 @@ def dry_run(
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
-        return {}
+        return AtOnce({})
     position = table.cluster.position
     question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
     question[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
@@ -72,23 +72,40 @@ def dry_run(
         is_left_out[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
     # Those that violate a budget are put back before all others.
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
-    search = Lockstep(limits, victims[tried], where[tried], len(nodes), records_steps=state.records_steps)
+    search = Lockstep(limits, victims[tried], where[tried], len(nodes))
     search.run()
     # Pods that stay in any case.
     num_others = [
         node_info.num_pods - count + len(nominated.get(index, ()))
         for index, (node_info, count) in enumerate(zip(nodes, search.counts.tolist(), strict=True))
     ]
-    steps = StepsOfNodes(table, search, victims[tried], uses, tried, num_others) if state.records_steps else None
+    steps = StepsOfNodes(table, search, victims[tried], uses, tried, num_others)
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
     goes = _those_who_go(table, search, victims[tried], tried, uses.violates[tried], in_go)
-    outcomes = _outcomes(table, nodes, search, goes, uses.violates[tried], is_left_out, steps, others, num_others)
+    outcomes = _outcomes(table, nodes, search, goes, uses.violates[tried], is_left_out, others, num_others)
     silent = {each.plugin for each in limits if not each.tells_detail}
     # A node without its victims is not bare where others are nominated to it.
     asked = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
-    for name in [name for name in asked if name in outcomes and _refusing_plugins(outcomes[name]) & silent]:
+    for name in [name for name in asked if name in outcomes and outcomes[name].status.plugin in silent]:
         del outcomes[name]
-    return outcomes
+
+    def steps_of(name: str) -> list[Reprieve] | None:
+        """The steps on a node of which there are victims, unless a plugin that refused there cannot tell why."""
+        if name not in outcomes or not outcomes[name].pods:
+            return None
+        found = steps.of_node(int(question[position[name]]))
+        is_told = all(each.blocked_by is None or each.blocked_by.plugin not in silent for each in found)
+        return found if is_told else None
+
+    return AtOnce(_with_steps(outcomes, steps_of) if state.records_steps else outcomes, steps_of)
+
+
+def _with_steps(
+    outcomes: Mapping[str, Victims], steps_of: Callable[[str], list[Reprieve] | None]
+) -> dict[str, Victims]:
+    """The outcomes with their steps, without those of which these cannot be told."""
+    told = {name: steps_of(name) if outcome.pods else [] for name, outcome in outcomes.items()}
+    return {name: outcomes[name]._replace(steps=steps) for name, steps in told.items() if steps is not None}
 
 
 def _add_nominated(
@@ -109,12 +126,6 @@ def _add_nominated(
                 for limit, amount in zip(each.limits, added, strict=True):
                     limit.used[node] += amount
     return is_left_out
-
-
-def _refusing_plugins(outcome: Victims) -> set[str]:
-    """The plugins whose refusals are part of the outcome's evidence."""
-    blocking = {step.blocked_by.plugin for step in outcome.steps if step.blocked_by is not None}
-    return blocking | {outcome.status.plugin}
 
 
 def _those_who_go(
@@ -141,7 +152,6 @@ def _outcomes(
     goes: Integers,
     violates: Booleans,
     is_left_out: Booleans,
-    steps: StepsOfNodes | None,
     others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
@@ -161,7 +171,6 @@ def _outcomes(
             status = search.refusal_without_victims(index, num_others[index])
             result[node_info.name] = Victims(status, [], 0, [])
         elif bounds[index] < bounds[index + 1]:
-            of_node: list[Reprieve] = steps.of_node(index) if steps else []
             on_node = pods[bounds[index] : bounds[index + 1]]
-            result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], of_node, others.get(index))
+            result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
     return result

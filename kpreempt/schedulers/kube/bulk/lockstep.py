@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import add
 
 import numpy as np
 
@@ -17,9 +18,7 @@ class Lockstep:
 
     ``victims`` are positions in the table, node by node, on each node in the order in which they are put back, and
     ``where`` is each one's node, as an index into the nodes of the question. After ``run`` ``kept`` says of each victim
-    whether it stays, and ``fits`` of each node whether the incoming pod fits there without any of them. Where the steps
-    are wanted, ``tried_sums`` has for each limit the sum with each victim just put back, and ``kept_before`` how many
-    victims of its node had been kept by then.
+    whether it stays, and ``fits`` of each node whether the incoming pod fits there without any of them.
     """
 
     def __init__(
@@ -28,8 +27,6 @@ class Lockstep:
         victims: Integers,
         where: Integers,
         num_nodes: int,
-        *,
-        records_steps: bool,
     ) -> None:
         self._by_plugin = limits
         self._limits = [limit for each in limits for limit in each.limits]
@@ -47,14 +44,10 @@ class Lockstep:
         for limit, total in zip(self._limits, self._bare_sums, strict=True):
             self.fits &= total <= limit.limit
         self.kept = np.zeros(len(victims), dtype=np.bool_)
-        self._records_steps = records_steps
-        self.kept_before = np.zeros(len(victims) if records_steps else 0, dtype=np.int64)
-        self.tried_sums = [np.zeros(len(self.kept_before), dtype=np.int64) for _ in self._limits]
 
     def run(self) -> None:
         """Decide every pod of the nodes that fit at all."""
         sums = [total.copy() for total in self._bare_sums]
-        num_kept = np.zeros(len(self.counts), dtype=np.int64)
         active = np.flatnonzero(self.fits & (self.counts > 0))
         for rank in range(int(self.counts.max(initial=0))):
             active = active[self.counts[active] > rank]
@@ -67,11 +60,6 @@ class Lockstep:
             staying = active[stays]
             for mine, total in zip(sums, totals, strict=True):
                 mine[staying] = total[stays]
-            if self._records_steps:
-                self.kept_before[each] = num_kept[active]
-                num_kept[staying] += 1
-                for tried, total in zip(self.tried_sums, totals, strict=True):
-                    tried[each] = total
 
     def amounts_in(self, order: Integers) -> list[Integers]:
         """By limit, what each of these victims takes of it."""
@@ -87,10 +75,6 @@ class Lockstep:
     # Plain integers, because single values of a column are slow to come by.
 
     @cached_property
-    def _nodes(self) -> list[int]:
-        return _integers(self.where)
-
-    @cached_property
     def _limits_of_nodes(self) -> list[list[int]]:
         return [_integers(limit.limit) for limit in self._limits]
 
@@ -98,18 +82,25 @@ class Lockstep:
     def _bare_sums_of_nodes(self) -> list[list[int]]:
         return [_integers(total) for total in self._bare_sums]
 
-    @cached_property
-    def _tried_sums_of_victims(self) -> list[list[int]]:
-        return [_integers(tried) for tried in self.tried_sums]
-
     def refusal_without_victims(self, node: int, num_pods: int) -> Status:
         """Why the pod does not fit a node even without its lower-priority pods, of which ``num_pods`` others remain."""
         return self._refusal(node, [total[node] for total in self._bare_sums_of_nodes], num_pods, is_bare=True)
 
-    def refusal_with(self, index: int, num_pods: int) -> Status:
-        """Why the pod did not fit with the victim at ``index`` just put back, on a node of then ``num_pods`` pods."""
-        sums = [tried[index] for tried in self._tried_sums_of_victims]
-        return self._refusal(self._nodes[index], sums, num_pods, is_bare=False)
+    def refusals_on(self, node: int, num_others: int) -> list[Status | None]:
+        """Of each victim of a node why the pod did not fit with it just put back; ``None`` where it stays.
+
+        ``num_others`` says how many pods stay there in any case.
+        """
+        victims = slice(self.first[node], self.first[node + 1])
+        sums = [total[node] for total in self._bare_sums_of_nodes]
+        amounts = zip(*(_integers(column[victims]) for column in self._amounts), strict=True)
+        num_pods, refusals = num_others, list[Status | None]()
+        for is_kept, mine in zip(self.kept[victims].tolist(), amounts, strict=True):
+            beside = list(map(add, sums, mine))
+            if is_kept:
+                sums, num_pods = beside, num_pods + 1
+            refusals.append(None if is_kept else self._refusal(node, beside, num_pods + 1, is_bare=False))
+        return refusals
 
     def _refusal(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
         """The status of the first plugin of which a limit is exceeded."""

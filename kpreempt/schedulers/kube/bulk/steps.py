@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
-import numpy as np
-
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.verdict import Reprieve
+from kpreempt.verdict import BudgetUse, Reprieve, Status
 
 
 class StepsOfNodes:
@@ -28,30 +28,44 @@ class StepsOfNodes:
         tried: Integers,
         num_others: Sequence[int],
     ) -> None:
+        self._table = table
         self._search = search
+        self._victims = victims
+        self._uses = uses
+        self._tried = tried
         self._num_others = num_others
-        self._pods = [table.pods[position] for position in victims.tolist()]
-        self._uses = uses.by_victim()
-        self._counted = tried.tolist()
-        self._violates = uses.violates[tried].tolist()
-        self._kept = search.kept.tolist()
-        self._kept_before = search.kept_before.tolist()
-        self._first = np.asarray(search.first).tolist()
+
+    @cached_property
+    def _of_budgets(self) -> Callable[[int, int], list[list[BudgetUse]]]:
+        return self._uses.by_victim()
 
     def of_node(self, node: int) -> list[Reprieve]:
         """The steps on a node of the question."""
-        begin, end = self._first[node], self._first[node + 1]
-        return [self._step(index, self._num_others[node]) for index in range(begin, end)]
-
-    def _step(self, index: int, num_others: int) -> Reprieve:
-        pod, is_kept = self._pods[index], self._kept[index]
-        num_pods = num_others + self._kept_before[index] + 1
-        return Reprieve(
-            pod=pod.key,
-            priority=pod.priority,
-            kept=is_kept,
-            start_time=pod.start,
-            violates_budget=self._violates[index],
-            budgets=self._uses(self._counted[index]),
-            blocked_by=None if is_kept else self._search.refusal_with(index, num_pods),
+        begin, end = int(self._search.first[node]), int(self._search.first[node + 1])
+        # Budgets were counted on the same node, in another order.
+        uses = self._of_budgets(begin, end)
+        tried = self._tried[begin:end]
+        refusals = self._search.refusals_on(node, self._num_others[node])
+        steps = zip(
+            self._victims[begin:end].tolist(),
+            (tried - begin).tolist(),
+            self._uses.violates[tried].tolist(),
+            refusals,
+            strict=True,
         )
+        return [
+            _step(self._table.pods[position], uses[place], refusal, violates=violates)
+            for position, place, violates, refusal in steps
+        ]
+
+
+def _step(pod: Pod, uses: list[BudgetUse], refusal: Status | None, *, violates: bool) -> Reprieve:
+    return Reprieve(
+        pod=pod.key,
+        priority=pod.priority,
+        kept=refusal is None,
+        start_time=pod.start,
+        violates_budget=violates,
+        budgets=uses,
+        blocked_by=refusal,
+    )

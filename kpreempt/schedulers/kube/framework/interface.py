@@ -8,7 +8,7 @@ and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -317,12 +317,19 @@ class Victims(NamedTuple):
     hangs_on_budget_order: bool = False
 
 
+class AtOnce(NamedTuple):
+    """The victims on many nodes, and what tells the steps on one of them; ``None`` where the plain path alone does."""
+
+    victims: dict[str, Victims]
+    steps_of: Callable[[str], list[Reprieve] | None] = lambda _: None
+
+
 class DryRunAtOnce(Protocol):
     """Finds the victims on many nodes in one go (``kpreempt.schedulers.kube.bulk``)."""
 
     def __call__(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None, /
-    ) -> dict[str, Victims]:
+    ) -> AtOnce:
         """The victims on those of ``nodes`` that can be answered so."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -16,6 +16,7 @@ from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_el
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
+    AtOnce,
     FrameworkError,
     Handle,
     NodeToStatus,
@@ -33,7 +34,7 @@ from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status
+from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
@@ -79,7 +80,7 @@ class Evaluator:
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
-            outcomes = self._dry_runs(state, pod, potential, filtered)
+            outcomes, steps_of = self._dry_runs(state, pod, potential, filtered)
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
         names = [node_info.name for node_info in potential]
@@ -110,7 +111,7 @@ class Evaluator:
         is_usual = not own and reviewing is None
         if not state.records_steps:
             with state.phases.phase("dryRun"):
-                candidates = self._with_steps_of_best(state, pod, candidates, selection)
+                candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
@@ -142,9 +143,7 @@ class Evaluator:
             possible.num_violations for each in outcomes for possible in each.possible
         )
 
-    def _dry_runs(
-        self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
-    ) -> dict[str, Victims]:
+    def _dry_runs(self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus) -> AtOnce:
         """The victims on every potential node: all at once where that can be done, one by one otherwise."""
         steps = Steps(MAX_STEPS)
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
@@ -152,16 +151,17 @@ class Evaluator:
         remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
         outcomes = remembered.recall(potential) if remembered is not None else {}
         untried = [node_info for node_info in potential if node_info.name not in outcomes] if outcomes else potential
-        at_once: dict[str, Victims] = {}
+        at_once = AtOnce({})
         is_worth_it = not outcomes or len(untried) > _FEW_NODES
         if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._chooses_victims:
             # All at once they have one order or another, but those of which a recording knows it.
             has_order = self._cluster.cluster.has_scheduler_order
             unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
             orders = None if has_order else steps
-            at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders) if unordered else {}
+            if unordered:
+                at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders)
         for node_info in untried:
-            found = at_once.get(node_info.name)
+            found = at_once.victims.get(node_info.name)
             if found is None:
                 orders = None if self._in_order(pod, node_info) else steps
                 found = self._dry_run(state, pod, node_info, orders)
@@ -169,7 +169,7 @@ class Evaluator:
         # What is not known for want of steps may be found out another time.
         if remembered is not None and steps.left > 0:
             remembered.remember(untried, outcomes)
-        return {node_info.name: outcomes[node_info.name] for node_info in potential}
+        return AtOnce({node_info.name: outcomes[node_info.name] for node_info in potential}, at_once.steps_of)
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
@@ -265,9 +265,18 @@ class Evaluator:
         return ranks
 
     def _with_steps_of_best(
-        self, state: CycleState, pod: Pod, candidates: list[Candidate], selection: Selection
+        self,
+        state: CycleState,
+        pod: Pod,
+        candidates: list[Candidate],
+        selection: Selection,
+        helped: Mapping[str, Victims],
+        steps_of: Callable[[str], list[Reprieve] | None],
     ) -> list[Candidate]:
-        """The candidates, those that lasted longest in the choice with the steps of choosing their victims."""
+        """The candidates, those that lasted longest in the choice with the steps of choosing their victims.
+
+        ``helped`` has the victims of all, and ``steps_of`` tells the steps of those that were found at once.
+        """
         best = dict.fromkeys(selection.tied[:MAX_WITH_STEPS])
         for each in reversed(selection.rounds):
             if len(best) >= MAX_WITH_STEPS:
@@ -278,8 +287,12 @@ class Evaluator:
         tried = remembered.recall(nodes) if remembered is not None else {}
         untried = [node_info for node_info in nodes if node_info.name not in tried]
         for node_info in untried:
+            name, steps = node_info.name, steps_of(node_info.name)
+            if steps is not None:
+                tried[name] = helped[name]._replace(steps=steps)
+                continue
             orders = None if self._in_order(pod, node_info) else Steps(0)
-            tried[node_info.name] = self._dry_run(state, pod, node_info, orders)
+            tried[name] = self._dry_run(state, pod, node_info, orders)
         if remembered is not None:
             remembered.remember(untried, tried)
         return [
