@@ -1,6 +1,7 @@
 """What a drain costs: ``python -m benchmarks.drain --nodes 1000 --drained 50``.
 
-Every node has 20 pods, each of a ReplicaSet with a budget, and room for some more. Loading, every simulation and the
+Every node has 20 pods of ReplicaSets, whose sizes fall as Zipf's law has it and whose replicas started in one second;
+every other one has a budget, and nodes have room for some more. Loading, every simulation and the
 answer count, as with ``kpreempt drain``; the seconds are those of a clock.
 """
 
@@ -26,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.drain", description=__doc__)
     parser.add_argument("--nodes", type=int, default=1_000, help="how many nodes there are")
     parser.add_argument("--drained", type=int, default=50, help="how many of them are drained")
-    parser.add_argument("--max-unavailable", type=int, default=3, help="of the 20 pods of each budget")
+    parser.add_argument("--max-unavailable", type=int, default=15, help="of each budget, in percent")
     parser.add_argument("--write", help="write the cluster to this file, and do no more")
     options, more = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as name:
@@ -60,7 +61,8 @@ def _items(nodes: int, max_unavailable: int) -> Iterator[dict[str, Any]]:
             "metadata": {"name": name, "labels": labels},
             "status": {"allocatable": allocatable, "conditions": _READY, "nodeInfo": {"kubeletVersion": "v1.36.3"}},
         }
-    owned = [chance.randrange(_APPS) for _ in range(nodes * _PODS_PER_NODE)]
+    weights = [1 / (rank + 1) for rank in range(_APPS)]
+    owned = chance.choices(range(_APPS), weights, k=nodes * _PODS_PER_NODE)
     for app in range(_APPS):
         yield from _workload(app, owned.count(app), max_unavailable)
     for index, app in enumerate(owned):
@@ -68,6 +70,7 @@ def _items(nodes: int, max_unavailable: int) -> Iterator[dict[str, Any]]:
 
 
 def _workload(app: int, size: int, max_unavailable: int) -> Iterator[dict[str, Any]]:
+    allowed = -(-size * max_unavailable // 100)
     metadata = {"name": f"app-{app:03d}", "namespace": f"team-{app % 20:02d}", "uid": f"rs-{app}", "generation": 1}
     selector = {"matchLabels": {"app": metadata["name"]}}
     yield {
@@ -82,11 +85,11 @@ def _workload(app: int, size: int, max_unavailable: int) -> Iterator[dict[str, A
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {**metadata, "uid": f"pdb-{app}"},
-        "spec": {"maxUnavailable": max_unavailable, "selector": selector},
+        "spec": {"maxUnavailable": f"{max_unavailable}%", "selector": selector},
         "status": {
-            "disruptionsAllowed": min(max_unavailable, size),
+            "disruptionsAllowed": allowed,
             "currentHealthy": size,
-            "desiredHealthy": max(size - max_unavailable, 0),
+            "desiredHealthy": size - allowed,
             "expectedPods": size,
             "observedGeneration": 1,
         },
@@ -111,7 +114,11 @@ def _pod(app: int, index: int, node: str) -> dict[str, Any]:
             "nodeName": node,
             "containers": [{"name": "main", "resources": {"requests": requests}}],
         },
-        "status": {"phase": "Running", "startTime": "2026-11-20T08:00:00Z", "conditions": _READY},
+        "status": {
+            "phase": "Running",
+            "startTime": f"2026-11-{app % 20 + 1:02d}T08:{app % 60:02d}:00Z",
+            "conditions": _READY,
+        },
     }
 
 

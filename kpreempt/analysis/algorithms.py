@@ -21,6 +21,7 @@ from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
+    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.schedulers.queues.interface import SchedulingQueue
     from kpreempt.verdict import Standing
 
@@ -88,13 +89,15 @@ class Scheduler(Protocol):
         now: datetime,
         is_queued: bool = True,
         before: Any = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Any:
         """Make a cluster ready for any number of pods.
 
         ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
         they do in a cluster that runs. ``before`` is what this scheduler made, with the same ``is_queued``, of a
-        cluster from which this one differs in its pods and budgets only: what is the same need not be done again.
+        cluster from which this one differs in its pods and budgets only: what is the same need not be done again;
+        ``changes`` are those of its pods, where they are known.
         It ``expects_alike`` where many pods like the first one will be asked about, as such clusters follow.
         """
 

@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from kpreempt.cli.about import help_command, version
-from kpreempt.cli.algorithms import algorithms
-from kpreempt.cli.at_risk import at_risk
-from kpreempt.cli.batch import batch
-from kpreempt.cli.budgets import budgets
-from kpreempt.cli.check import check
 from kpreempt.cli.command_line import AnswerCommand, Program
-from kpreempt.cli.compare import compare
-from kpreempt.cli.completion_command import completion
-from kpreempt.cli.drain import drain
-from kpreempt.cli.explain import explain
-from kpreempt.cli.history import history
 from kpreempt.cli.options import with_options
-from kpreempt.cli.pending import pending
-from kpreempt.cli.plugins import plugins
-from kpreempt.cli.queue import queue
-from kpreempt.cli.record import record
-from kpreempt.cli.rules import rules
-from kpreempt.cli.snapshot import snapshot
-from kpreempt.cli.verify import verify
-from kpreempt.cli.volcano import volcano
-from kpreempt.cli.who_preempted import who_preempted
 
-app = typer.Typer(
-    name="kpreempt",
-    cls=Program,
-    # Rich's help costs as much start-up time as the rest of the program.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    # kpreempt.cli.completion does it: within a deadline, with names from the cluster, and for kubectl, too.
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-# In the order of the help.
-for _command in (
-    explain,
-    pending,
-    queue,
-    who_preempted,
-    at_risk,
-    check,
-    drain,
-    rules,
-    budgets,
-    volcano,
-    batch,
-    algorithms,
-    plugins,
-    compare,
-    completion,
-    snapshot,
-    record,
-    history,
-    verify,
-    help_command,
-    version,
-):
-    app.command(_command.__name__.removesuffix("_command").replace("_", "-"), cls=AnswerCommand)(with_options(_command))
+# By module and function, in the order of the help.
+_COMMANDS = {
+    "explain": "explain:explain",
+    "pending": "pending:pending",
+    "queue": "queue:queue",
+    "who-preempted": "who_preempted:who_preempted",
+    "at-risk": "at_risk:at_risk",
+    "check": "check:check",
+    "drain": "drain:drain",
+    "rules": "rules:rules",
+    "budgets": "budgets:budgets",
+    "volcano": "volcano:volcano",
+    "batch": "batch:batch",
+    "algorithms": "algorithms:algorithms",
+    "plugins": "plugins:plugins",
+    "compare": "compare:compare",
+    "completion": "completion_command:completion",
+    "snapshot": "snapshot:snapshot",
+    "record": "record:record",
+    "history": "history:history",
+    "verify": "verify:verify",
+    "help": "about:help_command",
+    "version": "about:version",
+}
+# It tells of the others.
+_HELP = "help"
+
+
+def make_app(asked: str = "") -> typer.Typer:
+    """The program; where a command is ``asked`` for by its name, with that one alone, as others take time to load."""
+    app = typer.Typer(
+        name="kpreempt",
+        cls=Program,
+        # Rich's help costs as much start-up time as the rest of the program.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        # kpreempt.cli.completion does it: within a deadline, with names from the cluster, and for kubectl, too.
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    names = [asked] if asked in _COMMANDS and asked != _HELP else list(_COMMANDS)
+    for name in names:
+        module, _, function = _COMMANDS[name].partition(":")
+        command = getattr(import_module(f"kpreempt.cli.{module}"), function)
+        app.command(name, cls=AnswerCommand)(with_options(command))
+    app.callback(invoke_without_command=True)(_kpreempt)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,8 +67,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
-def kpreempt(
+def _kpreempt(
     context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)

@@ -10,7 +10,7 @@ from kpreempt.cli.options import (
     Additions,
     After,
     AnswerRequest,
-    AnyAlgorithm,
+    AnyQueueingAlgorithm,
     ChangingNodes,
     Manifests,
     Runs,
@@ -72,7 +72,7 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
         list[str],
         Option("--budget", metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable."),
     ] = []
-    algorithm: AnyAlgorithm = None
+    algorithm: AnyQueueingAlgorithm = None
     scheduler_config: Annotated[
         _Text,
         Option(

@@ -155,7 +155,16 @@ AnyAlgorithm = Annotated[
     _Text,
     Option(
         "--algorithm",
-        metavar=f"{_ALGORITHMS}|volcano-1.8|kueue-0.19",
+        metavar=f"{_ALGORITHMS}|volcano-1.8",
+        help=f"Which scheduler decides {_DIFFERENCES}",
+    ),
+]
+# For the one command that asks Kueue, too.
+AnyQueueingAlgorithm = Annotated[
+    _Text,
+    Option(
+        "--algorithm",
+        metavar="auto|kube-VERSION|volcano-1.8|kueue-0.19",
         help=f"Which scheduler decides {_DIFFERENCES}",
     ),
 ]

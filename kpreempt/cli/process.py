@@ -99,7 +99,7 @@ def _out_of_memory() -> int:
 
 
 def _run_command(arguments: Sequence[str], program: str) -> int:
-    from kpreempt.cli.app import app
+    from kpreempt.cli.app import make_app
 
     # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
     # them again and again.
@@ -110,7 +110,7 @@ def _run_command(arguments: Sequence[str], program: str) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal or locale without the character gets its code instead of a failure.
         sys.stdout.reconfigure(errors="backslashreplace")
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(make_app(arguments[0] if arguments else ""))
     code = command.main(args=list(arguments), prog_name=program, standalone_mode=False)
     return code if isinstance(code, int) else 0
 

@@ -12,7 +12,15 @@ from collections.abc import Collection, Generator, Sequence
 import msgspec
 
 from kpreempt.controllers.pods import is_ready
-from kpreempt.eviction.drain_command import DrainCommand, shown_duration
+from kpreempt.eviction.drain_command import DrainCommand
+from kpreempt.eviction.drain_errors import (
+    DEADLINE,
+    not_evicted,
+    refused_for_now,
+    refused_with_namespace,
+    still_there,
+    timed_out,
+)
 from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
 from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
 from kpreempt.eviction.selectors import Requirement
@@ -111,7 +119,7 @@ class DrainRun:
             texts = list(dict.fromkeys(_joined(errors) for errors in failed.values()))
         else:
             texts = list(dict.fromkeys(*failed.values()))
-        is_plain = self._command.options.disable_eviction and len(failed) == 1 and texts == [_DEADLINE]
+        is_plain = self._command.options.disable_eviction and len(failed) == 1 and texts == [DEADLINE]
         for text in texts:
             self._print(_ERR, f"error: {text}" if is_plain else text)
 
@@ -200,12 +208,10 @@ class DrainRun:
         """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
         held_back = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
         pod, world, is_dry_run = each.pod, self._world, self._command.dry_run == "server"
-        name, namespace = pod.metadata.name, pod.metadata.namespace
-        about = f'pods/"{name}" -n "{namespace}"'
         while True:
             self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
             if world.seconds >= deadline:
-                return f"error when evicting {about}: global timeout reached: {shown_duration(self._command.timeout)}"
+                return not_evicted(pod, timed_out(self._command.timeout))
             if held_back:
                 yield held_back
                 held_back = 0.0
@@ -217,19 +223,18 @@ class DrainRun:
             if is_of_terminating_namespace(answer):
                 if pod.metadata.deletion_timestamp is not None:
                     break
-                about_namespace = f'pod "{name}" from terminating namespace "{namespace}"'
-                self._print(_ERR, f"error when evicting {about_namespace} (will retry after 5s): {answer.message}")
+                self._print(_ERR, refused_with_namespace(pod, answer.message))
             elif answer.status == TOO_MANY_REQUESTS:
-                self._print(_ERR, f"error when evicting {about} (will retry after 5s): {answer.message}")
+                self._print(_ERR, refused_for_now(pod, answer.message))
             else:
-                return f"error when evicting {about}: {answer.message}"
+                return not_evicted(pod, answer.message)
             yield RETRY_SECONDS
             fresh = world.pods.get(pod.key)
             pod = fresh.pod if fresh is not None else pod
         if is_dry_run:
             return ""
         error = yield from self._wait_for_all([DrainPod(pod)], deadline)
-        return f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {error}' if error else ""
+        return still_there(pod, error) if error else ""
 
     def _asked(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
         """The answer that kubectl sees: the server tries again after a conflict, the client as it is told."""
@@ -270,7 +275,7 @@ class DrainRun:
             if pause > 0:
                 yield pause
             if self._world.seconds >= deadline:
-                return _DEADLINE
+                return DEADLINE
 
     def _deadline(self) -> float:
         timeout = self._command.timeout
@@ -278,9 +283,6 @@ class DrainRun:
 
     def _print(self, stream: str, text: str) -> None:
         self._lines.append(Line(round(self._world.seconds, 1), stream, text))
-
-
-_DEADLINE = "context deadline exceeded"
 
 
 def _joined(errors: Sequence[str]) -> str:

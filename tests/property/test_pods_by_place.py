@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework import pods_by_place
-from kpreempt.schedulers.kube.framework.pods_by_place import Place, add_by_place, regrouped
+from kpreempt.schedulers.kube.framework.pods_by_place import Place, add_by_place, moved, regrouped
+from kpreempt.schedulers.pod_changes import PodChanges
 from tests.factories import make_pod
 
 drawn_pods = st.lists(
@@ -63,3 +64,21 @@ def test_groups_of_a_list_in_which_some_are_gone_moved_or_new(
     assert {place: [*map(id, group)] for place, group in without_empty(after).items()} == {
         place: [*map(id, group)] for place, group in again.items()
     }
+
+
+@given(st.data(), st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), unique=True), st.booleans())
+def test_groups_of_pods_of_which_the_changes_are_known(data: st.DataObject, names: list[str], goes_last: bool) -> None:
+    nodes = st.sampled_from(["a", "b", ""])
+    pods = {name: make_pod(name, node=data.draw(nodes)) for name in names}
+    before, old = grouped(list(pods.values())), dict(pods)
+    for name in data.draw(st.lists(st.sampled_from(["a", "b", "c", "d", "x", "y"]), unique=True)):
+        there = pods.get(name)
+        if there is not None and (goes_last or data.draw(st.booleans())):
+            del pods[name]
+        if there is None or data.draw(st.booleans()):
+            pods[name] = make_pod(name, node=data.draw(nodes))
+    changes = [(old.get(name), pods.get(name)) for name in {**old, **pods}]
+    rank = {pod.key: index for index, pod in enumerate(pods.values())}
+    after = moved(before, PodChanges(changes, rank), place_of)
+    assert without_empty(after) == without_empty(grouped(list(pods.values())))
+    assert before == grouped(list(old.values()))

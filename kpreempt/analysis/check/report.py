@@ -8,7 +8,8 @@ from typing import Any, Generic, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO, Scheduler, has_queue
+from kpreempt.analysis.algorithms import VOLCANO, Scheduler
+from kpreempt.analysis.check.assumed import NO_QUOTAS, of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
@@ -35,7 +36,6 @@ from kpreempt.analysis.check.simulations import (
     shares,
 )
 from kpreempt.analysis.check.unbound import unbound_claims
-from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
@@ -45,9 +45,8 @@ from kpreempt.analysis.unread import BUDGETS, unread_beside_workloads, unread_of
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, Check, Range
-from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.simulation import Simulation
 
 
@@ -95,10 +94,10 @@ def check_rollout(
         play = Rollouts(plan, scheduler, decode, now=at, phases=phases)
         return Simulations(play, chances=chances, paces=paces)
 
-    summary = described(_counted(question.cluster), question.cluster, now)
-    # Gates are for controllers, too, which may have much to do where nothing is scheduled.
-    gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
-    general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
+    summary = summed_up(question.cluster, now)
+    # Controllers may have much to do where nothing is scheduled.
+    settings = of_settings(scheduler)
+    general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
     def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
@@ -201,10 +200,6 @@ def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
     return (*counts, *badness(simulation))
 
 
-def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
-    return ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
-
-
 def facts_of(
     simulated: Simulated, assumptions: Sequence[Assumption], *, snapshot_age: float | None, is_live: bool
 ) -> Facts:
@@ -230,18 +225,14 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     found: list[Assumption] = []
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
-    # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate. A live
-    # cluster that does not let them be read does.
     if makes_pods and _may_lack(question) and not plan.cluster.resource_quotas:
-        message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
-        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+        found.append(NO_QUOTAS)
     found += plan.missing_namespaces.assumptions
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
-    elif not has_queue(algorithm):
-        message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
-        found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
+    else:
+        found += of_queue(algorithm)
     return found
 
 

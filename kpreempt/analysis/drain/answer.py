@@ -7,7 +7,8 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, has_queue
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.check.assumed import NO_QUOTAS, of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all
 from kpreempt.analysis.check.simulations import Simulations
@@ -18,7 +19,6 @@ from kpreempt.analysis.drain.removal import removals
 from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
 from kpreempt.analysis.drain.shifts import plain_drain
 from kpreempt.analysis.drain.unblock import Way, with_remedies
-from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
@@ -28,10 +28,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
 from kpreempt.verdict.drain import BlockedEviction, Drain, NodeRemoval
-from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import unread_of
 
 _BUDGET = "PodDisruptionBudget"
@@ -79,21 +78,19 @@ def drain_nodes(
     cluster = question.cluster
     daemon_sets, lacking = _daemon_sets(cluster)
 
-    shifts = question.shifts
-
     def runs(
-        of: ClusterSnapshot, arriving: Sequence[Pod] = (), command: DrainCommand = question.command
+        of: ClusterSnapshot, shifts: Sequence[Shift], command: DrainCommand, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
         play = DrainRuns(of, shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
         return Simulations(play, chances=chances, paces=paces)
 
-    def together(nodes: Sequence[str]) -> SimulatedDrain:
-        play = DrainRuns(cluster, plain_drain(nodes), question.command, daemon_sets, scheduler, now=at, phases=phases)
-        return Simulations(play, chances=chances, paces=paces).by_chance(question.seed)
-
-    can_go: list[NodeRemoval] = []
+    shifts, can_go = question.shifts, list[NodeRemoval]()
     if question.removes:
-        found = removals(cluster, [name for shift in question.shifts for name in shift.nodes], together)
+        found = removals(
+            cluster,
+            [name for shift in question.shifts for name in shift.nodes],
+            lambda nodes: runs(cluster, plain_drain(nodes), question.command).by_chance(question.seed),
+        )
         can_go, shifts = found.nodes, plain_drain(found.going)
 
     def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
@@ -101,12 +98,12 @@ def drain_nodes(
         if option:
             options = msgspec.structs.replace(command.options, **{_OPTIONS[option]: True})
             command = msgspec.structs.replace(command, options=options)
-        return runs(of, arriving, command).by_chance(question.seed)
+        return runs(of, shifts, command, arriving).by_chance(question.seed)
 
-    summary = ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
-    summary = described(summary, cluster, now)
+    summary = summed_up(cluster, now)
     general = [*question.assumptions, *lacking, *_of_the_way(question, scheduler)]
-    simulated, is_all = runs(cluster).asked_for(question.seed, question.runs, question.worst_of, spread)
+    drains = runs(cluster, shifts, question.command)
+    simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of, spread)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [_change(each.node, each.left, each.evicted) for each in simulated[0].works]
 
@@ -189,14 +186,13 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
 def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
     """What is assumed because of what the snapshot shows, and how it is simulated."""
     cluster = question.cluster
-    found = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    found = of_settings(scheduler)
     is_own = question.is_live or cluster.taken_at is not None or bool(cluster.listed)
     if not is_own and not cluster.pod_disruption_budgets and _BUDGET not in cluster.unread:
         message = "there is none in the snapshot, which does not say that it was asked for them"
         found.append(Assumption(_BUDGET, "", message, AssumptionKind.UNCERTAIN))
     if not question.is_live and not cluster.resource_quotas and not cluster.listed:
-        message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
-        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+        found.append(NO_QUOTAS)
     has_storage = any(volume.empty_dir or volume.host_path for pod in cluster.pods for volume in pod.spec.volumes)
     if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
         # Every cluster has some; dumps of former versions say of none.
@@ -204,11 +200,7 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
         kind = AssumptionKind.TOLD if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
-    found += _of_nodes(question)
-    if not has_queue(scheduler.algorithm):
-        message = f"the queue of {scheduler.algorithm} is not modelled; pods are tried in the order of that of today"
-        found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
-    return found
+    return [*found, *_of_nodes(question), *of_queue(scheduler.algorithm)]
 
 
 def _of_nodes(question: DrainQuestion) -> list[Assumption]:

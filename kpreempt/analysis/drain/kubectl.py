@@ -15,7 +15,8 @@ import msgspec
 from kpreempt.analysis.drain.nodes import cordoned
 from kpreempt.analysis.nodes.copies import Added
 from kpreempt.analysis.simulation.client import Site
-from kpreempt.eviction.drain_command import DrainCommand, shown_duration
+from kpreempt.eviction.drain_command import DrainCommand
+from kpreempt.eviction.drain_errors import DEADLINE, not_evicted, still_there, timed_out
 from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
 from kpreempt.eviction.drain_run import RETRY_SECONDS
 from kpreempt.eviction.records import CREATED, TOO_MANY_REQUESTS, Answer
@@ -231,7 +232,7 @@ class KubectlDrain:
                 self._refused(work, pod, answer, site)
         elif answer.status != _NOT_FOUND:
             work.failed[key] = (pod, answer)
-            work.errors.append(f"error when evicting {_about(pod)}: {answer.message}")
+            work.errors.append(not_evicted(pod, answer.message))
 
     def _refused(self, work: NodeWork, pod: Pod, answer: Answer, site: Site) -> None:
         work.first_refused.setdefault(pod.key, site.at)
@@ -250,19 +251,9 @@ class KubectlDrain:
 
     def _give_up(self, work: NodeWork) -> None:
         """The time for a node is over."""
-        over = f"global timeout reached: {shown_duration(self._command.timeout)}"
-        work.errors += [f"error when evicting {_about(each.pod)}: {over}" for each in work.refused.values()]
-        late = "context deadline exceeded"
+        over = timed_out(self._command.timeout)
+        work.errors += [not_evicted(each.pod, over) for each in work.refused.values()]
         if self._command.options.disable_eviction:
-            work.errors += [late] if work.going else []
+            work.errors += [DEADLINE] if work.going else []
         else:
-            work.errors += [_still_there(pod, late) for pod in work.going.values()]
-
-
-def _about(pod: Pod) -> str:
-    return f'pods/"{pod.metadata.name}" -n "{pod.metadata.namespace}"'
-
-
-def _still_there(pod: Pod, why: str) -> str:
-    name, namespace = pod.metadata.name, pod.metadata.namespace
-    return f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {why}'
+            work.errors += [still_there(pod, DEADLINE) for pod in work.going.values()]

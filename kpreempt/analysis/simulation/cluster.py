@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from kpreempt.schedulers.pod_changes import PodChanges
 from kpreempt.verdict import AllocatedDevice, Assumption
 
 # A century: no simulation is that long, and the calendar ends some time.
@@ -72,6 +74,10 @@ class SimulatedCluster:
         self._shape = 0
         self._prepared = prepared
         self._is_stale = prepared is None
+        # The pods that have changed, by key, as they were when the cluster was prepared last, if that was here.
+        self._since: dict[str, Pod | None] | None = None
+        self._order = itertools.count()
+        self._rank = dict(zip(self.pods, self._order, strict=False))
         # Changes when what the scheduler looks at does.
         self.version = 0
         # The pods that wait for room on a node, by its name.
@@ -87,8 +93,11 @@ class SimulatedCluster:
             cluster = msgspec.structs.replace(
                 self.cluster, pods=list(self.pods.values()), pod_disruption_budgets=self.budgets.now
             )
-            self._prepared = self._scheduler.prepare(cluster, now=self.time(at), before=self._prepared)
-            self._is_stale = False
+            changes = None
+            if self._since is not None:
+                changes = PodChanges([(old, self.pods.get(key)) for key, old in self._since.items()], self._rank)
+            self._prepared = self._scheduler.prepare(cluster, now=self.time(at), before=self._prepared, changes=changes)
+            self._is_stale, self._since = False, {}
         return self._prepared
 
     def owned_by(self, owner: OwnerKey) -> list[Pod]:
@@ -205,7 +214,7 @@ class SimulatedCluster:
 
     def tell(self, pod: Pod) -> Pod:
         """A pod has other conditions. No scheduler looks at them, so nothing need be prepared anew."""
-        self.pods[pod.key] = pod
+        self._store(pod)
         return pod
 
     def fail(self, key: str) -> Pod:
@@ -229,11 +238,12 @@ class SimulatedCluster:
         pod = self.pods[key]
         finalizers = [each for each in pod.metadata.finalizers if each != finalizer]
         metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
-        self.pods[key] = msgspec.structs.replace(pod, metadata=metadata)
+        self._store(msgspec.structs.replace(pod, metadata=metadata))
 
     def remove(self, key: str) -> Pod:
         """A pod is gone; returns it as it was."""
-        pod = self.pods.pop(key)
+        pod = self.pods[key]
+        self._take_out(pod)
         self.told.pop(key, None)
         self._count(pod, -1)
         if (owner := owner_key(pod)) is not None:
@@ -313,10 +323,22 @@ class SimulatedCluster:
             self._count(old, -1)
             if self.cluster.has_scheduler_order:
                 # A pod that changes goes behind the others of its node.
-                del self.pods[pod.key]
-        self.pods[pod.key] = pod
+                self._take_out(old)
+        self._store(pod)
         self._count(pod, 1)
         self._changed()
+
+    def _store(self, pod: Pod) -> None:
+        if self._since is not None:
+            self._since.setdefault(pod.key, self.pods.get(pod.key))
+        if pod.key not in self._rank:
+            self._rank[pod.key] = next(self._order)
+        self.pods[pod.key] = pod
+
+    def _take_out(self, pod: Pod) -> None:
+        if self._since is not None:
+            self._since.setdefault(pod.key, pod)
+        del self.pods[pod.key], self._rank[pod.key]
 
     def _count(self, pod: Pod, by: int) -> None:
         """Count a pod as it is from now on (1), or is no more (-1)."""

@@ -172,7 +172,8 @@ def _landings(verdict: Verdict) -> Mapping[str, float]:
     nodes, sampling = verdict.lands_on or verdict.chosen_nodes, verdict.sampling
     if sampling is None:
         return _weighted(nodes, ())
-    scored = {node: SampledCandidate(False, (verdict.scores[node],)) for node in verdict.feasible_nodes}
+    by_score = {score: SampledCandidate(False, (score,)) for score in set(verdict.scores.values())}
+    scored = {node: by_score[verdict.scores[node]] for node in verdict.feasible_nodes}
     if sampling.order is SearchOrder.LIST:
         return _weighted(nodes, outcomes_from_a_start(verdict.feasible_nodes, scored, sampling.nodes_to_find))
     return _weighted(nodes, outcomes_in_any_order(scored, sampling.nodes_to_find))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,9 @@ from kpreempt.verdict import (
     Verdict,
 )
 from kpreempt.verdict.volcano import Attempt, GangAnswer, GangOutcome
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 _NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
@@ -69,6 +72,7 @@ class VolcanoOfPods:
         now: datetime,
         is_queued: bool = True,
         before: Prepared | None = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""

@@ -58,10 +58,10 @@ def text_of(found: Completion) -> str:
 def _complete(words: Sequence[str]) -> Completion:
     from typer.main import get_command
 
-    from kpreempt.cli.app import app
+    from kpreempt.cli.app import make_app
     from kpreempt.cli.completion.cluster import LiveNames, deadline_of_process
 
-    root = get_command(app)
+    root = get_command(make_app())
     return complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # Typer's commands are of its own two classes
 
 

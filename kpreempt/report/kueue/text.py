@@ -86,6 +86,8 @@ def _landing_in_words(answer: KueueAnswer) -> str:
     if not short:
         return ", and its pods land"
     placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
+    if pods == 1:
+        return ", but kube-scheduler finds no node for its pod"
     return f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
 
 

@@ -205,7 +205,10 @@ class Cycle:
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
         # Without plugins that score and without extenders every node's total is 1.
         base = 0 if self._framework.plugins.scores or extending is not None else 1
-        scores = {node: wrap_int64(base + sum(by_plugin.values())) for node, by_plugin in plugin_scores.items()}
+        # Nodes with the same scores mostly share their record.
+        records = {id(each): each for each in plugin_scores.values()}
+        totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
+        scores = {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name

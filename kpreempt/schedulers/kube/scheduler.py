@@ -49,6 +49,7 @@ from kpreempt.verdict import (
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.kube.bulk import LatestTable
+    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.verdict import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
@@ -145,6 +146,7 @@ class KubeScheduler:
         now: datetime,
         is_queued: bool = True,
         before: Prepared | None = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Prepared:
         """Put pods on nodes and make the plugins.
@@ -152,7 +154,8 @@ class KubeScheduler:
         ``now`` stands for missing start times. ``is_queued`` says that a scheduler is running there, whose queue holds
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
         knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
-        this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed; and if
+        this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed (of pods
+        ``changes`` say what did, if they are known); and if
         nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``); where it
         ``expects_alike`` pods on clusters that follow, from the first decision on.
         """
@@ -160,7 +163,15 @@ class KubeScheduler:
         if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
             before = None
         known = before.cluster if before else None
-        state = ClusterState(cluster, self.behaviour, now=now, scheduler_names=names, is_queued=is_queued, before=known)
+        state = ClusterState(
+            cluster,
+            self.behaviour,
+            now=now,
+            scheduler_names=names,
+            is_queued=is_queued,
+            before=known,
+            changes=changes if known is not None else None,
+        )
         tables = self._tables(state, before.tables if before else None)
         frameworks = {}
         for profile in self.profiles:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from kpreempt.cli.app import app
+from kpreempt.cli.app import make_app
 from kpreempt.cli.completion.process import text_of, words_of_line
 from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, complete
 from kpreempt.cli.completion.words import Place
@@ -41,7 +41,7 @@ class NamesOfTest:
 
 
 def offered(*words: str) -> tuple[list[str], int]:
-    found = complete(get_command(app), words, NamesOfTest())  # type: ignore[arg-type]
+    found = complete(get_command(make_app()), words, NamesOfTest())  # type: ignore[arg-type]
     return [each.value for each in found.candidates], found.directive
 
 
@@ -158,12 +158,12 @@ def test_gates_of_old_versions_and_those_of_an_upgrade() -> None:
 @pytest.mark.parametrize("words", [["-n", "shop", ""], ["-nshop", ""], ["-vn", "shop", ""], ["--namespace=shop", ""]])
 def test_pods_are_those_of_the_namespace_however_it_is_written(words: list[str]) -> None:
     names = NamesOfTest()
-    complete(get_command(app), ["explain", *words], names)  # type: ignore[arg-type]
+    complete(get_command(make_app()), ["explain", *words], names)  # type: ignore[arg-type]
     assert names.namespace == ["shop"]
 
 
 def test_every_command_completes_every_option_that_it_has() -> None:
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in get_command(make_app()).commands.items():  # type: ignore[attr-defined]
         options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
         long = {option for option in options if option.startswith("--")} | {"--help"}
         assert set(offered(name, "--")[0]) == long

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from kpreempt.cli.app import app
+from kpreempt.cli.app import make_app
 from kpreempt.cli.completion.cache import _NEVER_IN, SECONDS_KEPT
 from kpreempt.cli.completion.cluster import SECONDS_FROM_START, LiveNames, deadline_of_process
 from kpreempt.cli.completion.values import complete
@@ -96,7 +96,7 @@ def kubeconfig(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def offered(*words: str, seconds: float = LONG_SECONDS) -> list[str]:
     names = LiveNames(time.monotonic() + seconds)
-    found = complete(get_command(app), words, names)  # type: ignore[arg-type]
+    found = complete(get_command(make_app()), words, names)  # type: ignore[arg-type]
     return [each.value for each in found.candidates]
 
 

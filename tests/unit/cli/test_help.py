@@ -10,12 +10,12 @@ import pytest
 from typer.core import TyperOption
 from typer.main import get_command
 
-from kpreempt.cli.app import app
+from kpreempt.cli.app import make_app
 from kpreempt.cli.command_line import EXAMPLES, HEADINGS
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 ROOT = Path(__file__).parents[3]
-COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
 Kpreempt = Callable[..., Any]
 
 

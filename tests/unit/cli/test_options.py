@@ -8,7 +8,7 @@ from typer import Option
 from typer.core import TyperOption
 from typer.main import get_command
 
-from kpreempt.cli.app import app
+from kpreempt.cli.app import make_app
 from kpreempt.cli.options import After, AnswerRequest, Group, Request, with_options
 from kpreempt.report.answers import (
     ANSWER_FORMATS,
@@ -21,7 +21,7 @@ from kpreempt.report.answers import (
     VERIFY_FORMATS,
 )
 
-COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
 
 
 class Parent(Request):

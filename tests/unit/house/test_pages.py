@@ -15,10 +15,10 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli import process
-from kpreempt.cli.app import app
-from tests.generated import EXAMPLE, PAGES, ROOT
+from kpreempt.cli.app import make_app
+from tests.generated import EXAMPLE, PAGES, ROOT, kpreempt
 
-PROGRAM: Any = get_command(app)
+PROGRAM: Any = get_command(make_app())
 # The pages of CI systems and of plugins are run whole: tests/ci/test_document.py, tests/plugin_document.py.
 RUN_ELSEWHERE = {"docs/ci.md", "docs/writing-plugins.md"}
 LINKING = (*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")
@@ -26,6 +26,8 @@ NO_CLUSTER = {"algorithms", "batch", "completion", "help", "plugins", "rules", "
 
 _FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```\n", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:^\n)(?P<text>(?:^ {4}\S.*\n)+)", re.MULTILINE)
+# A command, and below it a block with the lines of its output that matter here.
+_EXCERPT = re.compile(r"^ {4}kpreempt (?P<command>.+)\n\n```\n(?P<text>(?:(?!```).*\n)*)```\n", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
@@ -111,6 +113,21 @@ def test_commands_of_a_page_are_known_and_those_with_a_file_run(
                 )
             else:
                 assert not has_file, line
+
+
+EXCERPTS = [
+    pytest.param(found["command"], found["text"], id=found["command"])
+    for path in PAGES
+    for found in _EXCERPT.finditer(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize(("command", "text"), EXCERPTS)
+def test_an_excerpt_has_blocks_of_the_output_in_its_order(command: str, text: str) -> None:
+    output = kpreempt(*shlex.split(command))
+    for block in text.strip().split("\n\n"):
+        assert f"{block}\n" in output
+        output = output.partition(f"{block}\n")[2]
 
 
 def targets_of_make() -> set[str]:

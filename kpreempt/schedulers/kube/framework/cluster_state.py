@@ -22,11 +22,13 @@ from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, regrouped
+from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, moved, regrouped
 from kpreempt.schedulers.kube.versions import Behaviour
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.devices.allocator import Devices
+    from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -37,8 +39,8 @@ class ClusterState:
     """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed.
 
     ``before`` is the state of a cluster that had the same nodes and perhaps other pods, made for the same scheduler.
-    Nodes whose pods are the same are its, with what is computed of them. ``follows_closely`` says that nothing else but
-    budgets is different from there.
+    Nodes whose pods are the same are its, with what is computed of them; ``changes`` says which pods are not, where
+    that is known. ``follows_closely`` says that nothing else but budgets is different from there.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class ClusterState:
         scheduler_names: frozenset[str],
         is_queued: bool = True,
         before: ClusterState | None = None,
+        changes: PodChanges | None = None,
     ) -> None:
         self.cluster = cluster
         self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
@@ -65,7 +68,11 @@ class ClusterState:
             add_by_place(self._groups, cluster.pods, self._place_of)
         else:
             self.position = before.position
-            self._groups = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
+            self._groups = (
+                regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
+                if changes is None
+                else moved(before._groups, changes, self._place_of)
+            )
         groups = self._groups
         # The pods of each node, by its name.
         self.assigned: dict[str, list[Pod]] = {name: groups[name] for name in self.position}
@@ -108,6 +115,10 @@ class ClusterState:
             for node_info in before.node_infos
         ]
         self.by_name = {node_info.node.metadata.name: node_info for node_info in self.node_infos}
+        if (counted := before.__dict__.get("_pods_by_labels")) is not None:
+            self.__dict__["_pods_by_labels"] = counted.followed(
+                (before.by_name[name], self.by_name[name]) for name in changed
+            )
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
@@ -154,6 +165,37 @@ class ClusterState:
     def num_pods(self) -> int:
         """Pods that take room on nodes."""
         return sum(map(len, self.assigned.values()))
+
+    def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
+        """How many pods of the namespace are selected, by their node's name, without those that are being deleted.
+
+        Nodes without any are left out.
+        """
+        if self.follows_closely:
+            return self._pods_by_labels.selected(namespace, selector)
+        # One question is not worth sorting all pods.
+        counts = {
+            node_info.name: sum(map(selector.matches, labels))
+            for node_info in self.node_infos
+            if node_info.num_pods and (labels := node_info.labels_by_namespace.get(namespace))
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    @cached_property
+    def nodes_with_affinity(self) -> list[NodeInfo]:
+        """The nodes with pods that state any affinity."""
+        return [node_info for node_info in self.node_infos if node_info.pods_with_affinity]
+
+    @cached_property
+    def nodes_with_anti_affinity(self) -> list[NodeInfo]:
+        """The nodes with pods that require others not to be near."""
+        return [node_info for node_info in self.node_infos if node_info.pods_with_required_anti_affinity]
+
+    @cached_property
+    def _pods_by_labels(self) -> PodsByLabels:
+        from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels  # noqa: PLC0415 - simulations need it
+
+        return PodsByLabels(self.node_infos)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace; none where it is not known."""

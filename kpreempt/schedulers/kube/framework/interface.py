@@ -66,8 +66,6 @@ class Plugin:
     # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
     # on it, the pod in question without its name and status, and objects that are neither pods nor budgets.
     is_local: bool = False
-    # Of one in the tree that is local, whether the pod's images have a part in it.
-    looks_at_images: ClassVar[bool] = False
     _states_name: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError, ScorePlugin
 from kpreempt.schedulers.kube.framework.memory import answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -32,6 +33,13 @@ class RememberedRun:
         ]
         self._others = [(index, plugin) for index, plugin in self._filters if not plugin.is_local]
 
+    def statuses_of(self, nodes: Sequence[NodeInfo]) -> list[Status]:
+        """What ``status_of`` says of each of ``nodes``."""
+        if self._others:
+            return list(map(self.status_of, nodes))
+        known, end = self._known, (self._end, SUCCESS)
+        return [SUCCESS if known.get(each) == end else self.status_of(each) for each in nodes]
+
     def status_of(self, node_info: NodeInfo) -> Status:
         """What ``Framework.run_filters`` says of the node, filter by filter in the same order."""
         done, last = self._known.get(node_info, (0, SUCCESS))
@@ -56,8 +64,10 @@ class RememberedRun:
 
 def raw_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
     """The plugin's scores before they are normalised, those of local plugins from memory where there is one."""
+    if isinstance(plugin, BulkScorePlugin):
+        return plugin.score_all(state, pod, nodes)
     score = partial(plugin.score, state, pod)
-    findings = (state.shape_findings if not plugin.looks_at_images else None) or state.findings
+    findings = state.shape_findings or state.findings
     if plugin.is_local and findings is not None:
         return answers_on(findings.on(f"score {plugin.name}"), nodes, score)
     return [score(node_info) for node_info in nodes]

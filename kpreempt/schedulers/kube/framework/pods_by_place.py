@@ -5,8 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
+from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 # The name of a node; or that a pod waits for room that is kept for it, or takes no room at all.
 Place = str | None
@@ -53,6 +57,20 @@ def regrouped(
     _insert(after, come, now, start)
     # An equal pod is not enough: the next time it is looked for as the object that is in the list.
     changed |= {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
+    return changed
+
+
+def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: PlaceOf) -> dict[Place, list[Pod]]:
+    """The same as ``regrouped``, where the changes are known."""
+    gone: dict[Place, list[Pod]] = {}
+    come: dict[Place, list[Pod]] = {}
+    add_by_place(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
+    add_by_place(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
+    changed = dict(groups)
+    for place in gone.keys() | come.keys():
+        leaving = set(map(id, gone.get(place, ())))
+        staying = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
+        changed[place] = sorted([*staying, *come.get(place, ())], key=lambda pod: changes.rank[pod.key])
     return changed
 
 

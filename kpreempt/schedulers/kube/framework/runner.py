@@ -178,6 +178,8 @@ class Framework:
         if state.findings is not None and self.looks_at_nodes_alone(state):
             beside = self._remembered_beside_nominated
         nominated = self.cluster.nominated_pods
+        if not nominated:
+            return run.statuses_of(list(nodes))
         return [
             (beside(state, pod, node_info) if node_info.name in nominated else None) or run.status_of(node_info)
             for node_info in nodes

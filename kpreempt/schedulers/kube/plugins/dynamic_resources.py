@@ -14,7 +14,7 @@ from kpreempt.schedulers.kube.framework.arg_types import DURATION
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, is_own, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     NodeToStatus,
@@ -27,7 +27,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     ReservePlugin,
-    ScorePlugin,
     normalize_to_max,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -58,7 +57,7 @@ class _State:
 
 
 class DynamicResources(
-    PreEnqueuePlugin, PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin
+    PreEnqueuePlugin, PreFilterPlugin, NodeFilterPlugin, PostFilterPlugin, BulkScorePlugin, ReservePlugin, PreBindPlugin
 ):
     """Claims are allocated where their devices are, and allocated ones keep the pod where these can be reached."""
 
@@ -123,6 +122,12 @@ class DynamicResources(
         """More for the alternatives that come first; an error where PreFilter is not enabled."""
         devices = _state_of(state).devices
         return 0 if devices is None else devices.score_on(node_info.name)
+
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """0 on every node for a pod without claims."""
+        if _state_of(state).devices is None:
+            return [0] * len(nodes)
+        return [self.score(state, pod, node_info) for node_info in nodes]
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """The highest score becomes 100."""

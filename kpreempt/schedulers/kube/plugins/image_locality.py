@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
-from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs, ScorePlugin
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, in_tree
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo
 
 _MIB = 1024 * 1024
@@ -15,12 +15,11 @@ MIN_THRESHOLD_BYTES = 23 * _MIB
 MAX_CONTAINER_THRESHOLD_BYTES = 1000 * _MIB
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocality(BulkScorePlugin):
     """Sizes of the images that are there, scaled by how many nodes have them."""
 
     name = "ImageLocality"
     is_local = True
-    looks_at_images = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)
@@ -29,6 +28,22 @@ class ImageLocality(ScorePlugin):
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """0 below 23 MiB in all, 100 from 1000 MiB a container."""
         return self._rated(pod, node_info, lambda image: image.size)
+
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """Of nodes that have the same of the pod's images one is rated for all."""
+        names = [*map(normalized_image_name, self.images_of(pod))]
+        distinct = set(names)
+        known: dict[object, int] = {}
+        scores = []
+        for node_info in nodes:
+            there = node_info.image_states
+            key = None
+            if there and not distinct.isdisjoint(there):
+                key = tuple((each.size, each.num_nodes) if each else None for each in map(there.get, names))
+            if key not in known:
+                known[key] = self.score(state, pod, node_info)
+            scores.append(known[key])
+        return scores
 
     def is_certain(self, pod: Pod, node_info: NodeInfo) -> bool:
         """Whether the score is the same, whatever sizes were rounded to those that are known."""

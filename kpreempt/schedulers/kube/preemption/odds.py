@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
 from kpreempt.verdict import Code, Odds, OddsOutcome, SearchOrder
 
+# Starts of searches: from the first one up to, but without, the second.
+_Span = tuple[int, int]
 # How good a candidate is under the rules of the choice, the higher the better.
 Rank = tuple[float, ...]
 
@@ -129,15 +130,11 @@ def outcomes_from_a_start(
     can_win = _rivals(candidates)
     rivals = [(index, candidate.rank) for index, candidate in found if potential_nodes[index] in can_win]
     ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], wanted)
-    winners = _winning_ranks(size, rivals, ends)
-    starts_of: dict[Rank, list[int]] = {}
-    for start, rank in enumerate(winners):
-        starts_of.setdefault(rank, []).append(start)
-    nodes_of: dict[Rank, list[str]] = {rank: [] for rank in starts_of}
-    for index, rank in rivals:
-        if rank in starts_of and _is_reached(index, size, ends, starts_of[rank]):
-            nodes_of[rank].append(potential_nodes[index])
-    return _likely([OddsOutcome(nodes_of[rank], len(starts) / size) for rank, starts in starts_of.items()])
+    outcomes = []
+    for tier, starts in _won(size, rivals, ends):
+        nodes = [potential_nodes[index] for index in tier if _is_reached(index, size, ends, starts)]
+        outcomes.append((starts[0], OddsOutcome(nodes, len(starts) / size)))
+    return _likely([outcome for _, outcome in sorted(outcomes, key=lambda each: each[0])])
 
 
 def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
@@ -163,10 +160,6 @@ def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
     return ordered
 
 
-# As the start moves on by one node, so does the end of its search, or it stays. So the best candidate of all searches
-# is that of a window which slides once around the nodes.
-
-
 def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: int) -> list[int]:
     """For each start the last node that can win, as an index that goes on counting after the first round.
 
@@ -174,6 +167,8 @@ def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: in
     """
     if len(found) < wanted:
         return [start + size - 1 for start in range(size)]
+    if len(found) == len(rivals) == size:
+        return [start + wanted - 1 for start in range(size)]
     found_twice = [*found, *(index + size for index in found)]
     rivals_twice = [*rivals, *(index + size for index in rivals)]
     ends = []
@@ -187,23 +182,46 @@ def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: in
     return ends
 
 
-def _winning_ranks(size: int, rivals: list[tuple[int, Rank]], ends: list[int]) -> list[Rank]:
-    """For each start the best rank among the rivals from there to the search's end."""
-    rivals_twice = [*rivals, *((index + size, rank) for index, rank in rivals)]
-    # Ranks fall from the front to the back, so that the front is the best of the window.
-    window: deque[tuple[int, Rank]] = deque()
-    winners = []
-    entered = 0
-    for start, end in enumerate(ends):
-        while entered < len(rivals_twice) and rivals_twice[entered][0] <= end:
-            while window and window[-1][1] < rivals_twice[entered][1]:
-                window.pop()
-            window.append(rivals_twice[entered])
-            entered += 1
-        while window[0][0] < start:
-            window.popleft()
-        winners.append(window[0][1])
-    return winners
+def _won(size: int, rivals: list[tuple[int, Rank]], ends: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """The candidates of each rank that wins, with the starts (ascending) of the searches that it wins; the best first.
+
+    As the start moves on by one node, so does the end of its search, or it stays: who comes to a candidate are
+    neighbours.
+    """
+    tiers: dict[Rank, list[int]] = {}
+    for index, rank in rivals:
+        tiers.setdefault(rank, []).append(index)
+    left: list[_Span] = [(0, size)]
+    for rank in sorted(tiers, reverse=True):
+        tier = tiers[rank]
+        spans = [(bisect_left(ends, index), index + 1) for index in tier]
+        around = (bisect_left(ends, tier[0] + size), size)
+        won, left = _divided(left, sorted([*spans, around]))
+        if won:
+            yield tier, [start for span in won for start in range(*span)]
+        if not left:
+            return
+
+
+def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Span], list[_Span]]:
+    """What of ``spans`` is in some of the ``others``, and what is in none; all by their starts, ascending."""
+    inside, outside = [], []
+    position = 0
+    for start, end in spans:
+        at = start
+        while at < end:
+            while position < len(others) and others[position][1] <= at:
+                position += 1
+            if position == len(others) or others[position][0] >= end:
+                outside.append((at, end))
+                break
+            first, last = others[position]
+            if first > at:
+                outside.append((at, first))
+            at = max(at, first)
+            inside.append((at, min(end, last)))
+            at = min(end, last)
+    return inside, outside
 
 
 def _is_reached(index: int, size: int, ends: list[int], starts: list[int]) -> bool:

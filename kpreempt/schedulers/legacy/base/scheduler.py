@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from kpreempt.schedulers.legacy.base.victims_report import rank_victims
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.pod_changes import PodChanges
 
 
 class LegacyScheduler:
@@ -77,6 +81,7 @@ class LegacyScheduler:
         now: datetime,
         is_queued: bool = True,
         before: Cluster | None = None,
+        changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Cluster:
         """Put pods on nodes, all anew.

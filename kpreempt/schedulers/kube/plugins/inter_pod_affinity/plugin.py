@@ -77,7 +77,11 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         if state.findings is not None:
             counts.add_known(nodes, state.findings)
         else:
-            counts.add_all(nodes, self._handle.pod_table, refusing=self.nodes_with_anti_affinity(nodes))
+            tables = self._handle.tables
+            is_table_worth_it = tables is None or tables.current is not None or not counts.is_indifferent
+            # For those alone who may refuse the pod none is made.
+            table = self._handle.pod_table if is_table_worth_it else None
+            counts.add_all(nodes, table, refusing=self.nodes_with_anti_affinity(nodes))
         if counts.is_indifferent:
             return None, SKIP
         state.write(PRE_FILTER_KEY, counts)
@@ -85,11 +89,11 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
 
     def nodes_with_anti_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
         """The nodes on which pods may refuse the incoming one."""
-        return nodes
+        return self._cluster.nodes_with_anti_affinity
 
     def nodes_with_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
         """The nodes on which pods may prefer or avoid the incoming one."""
-        return nodes
+        return self._cluster.nodes_with_affinity
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Count the pod that was put on the node."""

@@ -90,19 +90,20 @@ def count_matching(node_info: NodeInfo, constraint: SpreadConstraint, namespace:
     if not node_info.num_pods:
         return 0
     labels = node_info.labels_by_namespace.get(namespace)
-    return sum(map(constraint.matches, labels)) if labels and not _counts_none(constraint) else 0
+    return sum(map(constraint.matches, labels)) if labels and is_counted(constraint) else 0
 
 
 def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
     """Whether a pod that is not being deleted counts for the constraint of a pod in ``namespace``."""
-    if _counts_none(constraint) or pod.metadata.namespace != namespace:
+    if not is_counted(constraint) or pod.metadata.namespace != namespace:
         return False
     return constraint.matches(pod.metadata.labels)
 
 
-def _counts_none(constraint: SpreadConstraint) -> bool:
+def is_counted(constraint: SpreadConstraint) -> bool:
+    """Whether any existing pod counts for the constraint."""
     selector = constraint.selector
-    return selector is None or (selector.is_empty() and not constraint.counts_all)
+    return selector is not None and (constraint.counts_all or not selector.is_empty())
 
 
 class NodeInclusion:

@@ -16,7 +16,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
-from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -24,7 +24,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -51,7 +50,7 @@ PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
 PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
-class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
+class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin):
     """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
 
     A pod without constraints gets the default ones for what its services and its controller select.
@@ -118,17 +117,22 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sc
             pod,
             constraints,
             nodes,
+            self._cluster.selected_pods,
             requires_all_keys=requires_all_keys,
             counts_by_constraint=self._behaviour.counts_spread_by_constraint,
-            findings=state.findings,
         )
-        scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._behaviour))
+        inclusion = NodeInclusion(pod, self._behaviour)
+        scoring.add_all(self._cluster.by_name, inclusion, requires_all_keys=requires_all_keys)
         state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """How crowded the node's domains are."""
-        return _score_state(state).score(node_info)
+        return self.score_all(state, pod, [node_info])[0]
+
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """How crowded the domains of each node are."""
+        return _score_state(state).scores_of(nodes)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Turn crowding around: the least crowded node has the most."""
