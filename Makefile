@@ -53,6 +53,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.simulation
 	@$(PYTHON) -m benchmarks.devices
 	@$(PYTHON) -m benchmarks.check
+	@$(PYTHON) -m benchmarks.recorder
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)

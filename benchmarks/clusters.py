@@ -44,6 +44,12 @@ def write_cluster(
     return path.stat().st_size
 
 
+def objects(*, nodes: int, pods_per_node: int) -> Iterator[dict[str, Any]]:
+    """What ``write_cluster`` writes of a fat and plain cluster, one by one."""
+    for item in _items(random.Random(_SEED), nodes, pods_per_node, "json", True, "plain"):
+        yield json.loads(item)
+
+
 def _frame(style: Style, fat: bool) -> tuple[str, str, str]:
     if style == "yaml":
         return "apiVersion: v1\nitems:\n", "", 'kind: List\nmetadata:\n  resourceVersion: ""\n'

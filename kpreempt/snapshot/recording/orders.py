@@ -27,7 +27,8 @@ class Seen(NamedTuple):
     """What counts of a pod: who it is, and where a scheduler's cache has it (empty: in no node's pods).
 
     One that ``is_waiting`` has no node yet. ``has_failed`` says that its last attempt ended with something else than
-    nodes that do not fit, perhaps after it had been assumed somewhere.
+    nodes that do not fit, perhaps after it had been assumed somewhere. ``refusal`` is why its scheduler has refused it,
+    and one that ``is_gated`` is not tried.
     """
 
     key: str
@@ -35,6 +36,12 @@ class Seen(NamedTuple):
     node: str
     is_waiting: bool = False
     has_failed: bool = False
+    refusal: str = ""
+    is_gated: bool = False
+
+    def is_surely_unassumed(self, before: Seen | None) -> bool:
+        """Whether its scheduler had it on no node when it was changed from ``before`` to this."""
+        return before is None or before.is_gated or (bool(self.refusal) and self.refusal != before.refusal)
 
 
 class _Pods(NamedTuple):
@@ -112,8 +119,8 @@ class NodeOrders:
             if order.is_sound
         }
         self._pods: dict[str, Seen] = {}
-        # When a pod was last seen to change, counted in changes; not at all of one that was there at the beginning.
-        self._changed: dict[str, int] = {}
+        # Since when a pod may have been assumed, counted in changes; absent where it may have been at the beginning.
+        self._unassumed: dict[str, int] = {}
         self._steps: dict[str, deque[_Step]] = {}
         self._number = 0
 
@@ -132,7 +139,7 @@ class NodeOrders:
             self.delete(pod.key)
             before = None
         self._number += 1
-        since = self._number if before is None else self._changed.get(pod.key, 0)
+        since = self._number if before is None else self._unassumed.get(pod.key, 0)
         if pod.has_failed:
             self._doubt(since)
         if before is not None and before.node:
@@ -141,13 +148,14 @@ class NodeOrders:
         if pod.node and not (before is not None and before.node == pod.node):
             self._bind(pod, since)
         self._pods[pod.key] = pod
-        self._changed[pod.key] = self._number
+        if pod.is_surely_unassumed(before):
+            self._unassumed[pod.key] = self._number
 
     def delete(self, key: str) -> None:
         """A pod is gone."""
         self._number += 1
         pod = self._pods.pop(key, None)
-        since = self._changed.pop(key, 0)
+        since = self._unassumed.pop(key, 0)
         if pod is not None and pod.node:
             self._step(pod.node, removed=key)
         elif pod is not None and pod.is_waiting:
@@ -165,7 +173,7 @@ class NodeOrders:
                 yield node, Order(pods.places, sorted(pods.unplaced))
 
     def _bind(self, pod: Seen, since: int) -> None:
-        """A pod has come to its node, and may have been assumed there at any time after its last change."""
+        """A pod has come to its node, and may have been assumed there at any time since then."""
         before = self._nodes.get(pod.node, _NONE)
         steps = list(self._steps.get(pod.node, ()))
         later = [step for step in steps if step.number > since]
@@ -202,6 +210,9 @@ class NodeOrders:
         for node, steps in self._steps.items():
             if steps[-1].number > since and node in self._nodes:
                 self._nodes[node] = self._nodes[node].forgotten()
+        if not since:
+            # Of what came before the beginning no steps are remembered.
+            self._nodes = {node: pods.forgotten() for node, pods in self._nodes.items()}
 
 
 def _assumed_before(steps: Sequence[_Step], key: str) -> _Pods:

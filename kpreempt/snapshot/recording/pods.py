@@ -34,6 +34,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     priority: int = 0
     volumes: Sequence[_Volume] = ()
     resource_claims: Sequence[msgspec.Raw] = ()
+    scheduling_gates: Sequence[msgspec.Raw] = ()
 
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -85,5 +86,7 @@ def seen_pod(line: Json) -> Seen:
         uid=pod.metadata.uid,
         node="" if is_finished else pod.spec.node_name,
         is_waiting=not is_finished and not pod.spec.node_name,
+        refusal=refusal,
+        is_gated=bool(pod.spec.scheduling_gates),
         has_failed=bool(refusal) and not pod.spec.node_name and not _NO_NODE.match(refusal),
     )

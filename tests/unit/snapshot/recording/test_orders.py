@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kpreempt.snapshot.recording.changes import Order
 from kpreempt.snapshot.recording.orders import NodeOrders, Seen
 
 
@@ -32,8 +33,8 @@ def on_node(key: str) -> Seen:
     return Seen(key, f"uid-{key}", "n1")
 
 
-def waiting(key: str, *, failed: bool = False) -> Seen:
-    return Seen(key, f"uid-{key}", "", is_waiting=True, has_failed=failed)
+def waiting(key: str, *, failed: bool = False, refusal: str = "", gated: bool = False) -> Seen:
+    return Seen(key, f"uid-{key}", "", is_waiting=True, has_failed=failed, refusal=refusal, is_gated=gated)
 
 
 def order(orders: NodeOrders) -> tuple[list[str], set[str]]:
@@ -73,6 +74,44 @@ def test_what_happens_while_a_pod_may_be_assumed_leaves_only_what_is_sure() -> N
     orders.change(on_node("d"))
     # Assumed before the update of b the others stand as a, b, c; after it as a, c, b.
     assert order(orders) == (["a", "", "", "d"], {"b", "c"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "known"),
+    [
+        (waiting("p"), waiting("p"), False),
+        (waiting("p", refusal="no node"), waiting("p", refusal="no node"), False),
+        (waiting("p", refusal="no node"), waiting("p"), False),
+        (waiting("p"), waiting("p", refusal="no node"), True),
+        (waiting("p", gated=True), waiting("p"), True),
+    ],
+)
+def test_only_its_scheduler_tells_that_a_pod_was_not_assumed_before_it_changed(
+    before: Seen, after: Seen, known: bool
+) -> None:
+    orders = NodeOrders()
+    for key in "qr":
+        orders.change(waiting(key))
+        orders.change(on_node(key))
+    orders.change(before)
+    orders.change(on_node("q"))
+    orders.change(after)
+    orders.change(on_node("p"))
+    # Where it was assumed before q was updated, the two others are as they were.
+    assert order(orders) == ((["r", "q", "p"], set()) if known else (["", "", "p"], {"q", "r"}))
+
+
+@pytest.mark.parametrize("gone", ["failed", "deleted"])
+def test_a_pod_that_may_have_been_assumed_before_a_base_leaves_nothing_sure(gone: str) -> None:
+    orders = NodeOrders({"n1": Order(["a", "b"], [])})
+    for each in (on_node("a"), on_node("b"), waiting("z")):
+        orders.put(each)
+    # The cache may have had them as z, a, b.
+    if gone == "failed":
+        orders.change(waiting("z", failed=True))
+    else:
+        orders.delete("z")
+    assert order(orders) == ([], set())
 
 
 @pytest.mark.parametrize("gone", ["failed", "deleted"])
