@@ -151,7 +151,7 @@ class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
     moves: int = 0
 
 
-class NodeOrder(SparseRecord, frozen=True, kw_only=True):
+class DrainOrder(SparseRecord, frozen=True, kw_only=True):
     """The order of an upgrade's nodes that was found to displace least (``--best-order``), in a greedy search.
 
     In one run ``displaced`` pods are evicted or preempted, and ``displaced_as_given`` in the order that was given. The
@@ -188,4 +188,4 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     deletes_data_of: list[str] = []
     untried: int = 0
     removals: list[NodeRemoval] = []
-    order: NodeOrder | None = None
+    order: DrainOrder | None = None

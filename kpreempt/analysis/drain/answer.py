@@ -31,7 +31,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
-from kpreempt.verdict.drain import BlockedEviction, Drain, NodeOrder, NodeRemoval
+from kpreempt.verdict.drain import BlockedEviction, Drain, DrainOrder, NodeRemoval
 from kpreempt.verdict.unread import unread_of
 
 _BUDGET = "PodDisruptionBudget"
@@ -95,7 +95,7 @@ def drain_nodes(
             lambda nodes: runs(cluster, plain_drain(nodes), question.command).by_chance(question.seed),
         )
         can_go, shifts = found.nodes, plain_drain(found.going)
-    order: NodeOrder | None = None
+    order: DrainOrder | None = None
     if question.seeks_order:
         shifts, order = best_order(
             shifts,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from kpreempt.analysis.drain.kubectl import Shift
 from kpreempt.analysis.drain.runs import SimulatedDrain
 from kpreempt.analysis.drain.shifts import in_order
-from kpreempt.verdict.drain import NodeOrder
+from kpreempt.verdict.drain import DrainOrder
 
 # So many drains at most are simulated, and so many decisions times nodes they may come to.
 _MOST_TRIALS = 200
@@ -16,7 +16,7 @@ _MOST_DECISIONS = 3_000_000
 
 def best_order(
     shifts: Sequence[Shift], simulate: Callable[[Sequence[Shift]], SimulatedDrain], *, cluster_size: int
-) -> tuple[Sequence[Shift], NodeOrder]:
+) -> tuple[Sequence[Shift], DrainOrder]:
     """The upgrade in the order that was found, which is that of ``shifts`` where none is better, and what it saves.
 
     This is greedy: another order might displace fewer. ``simulate`` plays one run, ``cluster_size`` counts nodes.
@@ -42,7 +42,7 @@ def best_order(
     chosen = simulate(best)
     if _cost(chosen) >= _cost(given):
         best, chosen = list(shifts), given
-    return best, NodeOrder(
+    return best, DrainOrder(
         nodes=[name for shift in best for name in shift.nodes],
         displaced=_displaced(chosen),
         displaced_as_given=_displaced(given),

@@ -10,8 +10,8 @@ from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.drain import (
     BlockedEviction,
     BlockReason,
+    DrainOrder,
     KeepRule,
-    NodeOrder,
     NodeRemoval,
     NotGoing,
     Unblock,
@@ -46,7 +46,7 @@ def removal_phrase(removal: NodeRemoval) -> Phrase:
     return tuple(parts)
 
 
-def order_phrase(order: NodeOrder) -> Phrase:
+def order_phrase(order: DrainOrder) -> Phrase:
     """The order, and how many pods it displaces beside the one that was given."""
     saved = order.displaced_as_given - order.displaced
     given = f", {count(saved, 'pod')} fewer than in the order given" if saved > 0 else ""
