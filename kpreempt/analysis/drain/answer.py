@@ -100,7 +100,7 @@ def drain_nodes(
         shifts, order = best_order(
             shifts,
             lambda tried: runs(cluster, tried, question.command).by_chance(question.seed),
-            cluster_size=len(cluster.nodes),
+            cluster,
         )
 
     def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:

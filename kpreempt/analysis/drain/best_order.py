@@ -7,35 +7,37 @@ from collections.abc import Callable, Sequence
 from kpreempt.analysis.drain.kubectl import Shift
 from kpreempt.analysis.drain.runs import SimulatedDrain
 from kpreempt.analysis.drain.shifts import in_order
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.drain import DrainOrder
 
-# So many drains at most are simulated, and so many decisions times nodes they may come to.
+# So many drains at most are simulated, and so many decisions times nodes they may come to. To prepare a simulation
+# takes as long as so many for each node and pod.
 _MOST_TRIALS = 200
-_MOST_DECISIONS = 3_000_000
+_MOST_DECISIONS = 1_500_000
+_TO_PREPARE = 2
 
 
 def best_order(
-    shifts: Sequence[Shift], simulate: Callable[[Sequence[Shift]], SimulatedDrain], *, cluster_size: int
+    shifts: Sequence[Shift], simulate: Callable[[Sequence[Shift]], SimulatedDrain], cluster: ClusterSnapshot
 ) -> tuple[Sequence[Shift], DrainOrder]:
     """The upgrade in the order that was found, which is that of ``shifts`` where none is better, and what it saves.
 
-    This is greedy: another order might displace fewer. ``simulate`` plays one run, ``cluster_size`` counts nodes.
+    This is greedy: another order might displace fewer. ``simulate`` plays one run of the cluster.
+    A step is taken only where every node that is left can be tried.
     """
     rest = [name for shift in shifts for name in shift.nodes]
     given = simulate(shifts)
     found: list[str] = []
+    least = _TO_PREPARE * (len(cluster.nodes) + len(cluster.pods))
+    each_node = given.decisions * len(cluster.nodes) // len(rest)
     trials, spent = 0, 0
     while len(rest) > 1:
-        costs: list[tuple[int, int, int]] = []
-        for name in rest:
-            if trials == _MOST_TRIALS or spent > _MOST_DECISIONS:
-                break
-            simulated = simulate(in_order(shifts, [*found, name]))
-            trials += 1
-            spent += max(simulated.decisions, 1) * cluster_size
-            costs.append(_cost(simulated))
-        if len(costs) < len(rest):
+        # Every step simulates one node more.
+        step = len(rest) * (least + each_node * (len(found) + 1))
+        if trials + len(rest) > _MOST_TRIALS or spent + step > _MOST_DECISIONS:
             break
+        trials, spent = trials + len(rest), spent + step
+        costs = [_cost(simulate(in_order(shifts, [*found, name]))) for name in rest]
         found.append(rest.pop(costs.index(min(costs))))
     unsearched = len(rest) if len(rest) > 1 else 0
     best = in_order(shifts, [*found, *rest])
