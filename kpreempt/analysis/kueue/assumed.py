@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kpreempt.model.kueue import ClusterQueue, Workload
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes
+from kpreempt.schedulers.kueue.cluster_queues import MULTIKUEUE, PROVISIONING
 from kpreempt.schedulers.kueue.configuration import GATES
 from kpreempt.verdict import Assumption, AssumptionKind
 
+# By the controller of an admission check: what Kueue's second look at an admitted Workload would change.
+_SECOND_PASS = {
+    PROVISIONING: "what is provisioned may be other nodes than those that are there, and is not modelled",
+    MULTIKUEUE: "its Workloads run in another cluster, which is not modelled",
+}
 _ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 
@@ -18,15 +24,20 @@ def assumed_of(objects: KueueObjects, config: KueueConfiguration) -> list[Assump
         Assumption("KueueConfiguration", f"featureGates.{gate}", "this feature gate is not modelled")
         for gate in sorted(config.feature_gates.keys() - GATES.keys())
     ]
+    controllers = {each.metadata.name: each.spec.controller_name for each in objects.checks}
     for queue in objects.cluster_queues:
-        found += _of_queue(queue)
+        found += _of_queue(queue, controllers)
     for workload in objects.workloads:
         found += _of_workload(workload)
     return found
 
 
-def _of_queue(queue: ClusterQueue) -> Iterator[Assumption]:
+def _of_queue(queue: ClusterQueue, controllers: Mapping[str, str]) -> Iterator[Assumption]:
     subject = f"ClusterQueue {queue.name}"
+    strategy = queue.spec.admission_checks_strategy.admission_checks
+    for check in dict.fromkeys([*queue.spec.admission_checks, *(each.name for each in strategy)]):
+        if message := _SECOND_PASS.get(controllers.get(check, "")):
+            yield Assumption(subject, f"AdmissionCheck {check}", message)
     if queue.spec.admission_scope is not None:
         message = "what its LocalQueues have used is known to the manager alone, and does not count here"
         yield Assumption(subject, "spec.admissionScope", message)

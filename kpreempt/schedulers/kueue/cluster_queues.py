@@ -14,8 +14,8 @@ from kpreempt.schedulers.kueue.topology import FlavorTopology, TopologyUsage
 from kpreempt.schedulers.kueue.workloads import Info
 
 NEVER = "Never"
-_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-_PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 class Group:
@@ -117,8 +117,8 @@ class Queue:
         for name in wanted:
             if name in checks:
                 by_controller.setdefault(checks[name].spec.controller_name, []).append(name)
-        multikueue = by_controller.get(_MULTIKUEUE, [])
-        provisioning = by_controller.get(_PROVISIONING, [])
+        multikueue = by_controller.get(MULTIKUEUE, [])
+        provisioning = by_controller.get(PROVISIONING, [])
         self.has_multikueue = bool(multikueue)
         self.provisioned_flavors = frozenset(
             flavor for name in provisioning for flavor in rules.get(name) or self.all_flavors

@@ -59,7 +59,18 @@ def test_the_exit_code_counts_nodes_as_well_as_quota(
     assert run.returncode == code
 
 
-def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(ask: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("controller", "told"),
+    [
+        ("example.com/budget", ""),
+        ("kueue.x-k8s.io/provisioning-request", "what is provisioned may be other nodes"),
+        ("kueue.x-k8s.io/multikueue", "its Workloads run in another cluster"),
+    ],
+    ids=["a check of one's own", "ProvisioningRequest", "MultiKueue"],
+)
+def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(
+    ask: Callable[..., Any], controller: str, told: str
+) -> None:
     group = {
         "coveredResources": ["cpu", "memory"],
         "flavors": [
@@ -75,7 +86,7 @@ def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(ask: Callable[
             "apiVersion": version,
             "kind": "AdmissionCheck",
             "metadata": {"name": "budget"},
-            "spec": {"controllerName": "example.com/budget"},
+            "spec": {"controllerName": controller},
             "status": {"conditions": [{"type": "Active", "status": "True"}]},
         },
         {
@@ -96,6 +107,9 @@ def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(ask: Callable[
         "Workload team/job-one gets quota with flavor on-demand and waits for its admission checks"
     )
     assert run.returncode == 13
+    answer = json.loads(ask(_job("one", "1", labels={QUEUE: "checked"}), "-o", "json", more=more).stdout)
+    of_checks = [each["message"] for each in answer["assumptions"] if each["field"] == "AdmissionCheck budget"]
+    assert [each.startswith(told) for each in of_checks] == [True] * bool(told)
 
 
 def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..., Any]) -> None:
