@@ -43,7 +43,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "The drain": (
         *("--pool", "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction"),
         *("--grace-period", "--pod-selector", "--skip-wait-for-delete-timeout", "--timeout", "--chunk-size"),
-        *("--one-by-one", "--max-unavailable", "--surge", "--kubelet-version", "--remove"),
+        *("--one-by-one", "--max-unavailable", "--surge", "--best-order", "--kubelet-version", "--remove"),
     ),
     "Gate and exit code": (
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),

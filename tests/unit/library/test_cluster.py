@@ -187,4 +187,4 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Cluster.load(DEMO / "cluster.yaml"), range(8)))
     assert gc.isenabled()
-    assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() <= frozen, "what a process froze before may go meanwhile, and nothing comes"
