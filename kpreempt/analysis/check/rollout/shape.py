@@ -33,8 +33,8 @@ class Prepared(msgspec.Struct, frozen=True):
 def prepared(documents: Sequence[ManifestDocument], namespace: str) -> Prepared:
     """Objects that say no namespace are in ``namespace``; of several of one name the last counts.
 
-    One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no name,
-    or is nested too deeply.
+    One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no
+    name, kind or API version, or is nested too deeply.
     """
     latest: dict[tuple[str, str, str], ManifestDocument] = {}
     notes: list[str] = []
@@ -78,8 +78,9 @@ def _named(given: ManifestDocument, namespace: str, drawn: dict[str, int]) -> Do
     kind = document.get("kind")
     if not isinstance(kind, str) or not kind:
         raise reader.error("is missing" if kind is None else "expected a string", "kind")
-    if not isinstance(document.get("apiVersion", ""), str):
-        raise reader.error("expected a string", "apiVersion")
+    version = document.get("apiVersion")
+    if not isinstance(version, str) or not version:
+        raise reader.error("is missing" if version is None else "expected a string", "apiVersion")
     is_looked_at = is_pod_owner(document) or cluster_kind_of(document) is not None
     if is_looked_at and is_nested_too_deeply(document):
         raise reader.error("is nested too deeply", "")

@@ -422,6 +422,7 @@ def deep(levels: int) -> Any:
         pytest.param("metadata.name", ..., "metadata.name: is missing", id="no name"),
         pytest.param("kind", 5, "kind: expected", id="a number for a kind"),
         pytest.param("kind", ..., "kind: is missing", id="no kind"),
+        pytest.param("apiVersion", ..., "apiVersion: is missing", id="no API version"),
         pytest.param("apiVersion", {}, "apiVersion: expected", id="a mapping for a version"),
         pytest.param("spec", "x", "spec: expected", id="a text for a spec"),
         pytest.param("kind", deep(5000), "object: kind: expected", id="depths for a kind"),
