@@ -121,7 +121,7 @@ reference: ## Build the real scheduler's code as a program, of VERSION (into tes
 parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code, of VERSION
 	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED) $(if $(VERSION),--version $(VERSION))
 ifeq ($(VERSION),)
-	@KPREEMPT_BUILD=1 $(PYTHON) -m pytest --quiet tests/parity/test_odds_of_reference.py $(PYTEST_ARGS)
+	@KPREEMPT_BUILD=1 $(PYTHON) -m pytest --quiet tests/parity/test_odds_of_reference.py tests/parity/test_cache_orders.py $(PYTEST_ARGS)
 endif
 
 parity-all: $(VENV)/.development ## The same with each version since 1.29, one after the other

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from queue import Empty
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from kpreempt import __version__
 from kpreempt.cli.clusters import live_connection
@@ -30,8 +33,10 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
-# So long nothing need be heard before it is time to look at the clock.
-_PATIENCE = 0.5
+# So long nothing need be heard before it is time to look at the clock: what waits is due then.
+_PATIENCE = 0.2
+# Signals that end a recording: Ctrl-C, what service managers send, and a terminal that is closed.
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def run_record(request: RecordRequest) -> int:
@@ -75,10 +80,20 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
     """Record until ``end`` (of the monotonic clock), or until Ctrl-C."""
     progress, api = Progress(), Api(live)
     watches = Watches(api, reconnect=lambda: connect(flags, os.environ))
-    recorder = None
     try:
         recorder = _begin(api, watches, segments, progress)
-        while end is None or time.monotonic() < end:
+        with _Ending(end) as ending:
+            _follow(recorder, watches, ending, lambda: progress.say(_standing(live.label, recorder)))
+    finally:
+        watches.end()
+        progress.close()
+        api.close()
+
+
+def _follow(recorder: Recorder, watches: Watches, ending: _Ending, progress: Callable[[], None]) -> None:
+    """Write what watches tell until the end."""
+    try:
+        while not ending.is_due:
             try:
                 told = watches.news.get(timeout=_PATIENCE)
             except Empty:
@@ -88,16 +103,48 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
                     raise told
                 recorder.take(told)
             recorder.tick(datetime.now(UTC))
-            progress.say(f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes")
-    except KeyboardInterrupt:
-        if recorder is None:
-            raise
+            progress()
     finally:
-        if recorder is not None:
-            recorder.flush(datetime.now(UTC))
-        watches.end()
-        progress.close()
-        api.close()
+        recorder.flush(datetime.now(UTC))
+
+
+class _Ending:
+    """When to end: at a time of the monotonic clock, or once a signal came, which interrupts no writing.
+
+    A second one interrupts. Whoever is not asked by Ctrl-C but told to end is told so again at the end.
+    """
+
+    def __init__(self, at: float | None) -> None:
+        self._at = at
+        self._signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    @property
+    def is_due(self) -> bool:
+        """Whether nothing more is to be followed."""
+        return self._signal is not None or (self._at is not None and time.monotonic() >= self._at)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (getattr(signal, name) for name in _ENDING if hasattr(signal, name)):
+                # What is ignored stays so: Ctrl-C in what a shell has in the background, and SIGHUP under nohup.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+        if self._signal not in (None, signal.SIGINT):
+            signal.raise_signal(self._signal)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self._signal = number
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
 
 
 def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -> Recorder:
@@ -122,6 +169,10 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
     recorder = Recorder(segments, reading.cluster, header, versions, source=source, holder=holder)
     watches.begin(starts)
     return recorder
+
+
+def _standing(source: str, recorder: Recorder) -> str:
+    return f"recording {source}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
 
 
 def _duration(option: str, text: str) -> timedelta:

@@ -1,6 +1,7 @@
 """What kubectl says where it cannot drain a node, as whoever waits for it reads.
 
-Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/drain/drain.go``.
+Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/drain/drain.go``, whose words are those of v0.32 to v0.34, too. Older clients
+wait in another way: a wait that is over may say "global timeout reached", and v0.29 has no blank after "due to error:".
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from kpreempt.schedulers.kube.versions import NEWEST
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
 # What makes each program, for those who only run the tests.
-MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity"}
+MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity", "cache": "parity"}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
 # The build's exit status where modules are missing.

@@ -1,8 +1,9 @@
 """Which nodes can go as autoscalers would have it: nobody is left pending, nobody else goes, no budget breaks.
 
-Who may be moved follows what Cluster Autoscaler 1.34 documents with its default flags (its FAQ, "What types of pods can
-prevent CA from removing a node?") and Karpenter 1.8 of ``karpenter.sh/do-not-disrupt``. Their other reasons to keep a
-node, such as its utilization, its group's least size or its price, are not looked at.
+Who may be moved follows Cluster Autoscaler with its default flags (``cluster-autoscaler/simulator/drainability/rules``,
+``utils/drain/drain.go``, and its FAQ, "What types of pods can prevent CA from removing a node?") and Karpenter 1.8 of
+``karpenter.sh/do-not-disrupt`` (``pkg/controllers/state/statenode.go``, ``pkg/utils/pod/scheduling.go``). Their other
+reasons to keep a node, such as its utilization, its group's least size or its price, are not looked at.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ def _moves(pod: Pod) -> bool:
 def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[Keep]:
     """The rules by which an autoscaler leaves the pod's node."""
     annotations = pod.metadata.annotations
-    if pod.is_terminal or pod.is_mirror:
-        return
-    if annotations is not None and annotations.do_not_disrupt == "true":
+    # Of Karpenter's rule static pods and those of DaemonSets are no exception, but pods that are leaving are.
+    is_active = not pod.is_terminal and pod.metadata.deletion_timestamp is None
+    if is_active and annotations is not None and annotations.do_not_disrupt == "true":
         yield Keep(rule=KeepRule.DO_NOT_DISRUPT, pod=pod.key)
     if not _moves(pod):
         return

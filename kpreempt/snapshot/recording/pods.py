@@ -31,6 +31,7 @@ class _Volume(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
+    scheduler_name: str = ""
     priority: int = 0
     volumes: Sequence[_Volume] = ()
     resource_claims: Sequence[msgspec.Raw] = ()

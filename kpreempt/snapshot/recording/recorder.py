@@ -26,8 +26,8 @@ from kpreempt.snapshot.write import DumpHeader, header_line, line_of
 
 # Nothing may have happened for so long before the recording says that it is still there.
 ALIVE_SECONDS = 10.0
-# Changes go to the disk this often.
-FLUSH_SECONDS = 1.0
+# Changes go to the disk this often, so that with the waits before and the writing none is later than a second.
+FLUSH_SECONDS = 0.4
 
 
 class Stream(NamedTuple):

@@ -51,18 +51,6 @@ class _Done(NamedTuple):
     seen: datetime
 
 
-class Binding(NamedTuple):
-    """A pod was bound or nominated, by a write of this version."""
-
-    version: int
-    pod: str
-    uid: str
-    node: str
-    seen: datetime
-    place: tuple[int, int]
-    is_nomination: bool
-
-
 class Situation:
     """The cluster just before a decision; it is as long as the replay does not go on."""
 
@@ -74,10 +62,17 @@ class Situation:
         # Before it was there nobody decided on it.
         self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
+        # What the scheduler had decided it knew, and it could know nothing of what it decided later.
+        self._known = [each for each in near if each.written < trace.version and each.surely_precedes(trace)]
+        unsure = [
+            each
+            for each in near
+            if not (each.surely_precedes(trace) if each.written < trace.version else trace.surely_precedes(each))
+        ]
         # In the order in which they were written, and in that in which they were tried, with how many come before.
-        by_place = sorted(near, key=lambda each: each.place)
+        by_place = sorted(unsure, key=lambda each: each.place)
         self._orders = {
-            False: (near, sum(each.version < trace.version for each in near)),
+            False: (unsure, sum(each.written < trace.version for each in unsure)),
             True: (by_place, bisect_left([each.place for each in by_place], trace.place)),
         }
 
@@ -101,7 +96,10 @@ class Situation:
         return self._replay.ends - self.trace.seen < (_EVENTS if is_late else _MEANWHILE)
 
     def bindings(self, *, by_place: bool) -> tuple[int, int]:
-        """How many pods were bound around the decision before it and after it, in either order."""
+        """How many pods were bound around the decision before it and after it, in either order.
+
+        Those of which it is certain whether they were decided before it do not count.
+        """
         near, before = self._orders[by_place]
         return before, len(near) - before
 
@@ -123,23 +121,24 @@ class Situation:
                 records[done.key] = done.before
             doubted.update(_nodes_of(done))
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
-        near, before = self._orders[by_place]
-        for index, binding in enumerate(near):
-            is_there = index < before + bound
-            if is_there != (binding.version < known):
-                doubted.update(_with_node(pods, binding, binding.node if is_there else ""))
+        unsure, before = self._orders[by_place]
+        standings = [(each, True) for each in self._known]
+        standings += [(each, index < before + bound) for index, each in enumerate(unsure)]
+        for each, is_there in standings:
+            if is_there != (each.written < known):
+                doubted.update(_with_node(pods, each, is_there=is_there))
         return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen, doubted)
 
     def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
         """In words, what lies between the state just before the decision and that of ``cluster``."""
         lines = [_told(done) for done in self._last(undone)]
-        near, before = self._orders[by_place]
-        for index, each in enumerate(near):
-            was_there = each.version < self.trace.version
+        unsure, before = self._orders[by_place]
+        for index, each in enumerate(unsure):
+            was_there = each.written < self.trace.version
             if (index < before + bound) != was_there:
                 when = "before" if was_there else "after"
-                what = "nominated" if each.is_nomination else "bound"
-                lines.append(f"pod {each.pod} was {what} to {each.node} {when} it")
+                what = "nominated" if _is_nomination(each) else "bound"
+                lines.append(f"pod {each.decision.pod} was {what} to {each.decision.node} {when} it")
         return lines
 
     def _last(self, undone: int) -> Iterator[_Done]:
@@ -156,20 +155,7 @@ class Replay:
         self.gaps = run.gaps
         self.marks = run.marks
         self.ends = run.ends
-        self._bindings = [
-            Binding(
-                each.written,
-                each.decision.pod,
-                each.uid,
-                each.decision.node,
-                each.decision.at,
-                each.place,
-                each.decision.decision is DecisionKind.NOMINATED,
-            )
-            for each in run.traces
-            if each.decision.node
-        ]
-        self._bindings.sort()
+        self._bindings = sorted((each for each in run.traces if each.decision.node), key=_written)
         first = run.segments[0]
         self._run = run
         self._orders = NodeOrders(first.end.orders)
@@ -198,11 +184,11 @@ class Replay:
                 return
             self._apply(change)
 
-    def bindings_around(self, trace: Trace) -> list[Binding]:
+    def bindings_around(self, trace: Trace) -> list[Trace]:
         """What was bound a moment before and after, as far as it may have been decided the other way round."""
-        at = bisect_left(self._bindings, (trace.version,))
+        at = bisect_left(self._bindings, trace.version, key=_written)
         near = self._bindings[max(0, at - _REMEMBERED) : at + _REMEMBERED]
-        return [each for each in near if abs(each.seen - trace.seen) <= _MEANWHILE]
+        return [each for each in near if abs(each.decision.at - trace.seen) <= _MEANWHILE]
 
     def snapshot(
         self, changed: dict[str, dict[Key, Record]], at: datetime, doubted: Iterable[str] = ()
@@ -304,20 +290,29 @@ def _nodes_of(done: _Done) -> Iterator[str]:
             yield each.spec.node_name
 
 
-def _with_node(pods: dict[Key, Record], binding: Binding, node: str) -> Iterator[str]:
-    """Put a pod on a node, or on none, or nominate it; the nodes whose pods change by that."""
-    namespace, _, name = binding.pod.partition("/")
+def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iterator[str]:
+    """Put a pod on its node or nominate it there, or undo that; the nodes whose pods change by that."""
+    namespace, _, name = trace.decision.pod.partition("/")
     pod = pods.get((namespace, name))
-    if not isinstance(pod, Pod) or pod.metadata.uid != binding.uid:
+    if not isinstance(pod, Pod) or pod.metadata.uid != trace.uid:
         return
-    if binding.is_nomination:
+    node = trace.decision.node if is_there else ""
+    if _is_nomination(trace):
         status = msgspec.structs.replace(pod.status, nominated_node_name=node)
         if not pod.spec.node_name:
             pods[namespace, name] = msgspec.structs.replace(pod, status=status)
     elif pod.spec.node_name != node:
         spec = msgspec.structs.replace(pod.spec, node_name=node)
         pods[namespace, name] = msgspec.structs.replace(pod, spec=spec)
-        yield binding.node
+        yield trace.decision.node
+
+
+def _is_nomination(trace: Trace) -> bool:
+    return trace.decision.decision is DecisionKind.NOMINATED
+
+
+def _written(trace: Trace) -> int:
+    return trace.written
 
 
 def _told(done: _Done) -> str:

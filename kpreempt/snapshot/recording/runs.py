@@ -29,6 +29,7 @@ class Trace(NamedTuple):
 
     ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why not. By ``place`` pods were
     tried one after the other, as far as all were waiting: the most important first, then who has waited longest.
+    ``is_first`` says that the pod was seen to come and that nobody had refused it; only of such the place is certain.
     """
 
     decision: TakenDecision
@@ -37,6 +38,21 @@ class Trace(NamedTuple):
     seen: datetime
     written: int
     place: tuple[int, int]
+    is_first: bool
+    scheduler: str
+
+    def surely_precedes(self, other: Trace) -> bool:
+        """Whether it was decided earlier, so that the scheduler knew of it when it decided on the other.
+
+        One scheduler takes pods one after the other, and assumes what it has decided at once. Whoever came first and is
+        no less important is taken first, but for those that were refused before and wait for their next try.
+        """
+        if self.scheduler != other.scheduler:
+            return False
+        (importance, since), (others, others_since) = self.place, other.place
+        if self.written < others_since:
+            return True
+        return self.is_first and other.is_first and since < others_since and importance <= others
 
 
 class Gap(NamedTuple):
@@ -199,6 +215,8 @@ class _Reader:
         before = self._waiting.pop(key, None)
         if before is not None and before.metadata.uid == pod.metadata.uid:
             self._note_decision(change, key, before, pod)
+            if before.spec.scheduling_gates and not pod.spec.scheduling_gates:
+                self._since[key] = change.version
         else:
             self._since[key] = change.version
         if pod.spec.node_name:
@@ -221,8 +239,19 @@ class _Reader:
         else:
             return
         decision = TakenDecision(decision=kind, pod=key, at=change.seen, node=node, message=message)
-        place = (-pod.spec.priority, self._since.get(key, 0))
-        self._traces.append(Trace(decision, pod.metadata.uid, change.version, change.seen, change.version, place))
+        since = self._since.get(key, 0)
+        self._traces.append(
+            Trace(
+                decision,
+                pod.metadata.uid,
+                change.version,
+                change.seen,
+                change.version,
+                (-pod.spec.priority, since),
+                since > 0 and not before.refusal and not before.status.nominated_node_name,
+                pod.spec.scheduler_name,
+            )
+        )
         # It waits anew.
         self._since[key] = change.version
 

@@ -356,14 +356,37 @@ def pod_of(name: str, **more: Any) -> list[Document]:
     return deployment(name, ["n1"], cpu="100m", **more)
 
 
+def static(**annotations: str) -> Document:
+    """The mirror of a static pod on ``n1``."""
+    mirrored = {"kubernetes.io/config.mirror": "x", **annotations}
+    metadata = {"namespace": "kube-system", "name": "proxy", "annotations": mirrored}
+    return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+
+
+def leaving(documents: list[Document]) -> list[Document]:
+    """The documents, of which the pods are on their way out."""
+    times = {"deletionTimestamp": "2026-11-21T12:00:00Z", "deletionGracePeriodSeconds": 30}
+    return [
+        {**each, "metadata": {**each["metadata"], **times}} if each["kind"] == "Pod" else each for each in documents
+    ]
+
+
+UNDISRUPTED = {"karpenter.sh/do-not-disrupt": "true"}
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEPT: dict[str, tuple[list[Document], list[KeepRule]]] = {
     "nothing keeps a pod of a controller": (pod_of("web"), []),
     "safe-to-evict is false": (annotated(pod_of("web"), "web-old-a", **{SAFE: "false"}), [KeepRule.NOT_SAFE_TO_EVICT]),
     "do-not-disrupt": (
-        annotated(pod_of("web"), "web-old-a", **{"karpenter.sh/do-not-disrupt": "true"}),
+        annotated(pod_of("web"), "web-old-a", **UNDISRUPTED),
         [KeepRule.DO_NOT_DISRUPT],
     ),
+    "do-not-disrupt on a pod of a DaemonSet": (
+        annotated(running(workload("DaemonSet", "logs"), ["n1"]), "logs-a", **UNDISRUPTED),
+        [KeepRule.DO_NOT_DISRUPT],
+    ),
+    "do-not-disrupt on a static pod": ([static(**UNDISRUPTED)], [KeepRule.DO_NOT_DISRUPT]),
+    "static pods keep no node": ([static()], []),
+    "do-not-disrupt on a pod that is leaving": (leaving(annotated(pod_of("web"), "web-old-a", **UNDISRUPTED)), []),
     "a folder of the node": (
         pod_of("web", pod={"volumes": [{"name": "host", "hostPath": {"path": "/var"}}]}),
         [KeepRule.LOCAL_STORAGE],

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.watching import Start, Watches
-from kpreempt.snapshot.recording.changes import What
+from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.recorder import Bookmark, Holder, Listed, Recorder, Refused, Stream, Told, Watched
+from kpreempt.snapshot.recording.segments import Segments
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, refused
 from tests.unit.snapshot.recording.making import a_node, a_pod
 
@@ -156,10 +161,11 @@ def test_a_cluster_is_recorded_and_read_back(
     def take_and_end(self: Recorder, told: Told) -> None:
         take(self, told)
         if isinstance(told.news, Watched):
-            # As Ctrl-C does.
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Recorder, "take", take_and_end)
+    # Whoever runs the tests may have told them to ignore it.
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
 
     def special(asked: Asked) -> None:
         if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
@@ -174,6 +180,105 @@ def test_a_cluster_is_recorded_and_read_back(
     info = kpreempt("record", "--info", folder)
     assert info.stdout == result.stderr
     assert all(each.path and set(each.query) <= READING for each in server.asked)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])
+def test_a_signal_amid_writing_has_nothing_written_twice(
+    kpreempt: Kpreempt,
+    cluster: FakeCluster,
+    server: FakeApi,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+) -> None:
+    append = Segments.append
+
+    def append_and_end(self: Segments, changes: Sequence[Change]) -> None:
+        append(self, changes)
+        if any(each.name == "c" for each in changes):
+            signal.raise_signal(number)
+
+    def special(asked: Asked) -> None:
+        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+            changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
+
+    changed: list[int] = []
+    cluster.special = special
+    monkeypatch.setattr(Segments, "append", append_and_end)
+    # Whoever runs the tests may have told them to ignore it.
+    before = signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
+    try:
+        result = kpreempt("record", "--to", str(tmp_path / "rec"), "--server", server.url)
+    finally:
+        signal.signal(number, before)
+    assert result.returncode == code
+    assert "1 change: Pod 1" in kpreempt("record", "--info", str(tmp_path / "rec")).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 0)])
+def test_whoever_is_told_to_end_has_recorded_what_was_told(
+    cluster: FakeCluster, server: FakeApi, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    result, names = _recorded_until(cluster, server, tmp_path, f"{int(number)}", number)
+    assert (result, names) == (code, ["a", "b", "c"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
+def test_in_the_background_where_ctrl_c_is_ignored_sigterm_ends_it(
+    cluster: FakeCluster, server: FakeApi, tmp_path: Path
+) -> None:
+    result, names = _recorded_until(cluster, server, tmp_path, "", signal.SIGINT, signal.SIGTERM)
+    assert (result, names) == (143, ["a", "b", "c"])
+
+
+def _recorded_until(
+    cluster: FakeCluster, server: FakeApi, tmp_path: Path, heeded: str, *numbers: signal.Signals
+) -> tuple[int, list[str]]:
+    """The exit code and the pods of a recording that these signals end, while a pod comes.
+
+    All but the signals that are ``heeded`` are ignored in the process from the start, or may be.
+    """
+    program = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "heeded = sys.argv.pop(1)\n"
+        "if heeded:\n"
+        "    usual = signal.default_int_handler if int(heeded) == signal.SIGINT else signal.SIG_DFL\n"
+        "    signal.signal(int(heeded), usual)\n"
+        "from kpreempt.cli.process import run\n"
+        "from kpreempt.snapshot.recording.recorder import Recorder, Watched\n"
+        "take = Recorder.take\n"
+        "def tell(self, told):\n"
+        "    take(self, told)\n"
+        "    if isinstance(told.news, Watched):\n"
+        "        print('taken', flush=True)\n"
+        # What was told is written at the end, and not before.
+        "Recorder.tick = lambda *_: None\n"
+        "Recorder.take = tell\n"
+        "raise SystemExit(run(sys.argv[1:]))\n"
+    )
+
+    def special(asked: Asked) -> None:
+        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+            changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
+
+    changed: list[int] = []
+    cluster.special = special
+    folder = str(tmp_path / "rec")
+    words = [sys.executable, "-c", program, heeded, "record", "--to", folder, "--server", server.url]
+    environment = {**os.environ, "KUBECONFIG": str(tmp_path / "none")}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "taken\n"
+            for number in numbers:
+                process.send_signal(number)
+            code = process.wait(60)
+        finally:
+            process.kill()
+    return code, [pod.metadata.name for pod in load_snapshot([folder]).cluster.pods]
 
 
 READING = {

@@ -100,6 +100,45 @@ def test_a_change_long_before_is_no_race(kpreempt: Kpreempt, making: Making) -> 
     assert counts(verified(kpreempt, making)) == {"Bound": (0, 0, 1, 0)}
 
 
+@pytest.mark.parametrize("seconds", [0.01, 0.5])
+def test_what_the_scheduler_had_decided_itself_excuses_no_other_strategy(
+    kpreempt: Kpreempt, tmp_path: Path, seconds: float
+) -> None:
+    making = Making(tmp_path / "rec", {"Node": [a_node(f"n{number}") for number in range(3)]})
+    names = [f"p{number}" for number in range(9)]
+    for name in names:
+        making.change("ADDED", "Pod", a_pod(name), seconds=0.01)
+    # The fullest node first: without the pods before, each might have gone anywhere.
+    for number, name in enumerate(names):
+        making.change("MODIFIED", "Pod", a_pod(name, f"n{number // 3}"), seconds=seconds)
+    answer = verified(kpreempt, making)
+    # Who begins a node chose among equal ones, and the last node is the emptiest.
+    assert counts(answer) == {"Bound": (5, 0, 4, 0)}
+    assert {each["cause"] for each in answer["items"]} == {"Configuration"}
+
+
+@pytest.mark.parametrize(
+    ("first", "numbers"),
+    [
+        ({"conditions": [refused(NO_ROOM)]}, (1, 1, 0, 0)),
+        ({}, (1, 0, 1, 0)),
+    ],
+    ids=["one that was refused before may have been tried later", "one that came first was tried first"],
+)
+def test_a_race_needs_an_order_in_which_pods_may_have_been_tried(
+    kpreempt: Kpreempt, tmp_path: Path, first: dict[str, Any], numbers: tuple[int, ...]
+) -> None:
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1", "2"), a_node("n2", "3")], "Pod": [a_pod("there", "n2")]})
+    making.change("ADDED", "Pod", a_pod("a"), seconds=5)
+    if first:
+        making.change("MODIFIED", "Pod", a_pod("a", **first), seconds=5)
+    making.change("ADDED", "Pod", a_pod("b"), seconds=0.01)
+    making.change("MODIFIED", "Pod", a_pod("a", "n1", **first), seconds=0.01)
+    making.change("MODIFIED", "Pod", a_pod("b", "n1"), seconds=0.01)
+    found = counts(verified(kpreempt, making))
+    assert found["Bound"] == numbers
+
+
 def test_pods_that_are_bound_in_another_order_than_they_were_tried_in(kpreempt: Kpreempt, making: Making) -> None:
     for name in "ab":
         making.change("ADDED", "Pod", a_pod(name), seconds=0.01)

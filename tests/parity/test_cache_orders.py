@@ -1,0 +1,117 @@
+"""The order of each node's pods that a recording knows is that of the scheduler's own cache."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from random import Random
+from typing import Any
+
+import pytest
+
+from kpreempt.snapshot.recording.changes import Order
+from kpreempt.snapshot.recording.orders import NodeOrders, Seen
+from tests.parity.reference import Reference, program_for_tests
+
+NODES = ("n1", "n2")
+RUNS = 300
+STEPS = 40
+
+
+class Story:
+    """What happens to pods: ``steps`` as the scheduler's cache takes them, ``orders`` as a recording is told of it.
+
+    ``quiet`` has, by how many steps there were, what the recording knew when nobody was assumed anywhere.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.steps: list[dict[str, str]] = [{"Do": "addNode", "Node": node} for node in NODES]
+        self.orders = NodeOrders()
+        self.quiet: dict[int, dict[str, Order]] = {}
+        self._random = random
+        self._waiting: list[str] = []
+        self._assumed: dict[str, str] = {}
+        self._bound: dict[str, str] = {}
+        for number in range(random.randrange(4)):
+            self._bound[f"old-{number}"] = node = random.choice(NODES)
+            self._do("add", f"old-{number}", node)
+        for pod in sorted(self._bound):
+            self.orders.put(_seen(pod, self._bound[pod]))
+        for number in range(STEPS):
+            self._happen(f"pod-{number}")
+            if not self._assumed:
+                self.quiet[len(self.steps)] = dict(self.orders.known())
+
+    def _do(self, what: str, pod: str, node: str) -> None:
+        self.steps.append({"Do": what, "Pod": pod, "Node": node})
+
+    def _happen(self, name: str) -> None:
+        random = self._random
+        what = random.choice(["create", "assume", "assume", "bind", "bind", "update", "remove", "fail", "delete"])
+        if what == "create":
+            self._waiting.append(name)
+            self.orders.change(_seen(name))
+        elif what == "assume" and self._waiting:
+            pod, node = self._waiting.pop(random.randrange(len(self._waiting))), random.choice(NODES)
+            self._assumed[pod] = node
+            self._do("assume", pod, node)
+        elif what == "bind" and self._assumed:
+            pod = random.choice(list(self._assumed))
+            self._bound[pod] = node = self._assumed.pop(pod)
+            self._do("add", pod, node)
+            self.orders.change(_seen(pod, node))
+        elif what in ("fail", "delete") and self._assumed:
+            pod, node = self._assumed.popitem()
+            self._do("forget", pod, node)
+            if what == "delete":
+                self.orders.delete(pod)
+            else:
+                self.orders.change(_seen(pod, has_failed=True))
+                self._waiting.append(pod)
+        elif what in ("update", "remove") and self._bound:
+            pod = random.choice(list(self._bound))
+            node = self._bound[pod]
+            self._do(what, pod, node)
+            if what == "update":
+                self.orders.change(_seen(pod, node))
+            else:
+                del self._bound[pod]
+                self.orders.delete(pod)
+
+
+def _seen(pod: str, node: str = "", *, has_failed: bool = False) -> Seen:
+    return Seen(pod, f"uid-{pod}", node, is_waiting=not node, has_failed=has_failed)
+
+
+@pytest.fixture(scope="module")
+def cache() -> Iterator[Reference]:
+    with closing(Reference(program_for_tests("cache"))) as running:
+        yield running
+
+
+@pytest.mark.go
+def test_places_that_a_recording_knows_are_those_of_the_schedulers_cache(cache: Reference) -> None:
+    told: Counter[bool] = Counter()
+    for seed in range(RUNS):
+        story = Story(Random(seed))
+        pods: list[dict[str, list[str]]] = cache.ask({"steps": story.steps})["pods"]
+        for number, known in story.quiet.items():
+            for node, order in known.items():
+                genuine = pods[number - 1][node]
+                assert len(order.places) == len(genuine), (seed, number)
+                pairs: list[tuple[str, str]] = list(zip(order.places, genuine, strict=True))
+                assert all(not mine or mine == its for mine, its in pairs), (seed, number, node, pairs)
+                assert {each for each in order.places if each}.union(order.unplaced) == set(genuine), (seed, number)
+                told.update(bool(mine) for mine, _ in pairs)
+    # Otherwise nothing would have been compared.
+    assert told[True] > told[False] / 2, told
+
+
+@pytest.mark.go
+def test_another_order_than_the_caches_is_noticed(cache: Reference) -> None:
+    steps: list[dict[str, Any]] = [{"Do": "addNode", "Node": "n1"}]
+    steps += [{"Do": "add", "Pod": pod, "Node": "n1"} for pod in "abc"]
+    answer = cache.ask({"steps": [*steps, {"Do": "remove", "Pod": "a", "Node": "n1"}]})
+    # The last one fills the gap: who only took a pod out would have "b" before "c".
+    assert answer["pods"][-1] == {"n1": ["c", "b"]}
