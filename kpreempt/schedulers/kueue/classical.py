@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from heapq import merge
 from typing import NamedTuple
 
 from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
@@ -44,27 +45,40 @@ class Candidate(NamedTuple):
     common: Node | None = None
 
 
+class _Source(NamedTuple):
+    """A ClusterQueue whose Workloads may be preempted; with ``has_advantage`` as what was lent from nearer."""
+
+    queue: Queue
+    policy: str
+    common: Node | None
+    has_advantage: bool
+
+
 class Candidates:
     """All whom a Workload may preempt, in the order in which they are tried."""
 
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
-        within = self._within()
         hierarchy, by_priority = self._in_cohort()
-        parts = [hierarchy, by_priority, within]
-        self.has_others = bool(hierarchy or by_priority)
-        self.has_hierarchy = bool(hierarchy)
-        for part in parts:
-            part.sort(key=lambda each: stage.order_of(need.queue, each.info))
-        together = [each for part in parts for each in part]
-        # Those that were evicted already come first, in the same order.
-        self.ordered = sorted(together, key=lambda each: not each.info.is_evicted)
+        self._parts = [hierarchy, by_priority, self._within()]
+        self.has_hierarchy = self._has_any(hierarchy)
+        self.has_others = self.has_hierarchy or self._has_any(by_priority)
 
     def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
         """Those that may go. Who comes later depends on who has gone by then."""
-        for each in self.ordered:
+        for each in self._in_order():
             if each.variant is Variant.WITHIN or self._is_valid(each, may_borrow=may_borrow):
                 yield each
+
+    def _in_order(self) -> Iterator[Candidate]:
+        # Those that were evicted already come first, in the same order.
+        for is_evicted in (True, False):
+            for part in self._parts:
+                streams = [self._of(each, is_evicted=is_evicted) for each in part]
+                yield from streams[0] if len(streams) == 1 else merge(*streams, key=lambda each: each.info.loss_order)
+
+    def _has_any(self, part: list[_Source]) -> bool:
+        return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
 
     def _is_valid(self, candidate: Candidate, *, may_borrow: bool) -> bool:
         if may_borrow and candidate.variant is Variant.WITHOUT_BORROWING:
@@ -80,15 +94,15 @@ class Candidates:
                 return False
         return True
 
-    def _within(self) -> list[Candidate]:
+    def _within(self) -> list[_Source]:
         queue = self._need.queue
         policy = queue.preemption.within_cluster_queue
-        return [] if policy == NEVER else list(self._of(queue, policy, None, has_advantage=False))
+        return [] if policy == NEVER else [_Source(queue, policy, None, False)]
 
-    def _in_cohort(self) -> tuple[list[Candidate], list[Candidate]]:
+    def _in_cohort(self) -> tuple[list[_Source], list[_Source]]:
         need = self._need
-        hierarchy: list[Candidate] = []
-        by_priority: list[Candidate] = []
+        hierarchy: list[_Source] = []
+        by_priority: list[_Source] = []
         if need.queue.node.parent is None or need.queue.preemption.reclaim_within_cohort == NEVER:
             return hierarchy, by_priority
         before: Node | None = None
@@ -101,7 +115,7 @@ class Candidates:
             before = cohort
         return hierarchy, by_priority
 
-    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
+    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[_Source]:
         need = self._need
         for child in cohort.cohorts:
             if child is not passed and not child.is_within_nominal(need.short):
@@ -111,19 +125,21 @@ class Candidates:
             if queue is None or queue is need.queue or node.is_within_nominal(need.short):
                 continue
             policy = need.queue.preemption.reclaim_within_cohort
-            yield from self._of(queue, policy, common, has_advantage=has_advantage)
+            if queue.workloads:
+                yield _Source(queue, policy, common, has_advantage)
 
-    def _of(self, queue: Queue, policy: str, common: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
-        need = self._need
-        for info in queue.workloads.values():
-            if info.uses_any(need.short) and self._stage.satisfies(policy, need.info, info):
-                yield Candidate(info, self._variant(queue, info, has_advantage=has_advantage), common)
+    def _of(self, source: _Source, *, is_evicted: bool) -> Iterator[Candidate]:
+        for info in self._stage.candidates(source.policy, self._need, source.queue):
+            if info.is_evicted is is_evicted:
+                yield Candidate(info, self._variant(source, info), source.common)
+            elif is_evicted:
+                return
 
-    def _variant(self, queue: Queue, info: Info, *, has_advantage: bool) -> Variant:
+    def _variant(self, source: _Source, info: Info) -> Variant:
         need = self._need
-        if queue is need.queue:
+        if source.queue is need.queue:
             return Variant.WITHIN
-        if has_advantage:
+        if source.has_advantage:
             return Variant.HIERARCHY
         borrow = need.queue.preemption.borrow_within_cohort
         if borrow is None or borrow.policy == NEVER or info.effective_priority >= need.info.effective_priority:

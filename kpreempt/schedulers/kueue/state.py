@@ -88,12 +88,12 @@ class State:
 
     def let_in(self, queue: Queue, info: Info) -> None:
         """Count a Workload that has quota of a ClusterQueue."""
-        queue.workloads[info.key] = info
+        queue.let_in(info)
         queue.node.add(info.usage)
 
     def let_go(self, queue: Queue, info: Info) -> None:
         """Count a Workload no more."""
-        del queue.workloads[info.key]
+        queue.let_go(info)
         queue.node.remove(info.usage)
         queue.generation += 1
 
