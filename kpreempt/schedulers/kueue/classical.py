@@ -38,15 +38,18 @@ class Variant(Enum):
 
 
 class Candidate(NamedTuple):
-    """A Workload that may be preempted; ``common`` is the lowest cohort above both."""
+    """A Workload that may be preempted."""
 
     info: Info
     variant: Variant
-    common: Node | None = None
+    source: _Source
 
 
 class _Source(NamedTuple):
-    """A ClusterQueue whose Workloads may be preempted; with ``has_advantage`` as what was lent from nearer."""
+    """A ClusterQueue whose Workloads may be preempted, by a policy; ``common`` is the lowest cohort above both.
+
+    With ``has_advantage`` the quota that they use is nearer to the preemptor.
+    """
 
     queue: Queue
     policy: str
@@ -66,29 +69,28 @@ class Candidates:
 
     def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
         """Those that may go. Who comes later depends on who has gone by then."""
-        for each in self._in_order():
-            if each.variant is Variant.WITHIN or self._is_valid(each, may_borrow=may_borrow):
-                yield each
-
-    def _in_order(self) -> Iterator[Candidate]:
+        hierarchy, by_priority, within = self._parts
+        if may_borrow and not self._need.queue.preemption.may_borrow:
+            by_priority = []
         # Those that were evicted already come first, in the same order.
         for is_evicted in (True, False):
-            for part in self._parts:
-                streams = [self._of(each, is_evicted=is_evicted) for each in part]
-                yield from streams[0] if len(streams) == 1 else merge(*streams, key=lambda each: each.info.loss_order)
+            for part in (hierarchy, by_priority, within):
+                streams = [self._of(each, is_evicted=is_evicted, may_borrow=may_borrow) for each in part]
+                # One may have been drawn while its ClusterQueue still borrowed.
+                yield from (each for each in merge(*streams, key=_loss_order) if self._is_valid(each.source))
 
     def _has_any(self, part: list[_Source]) -> bool:
         return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
 
-    def _is_valid(self, candidate: Candidate, *, may_borrow: bool) -> bool:
-        if may_borrow and candidate.variant is Variant.WITHOUT_BORROWING:
-            return False
-        node = self._stage.queue_of(candidate.info).node
-        short = self._need.short
+    def _is_valid(self, source: _Source) -> bool:
+        """Whether anybody of a ClusterQueue may go; once that is over, it stays so while others go."""
+        if source.queue is self._need.queue:
+            return True
+        node, short = source.queue.node, self._need.short
         if node.is_within_nominal(short):
             return False
         for cohort in node.ancestors:
-            if cohort is candidate.common:
+            if cohort is source.common:
                 break
             if cohort.is_within_nominal(short):
                 return False
@@ -128,12 +130,13 @@ class Candidates:
             if queue.workloads:
                 yield _Source(queue, policy, common, has_advantage)
 
-    def _of(self, source: _Source, *, is_evicted: bool) -> Iterator[Candidate]:
+    def _of(self, source: _Source, *, is_evicted: bool, may_borrow: bool) -> Iterator[Candidate]:
         for info in self._stage.candidates(source.policy, self._need, source.queue):
-            if info.is_evicted is is_evicted:
-                yield Candidate(info, self._variant(source, info), source.common)
-            elif is_evicted:
+            if (is_evicted and not info.is_evicted) or not self._is_valid(source):
                 return
+            variant = self._variant(source, info)
+            if info.is_evicted is is_evicted and not (may_borrow and variant is Variant.WITHOUT_BORROWING):
+                yield Candidate(info, variant, source)
 
     def _variant(self, source: _Source, info: Info) -> Variant:
         need = self._need
@@ -148,6 +151,10 @@ class Candidates:
         if threshold is not None and info.effective_priority > threshold:
             return Variant.WITHOUT_BORROWING
         return Variant.WHILE_BORROWING
+
+
+def _loss_order(candidate: Candidate) -> tuple[int, int, str]:
+    return candidate.info.loss_order
 
 
 def classical_targets(stage: Stage, need: Need) -> list[Target]:
