@@ -235,6 +235,18 @@ ROWS = (
         "workload/",
         is_list=True,
     ),
+    Row(
+        "verdict.kueue:PendingWorkloads",
+        {"text": "kueue.pending:render_pending_workloads"},
+        lambda answer: [each.workload for each in answer.items],
+        "workload/",
+    ),
+    Row(
+        "verdict.kueue:KueueComparison",
+        {"text": "kueue.comparison:render_kueue_comparison"},
+        lambda answer: [each.workload for each in answer.items if not each.is_same],
+        "workload/",
+    ),
     # Of kpreempt itself, and no document of the schema.
     Row(
         "report.algorithms:Algorithms",

@@ -55,13 +55,14 @@ class Reading(SparseRecord, frozen=True, omit_defaults=False):
     """What happens to the Workload, cycle by cycle: ``cycles`` are the cycles as ``batch`` has them.
 
     ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; with ``waits_for_checks`` admission
-    checks have still to be ready then.
+    checks have still to be ready then, and ``evicted_in`` is the first later one that preempts it again, or 0.
     """
 
     outcome: WorkloadOutcome
     message: str
     admitted_in: int
     waits_for_checks: bool
+    evicted_in: int
     targets: list[PreemptedWorkload]
     pod_sets: list[AdmittedPodSet]
     cycles: list[dict[str, Any]]
@@ -69,9 +70,9 @@ class Reading(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A Workload that is put to Kueue. ``alone`` is nobody else queued, ``together`` all that wait.
+    """A Workload that is put to Kueue. ``alone`` is nobody else queued but those that are asked about with it.
 
-    ``landing`` is of the pods with the flavors of ``alone``, and empty where it gets none.
+    ``together`` is all that wait. ``landing`` is of the pods with the flavors of ``alone``, empty where it gets none.
     """
 
     api_version: str = API_VERSION
@@ -88,8 +89,74 @@ class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class KueueAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What becomes of several Workloads, each put to Kueue by itself."""
+    """What becomes of several Workloads that are put to Kueue together."""
 
     api_version: str = API_VERSION
     kind: str = "KueueWorkloadVerdicts"
     items: list[KueueAnswer]
+
+
+class WorkloadFate(SparseRecord, frozen=True, omit_defaults=False):
+    """What becomes of a Workload, in short. ``flavors`` are by pod set and resource, empty where it gets none."""
+
+    outcome: WorkloadOutcome
+    message: str
+    admitted_in: int
+    evicted_in: int
+    flavors: dict[str, dict[str, str]]
+    targets: list[PreemptedWorkload]
+
+
+class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """A Workload without quota. ``head_in`` is the first cycle that decides about it, 0 if none does.
+
+    ``position`` is its place in its ClusterQueue's queue, from 1; 0 for one that is in none. ``others`` are what may
+    become of it as well, where that is chance.
+    """
+
+    workload: str
+    cluster_queue: str
+    queue: str
+    priority: int
+    position: int
+    head_in: int
+    fate: WorkloadFate
+    others: list[WorkloadFate]
+
+
+class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """The Workloads without quota, in the order in which Kueue decides about them, all being queued.
+
+    ``cycles`` says how many cycles were followed.
+    """
+
+    api_version: str = API_VERSION
+    kind: str = "PendingWorkloads"
+    algorithm: str = "kueue-0.19"
+    items: list[PendingWorkload]
+    cycles: int
+    assumptions: list[Assumption] = []
+
+
+class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """A Workload with what becomes of it with each configuration, in their order.
+
+    ``fates`` are with all that wait. It ``is_same`` where outcome, flavors and who is preempted are, and are certain.
+    """
+
+    workload: str
+    cluster_queue: str
+    priority: int
+    is_same: bool
+    fates: list[WorkloadFate]
+
+
+class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """Several configurations of Kueue side by side; ``names`` says which."""
+
+    api_version: str = API_VERSION
+    kind: str = "KueueComparison"
+    names: list[str]
+    items: list[ComparedWorkload]
+    differing: int
+    assumptions: list[Assumption] = []

@@ -9,17 +9,12 @@ from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
+from kpreempt.report.kueue.words import RULES, with_flavors
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.kueue import KueueAnswer, Reading, WorkloadOutcome
 
 _NAMED = 3
-_WORDS = {
-    "InClusterQueue": "prioritization in the ClusterQueue",
-    "InCohortReclamation": "reclamation within the cohort",
-    "InCohortFairSharing": "Fair Sharing within the cohort",
-    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
-}
 
 
 def render_workloads(answers: Sequence[KueueAnswer], options: RenderOptions) -> str:
@@ -58,12 +53,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
         return (name, " ", Span("is not queued", "bad"), ".")
     if reading.outcome is WorkloadOutcome.PENDING:
         return (name, " ", Span("stays pending", "bad"), " in Kueue.")
-    flavors = join_names(
-        sorted({flavor for each in reading.pod_sets for flavor in each.flavors.values()}), limit=_NAMED
-    )
-    given = (
-        f" with {'flavor' if ',' not in flavors and ' and ' not in flavors else 'flavors'} {flavors}" if flavors else ""
-    )
+    given = with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
     then = _landing_in_words(answer)
     if reading.outcome is WorkloadOutcome.ADMITTED:
         return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
@@ -128,7 +118,7 @@ def _add_preempted(page: Page, answer: KueueAnswer) -> None:
         [
             (strong(each.workload),),
             (each.cluster_queue,),
-            (_WORDS.get(each.reason, each.reason),),
+            (RULES.get(each.reason, each.reason),),
             (count(len(each.pods), "pod") if each.pods else "pods not found",),
         ]
         for each in targets
@@ -158,7 +148,8 @@ def _add_together(page: Page, answer: KueueAnswer) -> None:
         told = f"it is never head in {cycles}: {reading.message}"
     elif reading.admitted_in:
         before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
-        told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}"
+        again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
+        told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     else:
         why = "for the same reason" if reading.message == answer.alone.message else reading.message
         told = f"not admitted in {cycles}, until nothing more happens: {why}"

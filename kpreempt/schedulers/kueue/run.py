@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -35,33 +36,44 @@ Json = dict[str, Any]
 class Outcomes(NamedTuple):
     """What may become of a cluster: the likely cycles, how many ends differ, and whether these are all there are.
 
-    ``others`` are the cycles of the other ends.
+    ``others`` are the cycles of the other ends. Where one ``is_cut``, more would have happened after its last cycle.
     """
 
     cycles: list[Json]
     others: list[list[Json]]
     are_all: bool
+    is_cut: bool = False
 
 
 def run_cycles(
-    objects: KueueObjects, config: KueueConfiguration, *, now: datetime, cycles: int, only: str = ""
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    *,
+    now: datetime,
+    cycles: int,
+    only: Collection[str] = (),
+    heads: int | None = None,
 ) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
-    ``only`` is the key of the one Workload that is queued; without, all that wait are. It ends where there are no
-    heads, or after two cycles in which nothing is admitted and nobody evicted. Every way through what the scheduler
-    leaves to chance is followed, up to a bound.
+    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
+    heads, or after two cycles in which nothing is admitted and nobody evicted, and begins no cycle once it
+    decided about so many ``heads``. Every way through what the scheduler leaves to chance is followed, up to a bound.
     """
     # A way takes as long as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
-    ways, are_all = every_way(
-        lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles), most
-    )
+    runs: list[Run] = []
+
+    def one_way(chance: Chance) -> list[Json]:
+        runs.append(Run(objects, config, now=now, only=only, chance=chance))
+        return runs[-1].cycles(cycles, heads)
+
+    ways, are_all = every_way(one_way, most)
     ends: dict[str, list[Json]] = {}
     for each in ways:
         ends.setdefault(_end_of(each), each)
     first, *others = ends.values()
-    return Outcomes(first, others, are_all)
+    return Outcomes(first, others, are_all, any(each.is_cut for each in runs))
 
 
 def _end_of(cycles: list[Json]) -> str:
@@ -80,21 +92,27 @@ class Run:
         config: KueueConfiguration,
         *,
         now: datetime,
-        only: str = "",
+        only: Collection[str] = (),
         chance: Chance | None = None,
     ) -> None:
         self._chance = chance or Chance()
         self.now = milliseconds(now)
         self.state = State(objects, config, self.now, only)
         self.number = 0
+        # Whether more would happen than was asked for.
+        self.is_cut = False
 
-    def cycles(self, most: int) -> list[Json]:
-        """So many cycles at most."""
+    def cycles(self, most: int, heads: int | None = None) -> list[Json]:
+        """So many cycles at most, and none after so many ``heads``."""
         told: list[Json] = []
-        idle = 0
-        while len(told) < most and idle < _IDLE_CYCLES:
+        idle = decided = 0
+        while idle < _IDLE_CYCLES:
+            self.is_cut = len(told) >= most or (heads is not None and decided >= heads)
+            if self.is_cut:
+                break
             cycle, evidence = self.one()
             told.append(evidence)
+            decided += len(evidence["heads"])
             if not self.state.has_heads:
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1

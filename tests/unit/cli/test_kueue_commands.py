@@ -1,0 +1,117 @@
+"""``pending``, ``compare``, ``at-risk`` and ``who-preempted`` where Kueue decides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "kueue"
+NOW = ("--now", "2026-11-22T12:00:00Z")
+BUSY = ("--snapshot", str(FIXTURES / "busy.yaml"), *NOW)
+KUEUE = ("--algorithm", "kueue-0.19")
+
+
+def _pending(kpreempt: Callable[..., Any], *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kpreempt("pending", *KUEUE, *BUSY, "-o", "json", *options).stdout)
+    return found
+
+
+def test_pending_workloads_come_in_the_order_of_heads(kpreempt: Callable[..., Any]) -> None:
+    items = _pending(kpreempt)["items"]
+    heads = [each["headIn"] for each in items if each["headIn"]]
+    assert heads == sorted(heads)
+    assert len(heads) > 2
+    # Whoever is never head comes last.
+    assert [each["headIn"] for each in items[len(heads) :]] == [0] * (len(items) - len(heads))
+
+
+def test_each_pending_workload_has_kueues_own_message_or_its_flavors(kpreempt: Callable[..., Any]) -> None:
+    items = {each["workload"]: each["fate"] for each in _pending(kpreempt)["items"]}
+    assert {key: each["outcome"] for key, each in items.items()} == {
+        "team/job-urgent": "Preempts",
+        "team/job-small": "Admitted",
+        "team/job-huge": "Pending",
+        "team/job-later": "Pending",
+        "team/job-lost": "NotQueued",
+    }
+    assert "insufficient quota for cpu in flavor on-demand" in items["team/job-huge"]["message"]
+    assert items["team/job-lost"]["message"] == "there is no LocalQueue 'nowhere' in namespace team"
+    assert [each["workload"] for each in items["team/job-urgent"]["targets"]] == ["team/job-borrower"]
+
+
+@pytest.mark.parametrize(("options", "count"), [(("-n", "team"), 5), (("-n", "other"), 0), (("-l", "tier=gold"), 1)])
+def test_pending_workloads_are_selected(kpreempt: Callable[..., Any], options: tuple[str, ...], count: int) -> None:
+    assert len(_pending(kpreempt, *options)["items"]) == count
+
+
+@pytest.mark.parametrize("options", [("-w",), ("--plugin", "x:Y"), ("--feature-gates", "A=true")])
+def test_options_that_say_nothing_to_kueue_are_refused(
+    kpreempt: Callable[..., Any], options: tuple[str, ...]
+) -> None:
+    run = kpreempt("pending", *KUEUE, *BUSY, *options)
+    assert run.returncode == 2
+    assert "says nothing to kueue-0.19" in run.stderr
+
+
+def _compare(kpreempt: Callable[..., Any], path: Path | str, *options: str) -> Any:
+    return kpreempt("compare", "--algorithms", f"kueue-0.19,kueue-0.19@{path}", *BUSY, *options)
+
+
+def test_another_borrowing_limit_is_compared(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "speech"},
+        "spec": {
+            "cohortName": "research",
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu"],
+                    "flavors": [
+                        {
+                            "name": "on-demand",
+                            "resources": [{"name": "cpu", "nominalQuota": 4, "borrowingLimit": 0}],
+                        }
+                    ],
+                }
+            ],
+        },
+    }
+    path = tmp_path / "limit.json"
+    path.write_text(json.dumps(queue))
+    answer = json.loads(_compare(kpreempt, path, "-o", "json").stdout)
+    differing = {each["workload"]: [fate["outcome"] for fate in each["fates"]] for each in answer["items"]}
+    assert differing["team/job-small"] == ["Admitted", "Pending"]
+    assert _compare(kpreempt, path, "--fail-on-difference").returncode == 1
+
+
+def test_the_same_quota_decides_alike(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("kind: Configuration\n")
+    assert "all configurations decide alike" in _compare(kpreempt, path).stdout
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "message"),
+    [
+        ("kueue-0.19,kube-1.36", "is compared with itself alone"),
+        ("kueue-0.19", "two configurations or more are compared"),
+        ("kueue-0.19,kueue-0.19", "is there twice"),
+        ("kueue-0.19,kueue-0.19@", "is not kueue-0.19@FILE"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(kpreempt: Callable[..., Any], algorithms: str, message: str) -> None:
+    run = kpreempt("compare", "--algorithms", algorithms, *BUSY)
+    assert run.returncode == 2
+    assert message in run.stderr
+
+
+def test_a_file_of_something_else_is_refused(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
+    assert "a Pod is neither a Configuration nor a queue of Kueue's" in _compare(kpreempt, path).stderr
