@@ -40,6 +40,7 @@ def read_ground(
     additions: Sequence[str] = (),
     change: Callable[[ClusterSnapshot, str], ClusterSnapshot] | None = None,
     reads_configuration: bool = True,
+    with_events: bool = False,
 ) -> KueueGround:
     """Read what a request asks about, and ``change`` the cluster. Raises ``InputError`` and ``UsageError``."""
     request = run.request
@@ -49,7 +50,7 @@ def read_ground(
     if reads_configuration:
         config, said = read_kueue_configuration(request.scheduler_config, live)
     namespace = request.namespace or usual_namespace(live) or DEFAULT_NAMESPACE
-    loaded = run.load(live, wanted | KUEUE_WANTED, additions=additions, with_events=False)
+    loaded = run.load(live, wanted | KUEUE_WANTED, additions=additions, with_events=with_events)
     cluster = change(loaded.cluster, namespace) if change else loaded.cluster
     with run.stopwatch.phase("decode"):
         objects = kueue_objects(cluster, decode_document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -160,3 +161,77 @@ class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
     items: list[ComparedWorkload]
     differing: int
     assumptions: list[Assumption] = []
+
+
+class WorkloadThreat(SparseRecord, frozen=True, omit_defaults=False):
+    """A Workload that waits and would preempt another one, by which rule.
+
+    It does so ``alone``, as the only head, and with all that wait in cycle ``cycle``, 0 if in none. It ``is_certain``
+    where no chance can keep it from that.
+    """
+
+    workload: str
+    cluster_queue: str
+    priority: int
+    reason: str
+    alone: bool
+    cycle: int
+    is_certain: bool
+
+
+class BorrowedQuota(SparseRecord, frozen=True, omit_defaults=False):
+    """What a ClusterQueue borrows of a flavor's resource, and the ClusterQueues with quota left that may reclaim it."""
+
+    flavor_resource: str
+    amount: str
+    reclaimers: list[str]
+
+
+class WorkloadAtRisk(SparseRecord, frozen=True, omit_defaults=False):
+    """A Workload with quota: who would preempt it, and what its ClusterQueue borrows of its flavors."""
+
+    workload: str
+    cluster_queue: str
+    priority: int
+    pods: list[str]
+    threats: list[WorkloadThreat]
+    borrowed: list[BorrowedQuota]
+
+
+class WorkloadsAtRisk(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """The Workloads with quota, the most threatened first; ``omitted`` more are not listed."""
+
+    api_version: str = API_VERSION
+    kind: str = "WorkloadsAtRisk"
+    algorithm: str = "kueue-0.19"
+    items: list[WorkloadAtRisk]
+    omitted: int
+    assumptions: list[Assumption] = []
+
+
+class WorkloadPreemption(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """That a Workload was preempted, as Kueue says it: when, by which rule, and for whom.
+
+    ``preemptor`` is empty where no Workload of the cluster has its UID, and ``state`` says how that one stands now.
+    ``source`` is ``Condition`` or ``Event``.
+    """
+
+    at: datetime | None
+    reason: str
+    message: str
+    preemptor_uid: str
+    preemptor: str
+    state: str
+    preemptor_path: str
+    source: str
+
+
+class PreemptionsOfWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """For whom a Workload was preempted, the last first, and how it stands now."""
+
+    api_version: str = API_VERSION
+    kind: str = "PreemptionsOfWorkload"
+    algorithm: str = "kueue-0.19"
+    workload: str
+    state: str
+    preemptions: list[WorkloadPreemption]

@@ -49,9 +49,7 @@ def test_pending_workloads_are_selected(kpreempt: Callable[..., Any], options: t
 
 
 @pytest.mark.parametrize("options", [("-w",), ("--plugin", "x:Y"), ("--feature-gates", "A=true")])
-def test_options_that_say_nothing_to_kueue_are_refused(
-    kpreempt: Callable[..., Any], options: tuple[str, ...]
-) -> None:
+def test_options_that_say_nothing_to_kueue_are_refused(kpreempt: Callable[..., Any], options: tuple[str, ...]) -> None:
     run = kpreempt("pending", *KUEUE, *BUSY, *options)
     assert run.returncode == 2
     assert "says nothing to kueue-0.19" in run.stderr
@@ -115,3 +113,75 @@ def test_a_file_of_something_else_is_refused(kpreempt: Callable[..., Any], tmp_p
     path = tmp_path / "pod.yaml"
     path.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
     assert "a Pod is neither a Configuration nor a queue of Kueue's" in _compare(kpreempt, path).stderr
+
+
+def _at_risk(kpreempt: Callable[..., Any], *options: str) -> dict[str, Any]:
+    found = json.loads(kpreempt("at-risk", *KUEUE, *BUSY, "-n", "team", "-o", "json", *options).stdout)
+    return {each["workload"]: each for each in found["items"]}
+
+
+def test_a_borrower_is_at_risk_of_who_lends(kpreempt: Callable[..., Any]) -> None:
+    items = _at_risk(kpreempt)
+    assert list(items) == ["team/job-borrower", "team/job-steady"]
+    threats = [(each["workload"], each["reason"]) for each in items["team/job-borrower"]["threats"]]
+    assert threats == [("team/job-urgent", "InCohortReclamation")]
+    assert items["team/job-borrower"]["borrowed"] == [
+        {"flavorResource": "on-demand/cpu", "amount": "5", "reclaimers": ["vision"]}
+    ]
+    assert items["team/job-steady"]["threats"] == []
+
+
+def test_at_most_so_many_are_listed(kpreempt: Callable[..., Any]) -> None:
+    assert list(_at_risk(kpreempt, "--limit", "1")) == ["team/job-borrower"]
+
+
+def test_conditions_say_who_preempted_a_workload(kpreempt: Callable[..., Any]) -> None:
+    run = kpreempt("who-preempted", "workload/job-done", "-n", "team", *KUEUE, *BUSY, "-o", "json")
+    (found,) = json.loads(run.stdout)["preemptions"]
+    assert (found["preemptor"], found["state"], found["reason"]) == (
+        "team/job-urgent",
+        "Pending",
+        "InCohortReclamation",
+    )
+    assert found["at"] == "2026-11-22T06:30:00Z"
+
+
+def test_a_workload_that_was_never_preempted_says_so(kpreempt: Callable[..., Any]) -> None:
+    run = kpreempt("who-preempted", "job-steady", "-n", "team", *KUEUE, *BUSY)
+    assert run.stdout == (
+        "Workload team/job-steady (Admitted): no condition and no event says that it was\npreempted.\n"
+    )
+
+
+def test_a_preemptor_that_is_gone_goes_by_its_uid(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    text = (FIXTURES / "busy.yaml").read_text().replace("UID: u-3, JobUID", "UID: u-99, JobUID")
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    run = kpreempt("who-preempted", "job-done", "-n", "team", *KUEUE, "--snapshot", str(path), *NOW)
+    assert "not in the cluster, of UID u-99" in run.stdout
+
+
+def test_events_tell_of_preemptions_too_and_each_is_told_once(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    said = "Preempted to accommodate a workload (UID: u-3, JobUID: UNKNOWN) due to reclamation within the cohort"
+
+    def event(name: str, at: str) -> dict[str, Any]:
+        workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "namespace": "team", "name": "job-done"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": "team"},
+            "involvedObject": workload,
+            "reason": "Preempted",
+            "message": said,
+            "lastTimestamp": at,
+        }
+
+    items = [event("a", "2026-11-22T06:30:01Z"), event("b", "2026-11-22T10:00:00Z")]
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    run = kpreempt(*("who-preempted", "job-done", "-n", "team", *KUEUE, *BUSY, "--snapshot", str(path), "-o", "json"))
+    found = json.loads(run.stdout)["preemptions"]
+    assert [(each["at"], each["source"]) for each in found] == [
+        ("2026-11-22T10:00:00Z", "Event"),
+        ("2026-11-22T06:30:00Z", "Condition"),
+    ]
