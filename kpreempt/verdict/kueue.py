@@ -70,10 +70,31 @@ class Reading(SparseRecord, frozen=True, omit_defaults=False):
     other_outcomes: int
 
 
+class WorkloadChangeKind(StrEnum):
+    """What would be changed."""
+
+    NOMINAL_QUOTA = "nominalQuota"
+    BORROWING_LIMIT = "borrowingLimit"
+    PRIORITY = "priority"
+    PODS = "pods"
+
+
+class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
+    """A change with which the Workload is admitted, alone, and whom it preempts then."""
+
+    kind: WorkloadChangeKind
+    subject: str
+    field: str
+    before: str
+    after: str
+    targets: list[PreemptedWorkload]
+
+
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A Workload that is put to Kueue. ``alone`` is nobody else queued but those that are asked about with it.
 
     ``together`` is all that wait. ``landing`` is of the pods with the flavors of ``alone``, empty where it gets none.
+    ``changes`` are the smallest with each of which it would be admitted, where it is not.
     """
 
     api_version: str = API_VERSION
@@ -86,6 +107,7 @@ class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     alone: Reading
     together: Reading
     landing: list[PodSetLanding]
+    changes: list[WorkloadChange]
     assumptions: list[Assumption] = []
 
 

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_memory
+from kpreempt.analysis.kueue.changes import smallest_changes
 from kpreempt.analysis.kueue.readings import queue_of, read_cycles
 from kpreempt.analysis.workload.placing import Placed, Placing
 from kpreempt.model.cluster import ClusterSnapshot
@@ -23,6 +24,8 @@ from kpreempt.verdict.kueue import (
     KueueAnswer,
     PodSetLanding,
     Reading,
+    WorkloadChange,
+    WorkloadOutcome,
 )
 
 # So many pods of a pod set are put to the scheduler, one after the other.
@@ -61,7 +64,16 @@ def explain_workloads(
     answers = []
     for each, origin in asked:
         workload = by_key[each.key]
-        is_new = Assumption(f"Workload {each.key}", "metadata.uid", message, AssumptionKind.TOLD)
+        said_of_it = []
+        if each.key in new:
+            said_of_it.append(Assumption(f"Workload {each.key}", "metadata.uid", message, AssumptionKind.TOLD))
+        changes: list[WorkloadChange] = []
+        # Several are not changed one by one: what one gets, another may lack.
+        if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
+            changes, are_all = smallest_changes(workload, objects, config, now)
+            if not are_all:
+                untried = "not all changes were tried, as there are many Workloads"
+                said_of_it.append(Assumption("Kueue", "changes", untried, AssumptionKind.TOLD))
         answers.append(
             KueueAnswer(
                 workload=each.key,
@@ -71,7 +83,8 @@ def explain_workloads(
                 alone=readings[each.key],
                 together=together.reading(workload),
                 landing=landings.get(each.key, []),
-                assumptions=list(dict.fromkeys([*said, is_new] if each.key in new else said)),
+                changes=changes,
+                assumptions=list(dict.fromkeys([*said, *said_of_it])),
             )
         )
     return answers

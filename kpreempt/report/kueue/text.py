@@ -34,6 +34,7 @@ def _add(page: Page, answer: KueueAnswer, options: RenderOptions) -> None:
     reading = answer.alone
     if not reading.admitted_in:
         _section(page, "WHY", reading.message)
+    _add_changes(page, answer)
     _add_flavors(page, reading)
     _add_preempted(page, answer)
     _add_nodes(page, answer)
@@ -107,6 +108,17 @@ def _attempts(pod_set: dict[str, Any]) -> list[str]:
         reasons = f": {'; '.join(each['reasons'])}" if each["reasons"] else ""
         found.append(f"{pod_set['name']} {each['flavor']}: {mode}{borrows}{reasons}")
     return found
+
+
+def _add_changes(page: Page, answer: KueueAnswer) -> None:
+    if not answer.changes:
+        return
+    which = "any one of these" if len(answer.changes) > 1 else "this one"
+    _section(page, "CHANGE", f"with nobody else queued, it would be admitted with {which}")
+    for each in answer.changes:
+        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
+        then = f", preempting {gone}" if each.targets else ""
+        page.paragraph(f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}", indent=2, hanging=2)
 
 
 def _add_preempted(page: Page, answer: KueueAnswer) -> None:

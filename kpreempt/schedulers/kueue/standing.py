@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from kpreempt.schedulers.kueue.amounts import FlavorResource, amount_text
+from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, amount_text, in_order
 from kpreempt.schedulers.kueue.chance import Chance, every_way
 from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
@@ -14,6 +14,7 @@ from kpreempt.schedulers.kueue.cycle import Cycle
 from kpreempt.schedulers.kueue.entries import Entry
 from kpreempt.schedulers.kueue.objects import KueueObjects
 from kpreempt.schedulers.kueue.state import State
+from kpreempt.schedulers.kueue.topology import PODS
 from kpreempt.schedulers.kueue.workloads import milliseconds
 
 
@@ -34,6 +35,13 @@ class Loan(NamedTuple):
     flavor_resource: str
     amount: str
     reclaimers: list[str]
+
+
+class Shortage(NamedTuple):
+    """How much of a flavor's resource a Workload lacks, in thousandths of CPU and units."""
+
+    resource: str
+    amount: int
 
 
 class Standing:
@@ -64,6 +72,24 @@ class Standing:
         cycle.run([entry])
         state.restore()
         return [(each.info.key, each.reason) for each in entry.targets]
+
+    def shortages(self, key: str, flavor: str) -> list[Shortage]:
+        """What a Workload asks for of a flavor beyond what is available to its ClusterQueue now."""
+        info = self._state.infos[key]
+        queue = self._state.queues[self._state.queue_names[info.namespace, info.workload.spec.queue_name]]
+        asked: Requests = {}
+        for each in info.requests:
+            for resource, amount in each.requests.items():
+                asked[resource] = asked.get(resource, 0) + amount
+            if queue.group_of(PODS) is not None:
+                asked[PODS] = asked.get(PODS, 0) + each.count
+        found = []
+        for resource in in_order(asked):
+            fr = (flavor, resource)
+            lacks = asked[resource] - max(0, queue.node.available(fr))
+            if fr in queue.node.quotas and lacks > 0:
+                found.append(Shortage(resource, lacks))
+        return found
 
     def loans(self, key: str) -> list[Loan]:
         """What of a Workload's flavors its ClusterQueue borrows."""

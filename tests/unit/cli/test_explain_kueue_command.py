@@ -238,3 +238,69 @@ def test_what_is_not_modelled_is_assumed(ask: Callable[..., Any], tmp_path: Path
     run = ask(_job("one", "1"), "--scheduler-config", str(path), "-o", "json")
     assumed = {each["field"] for each in json.loads(run.stdout)["assumptions"]}
     assert {"admissionFairSharing", "featureGates.Made"} <= assumed
+
+
+def _changes(run: Any) -> dict[str, tuple[str, str]]:
+    found = json.loads(run.stdout)["changes"]
+    return {each["kind"]: (each["before"], each["after"]) for each in found}
+
+
+def test_the_smallest_changes_are_told_of_what_stays_pending(ask: Callable[..., Any]) -> None:
+    # 4 CPU are free in the cohort, and vision has 8 of its own.
+    job = _job("one", "2")
+    job["spec"]["parallelism"] = 5
+    assert _changes(ask(job, "-o", "json")) == {"nominalQuota": ("cpu 8", "cpu 14"), "pods": ("5", "4")}
+
+
+def test_a_priority_that_would_preempt_is_among_the_changes(ask: Callable[..., Any]) -> None:
+    group = {
+        "coveredResources": ["cpu", "memory"],
+        "flavors": [
+            {
+                "name": "on-demand",
+                "resources": [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}],
+            }
+        ],
+    }
+    version = "kueue.x-k8s.io/v1beta2"
+    queue = {
+        "apiVersion": version,
+        "kind": "ClusterQueue",
+        "metadata": {"name": "own"},
+        "spec": {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [group],
+        },
+    }
+    local = {
+        "apiVersion": version,
+        "kind": "LocalQueue",
+        "metadata": {"name": "own", "namespace": "team"},
+        "spec": {"clusterQueue": "own"},
+    }
+
+    def running(name: str, priority: int) -> dict[str, Any]:
+        given = {"name": "main", "count": 1, "flavors": {"cpu": "on-demand"}, "resourceUsage": {"cpu": "1"}}
+        return {
+            "apiVersion": version,
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": "team", "uid": name, "creationTimestamp": "2026-11-22T08:00:00Z"},
+            "spec": {"queueName": "own", "priority": priority, "podSets": [{"name": "main", "template": _TEMPLATE}]},
+            "status": {
+                "conditions": [
+                    {"type": kind, "status": "True", "lastTransitionTime": "2026-11-22T08:00:00Z"}
+                    for kind in ("QuotaReserved", "Admitted")
+                ],
+                "admission": {"clusterQueue": "own", "podSetAssignments": [given]},
+            },
+        }
+
+    more = [queue, local, running("low", 5), running("high", 50)]
+    job = _job("one", "1", labels={QUEUE: "own"})
+    found = _changes(ask(job, "-o", "json", more=more))
+    assert found == {"nominalQuota": ("cpu 2", "cpu 3"), "priority": ("0", "6")}
+
+
+def test_what_is_admitted_needs_no_change(ask: Callable[..., Any]) -> None:
+    assert _changes(ask(_job("one", "1"), "-o", "json")) == {}
