@@ -54,6 +54,9 @@ KUEUE_WANTED = Wanted(
 )
 
 
+KUEUE_KINDS = tuple(each.key for each in KUEUE_WANTED.kinds)
+
+
 class DecodeDocument(Protocol):
     """Makes a record of an object that is plain data."""
 
@@ -88,3 +91,8 @@ def with_objects(objects: KueueObjects, changed: Iterable[tuple[str, Any]]) -> K
         kept = [each for each in getattr(objects, field) if (each.metadata.namespace, each.metadata.name) != named]
         objects = msgspec.structs.replace(objects, **{field: [*kept, record]})
     return adjusted(objects)
+
+
+def record_of(kind: str) -> type[msgspec.Struct]:
+    """The record of a kind. Raises ``KeyError``."""
+    return {each.__name__: each for each in _RECORDS.values()}[kind]

@@ -7,7 +7,7 @@ from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.kueue.words import RULES
-from kpreempt.report.layout import Page, Part, Span, strong
+from kpreempt.report.layout import Page, Part, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.kueue import (
     BorrowedQuota,
@@ -29,7 +29,7 @@ def render_workloads_at_risk(answer: WorkloadsAtRisk, options: RenderOptions) ->
     else:
         threatened = sum(bool(each.threats) for each in answer.items)
         total = count(len(answer.items), "Workload")
-        style = "bad" if threatened else "good"
+        style: Style = "bad" if threatened else "good"
         page.paragraph(strong(total), " with quota: ", Span(f"{threatened} would be preempted", style), ".")
     for each in answer.items:
         _add(page, each, options)

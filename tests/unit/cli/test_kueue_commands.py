@@ -185,3 +185,17 @@ def test_events_tell_of_preemptions_too_and_each_is_told_once(kpreempt: Callable
         ("2026-11-22T10:00:00Z", "Event"),
         ("2026-11-22T06:30:00Z", "Condition"),
     ]
+
+
+def test_a_dump_of_kpreempts_own_has_what_kueue_reads(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    text = (FIXTURES / "busy.yaml").read_text().replace("{name: c, resources", "{name: c, command: [s3cret], resources")
+    busy = tmp_path / "busy.yaml"
+    busy.write_text(text)
+    kpreempt("snapshot", "--snapshot", str(busy), "--to", str(path))
+    assert "s3cret" not in path.read_text()
+    from_dump = json.loads(kpreempt("pending", *KUEUE, "--snapshot", str(path), *NOW, "-o", "json").stdout)
+    before = _pending(kpreempt)
+    assert from_dump["items"] == before["items"]
+    # There are no cohorts and no checks, and that is known.
+    assert not [each for each in from_dump["assumptions"] if each["field"] == "snapshot"]

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import yaml
 
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot import load_snapshot
@@ -338,7 +339,8 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
-    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values()))
+    listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values())]
+    assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_WANTED.kinds)])
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
