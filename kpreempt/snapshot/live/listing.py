@@ -179,8 +179,7 @@ class Listing:
         server serves everybody may see. A kind that is not where it is looked for may be there in another version.
         """
         if is_custom(self.kind):
-            is_gone = (_is_not_there(api, f"/apis/{each}") for each in self._api_versions)
-            return error.status == _NOT_FOUND or all(is_gone)
+            return error.status == _NOT_FOUND or all(_is_not_there(api, f"/apis/{each}") for each in self._api_versions)
         group = self.kind.groups[0]
         if not group:
             return False

@@ -344,3 +344,40 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
+
+
+@pytest.mark.parametrize("served", ["v1beta2", "v1beta1"])
+def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str) -> None:
+    group = "/apis/kueue.x-k8s.io"
+    queue = {"metadata": {"name": "vision", "uid": "u-1"}, "spec": {"cohort": "research"}}
+    cluster = FakeCluster({})
+
+    def answer(asked: Asked) -> Answer:
+        if not asked.path.startswith(group):
+            return cluster(asked)
+        if asked.path != f"{group}/{served}/clusterqueues":
+            return refused(404, "the server could not find the requested resource")
+        metadata = {"resourceVersion": "100"}
+        kind = "ClusterQueueList"
+        return good({"apiVersion": f"{group[6:]}/{served}", "kind": kind, "metadata": metadata, "items": [queue]})
+
+    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    (found,) = reading.cluster.documents["ClusterQueue.kueue.x-k8s.io"]
+    assert (found["apiVersion"], found["spec"]) == (f"kueue.x-k8s.io/{served}", queue["spec"])
+    assert told(reading) == []
+
+
+@pytest.mark.parametrize("served", ["v1beta2", "v1beta1"])
+def test_who_may_not_read_kueues_objects_is_told_in_either_version(served: str) -> None:
+    cluster = FakeCluster({})
+
+    def answer(asked: Asked) -> Answer:
+        if not asked.path.startswith("/apis/kueue.x-k8s.io"):
+            return cluster(asked)
+        if asked.path == f"/apis/kueue.x-k8s.io/{served}":
+            return good({"kind": "APIResourceList", "resources": []})
+        is_version = asked.path.count("/") == 3
+        return refused(404, "not found") if is_version else refused(403, "forbidden")
+
+    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    assert sum("ClusterQueue" in each for each in told(reading)) == 1
