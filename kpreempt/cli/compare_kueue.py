@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.analysis.algorithms import KUEUE
-from kpreempt.analysis.kueue.assumed import assumed_of_default
+from kpreempt.analysis.kueue.assumed import assumed_of_default, assumed_of_made
 from kpreempt.analysis.kueue.comparing import compare_configurations
 from kpreempt.analysis.kueue.explaining import with_workloads
 from kpreempt.analysis.kueue.objects import decode_queueing, with_objects
@@ -49,16 +48,17 @@ def run_compare_configurations(request: CompareRequest) -> int:
     ground = read_ground(run, reads_configuration=False)
     asked = _asked(request, ground)
     if asked:
-        ground = ground._replace(objects=with_workloads(asked, ground.objects, ground.now))
+        new = [each for each, _ in asked]
+        ground = ground._replace(objects=with_workloads(new, ground.objects, ground.now))
     compared: dict[str, Made] = {}
-    assumptions = list(ground.assumptions)
+    assumptions = [*ground.assumptions, *(said for each in asked for said in assumed_of_made(*each))]
     for path in paths:
         made, said = _made(path, ground, request)
         compared[f"{KUEUE}@{PurePath(path).name}" if path else KUEUE] = made
         assumptions += said
     if len(compared) < len(paths):
         raise UsageError(f"--algorithms {request.algorithms}: two files have the same name")
-    keys = {each.key for each in asked}
+    keys = {each.key for each, _ in asked}
 
     def is_asked(workload: Workload) -> bool:
         if keys:
@@ -90,10 +90,10 @@ def _paths(text: str) -> list[str]:
     return paths
 
 
-def _asked(request: CompareRequest, ground: KueueGround) -> Sequence[Workload]:
+def _asked(request: CompareRequest, ground: KueueGround) -> list[tuple[Workload, str]]:
     if not request.files and not request.pod:
         return []
-    return [each for each, _ in workloads_in(request.files, request.pod or "", request.intake, ground)]
+    return workloads_in(request.files, request.pod or "", request.intake, ground)
 
 
 def _made(path: str, ground: KueueGround, request: CompareRequest) -> tuple[Made, list[Assumption]]:

@@ -11,6 +11,8 @@ from kpreempt.schedulers.kueue.configuration import GATES
 from kpreempt.verdict import Assumption, AssumptionKind
 
 # By the controller of an admission check: what Kueue's second look at an admitted Workload would change.
+# What a Workload of several pods of a manifest was made from.
+POD_GROUP = "pod group"
 _SECOND_PASS = {
     PROVISIONING: "what is provisioned may be other nodes than those that are there, and is not modelled",
     MULTIKUEUE: "its Workloads run in another cluster, which is not modelled",
@@ -100,3 +102,18 @@ def assumed_of_default(why: str) -> Assumption:
     """That the manager has the default configuration, and why that is assumed."""
     message = f"{why}; the manager is taken to have the default configuration"
     return Assumption("KueueConfiguration", "fairSharing", message)
+
+
+def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
+    """What is not known of a Workload that is not in the cluster yet, and of what it was made from."""
+    subject = f"Workload {workload.key}"
+    found = []
+    if workload.metadata.creation_timestamp is None:
+        message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
+        found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.TOLD))
+    if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:
+        message = (
+            "Kueue has the roles of a pod group in the order of a hash; here they go by that annotation or by name"
+        )
+        found.append(Assumption(subject, "spec.podSets", message, AssumptionKind.UNCERTAIN))
+    return found

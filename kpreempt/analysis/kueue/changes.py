@@ -55,8 +55,9 @@ def smallest_changes(
     proofs = _Proofs(workload, config, now, len(objects.workloads))
     found: list[WorkloadChange] = []
     try:
-        for ways in (_quota, _limits):
-            found += ways(workload, queue, objects, Standing(objects, config, now), proofs)
+        standing = Standing(objects, config, now)
+        for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
+            found += _raised(workload, queue, objects, standing, proofs, kind)
         found += [each for way in (_priority, _pods) if (each := way(workload, objects, proofs))]
     except _ExhaustedError:
         return found, False
@@ -72,20 +73,6 @@ def _with_workload(objects: KueueObjects, workload: Workload) -> KueueObjects:
     return msgspec.structs.replace(objects, workloads=workloads)
 
 
-def _quota(
-    workload: Workload, queue: ClusterQueue, objects: KueueObjects, standing: Standing, proofs: _Proofs
-) -> list[WorkloadChange]:
-    """More nominal quota of one flavor."""
-    return list(_raised(workload, queue, objects, standing, proofs, WorkloadChangeKind.NOMINAL_QUOTA))
-
-
-def _limits(
-    workload: Workload, queue: ClusterQueue, objects: KueueObjects, standing: Standing, proofs: _Proofs
-) -> list[WorkloadChange]:
-    """A higher borrowing limit of one flavor, where there is one."""
-    return list(_raised(workload, queue, objects, standing, proofs, WorkloadChangeKind.BORROWING_LIMIT))
-
-
 def _raised(
     workload: Workload,
     queue: ClusterQueue,
@@ -94,6 +81,7 @@ def _raised(
     proofs: _Proofs,
     kind: WorkloadChangeKind,
 ) -> Iterator[WorkloadChange]:
+    """More nominal quota, or a higher borrowing limit where there is one, flavor by flavor."""
     field = "nominal_quota" if kind is WorkloadChangeKind.NOMINAL_QUOTA else "borrowing_limit"
     for flavor in dict.fromkeys(each.name for group in queue.spec.resource_groups for each in group.flavors):
         short = {each.resource: each for each in standing.shortages(workload.key, flavor)}

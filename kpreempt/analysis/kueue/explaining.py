@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_memory
+from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_made, assumed_of_memory
 from kpreempt.analysis.kueue.changes import smallest_changes
 from kpreempt.analysis.kueue.readings import queue_of, read_cycles
 from kpreempt.analysis.workload.placing import Placed, Placing
@@ -52,21 +52,18 @@ def explain_workloads(
 
     They are put to Kueue together: ``alone`` says that nobody else waits, and pods land beside those of the others.
     """
-    new = {each.key for each, _ in asked if each.metadata.creation_timestamp is None}
+    made = {each.key: assumed_of_made(each, origin) for each, origin in asked}
     objects = with_workloads([each for each, _ in asked], objects, now)
     by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
     alone, said = read_cycles(objects, config, now, by_key.keys())
     together, said_together = read_cycles(objects, config, now)
     readings = {key: alone.reading(each) for key, each in by_key.items()}
     landings, said_of_pods = _landings(by_key, readings, objects, scheduler, now)
-    said = [*assumed_of(objects, config), *said, *said_together, *said_of_pods, assumed_of_memory()]
-    message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
+    said = [*assumed_of(objects, config), *said, *said_together, *said_of_pods]
     answers = []
     for each, origin in asked:
         workload = by_key[each.key]
-        said_of_it = []
-        if each.key in new:
-            said_of_it.append(Assumption(f"Workload {each.key}", "metadata.uid", message, AssumptionKind.TOLD))
+        said_of_it = [*made[each.key], assumed_of_memory()]
         changes: list[WorkloadChange] = []
         # Several are not changed one by one: what one gets, another may lack.
         if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:

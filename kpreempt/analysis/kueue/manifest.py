@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kpreempt.analysis.kueue.assumed import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP
@@ -61,7 +62,7 @@ def workload_documents(
     for (_, group), pods in groups.items():
         metadata, source = pods[0][0]["metadata"], pods[0][1]
         pod_sets = _pod_sets_of_group(group, [each for each, _ in pods], source)
-        found.append((_workload(group, metadata, pod_sets, cluster, source), "pod group", source))
+        found.append((_workload(group, metadata, pod_sets, cluster, source), POD_GROUP, source))
     return found
 
 
