@@ -163,8 +163,10 @@ def _add_together(page: Page, answer: KueueAnswer) -> None:
         again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
         told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     else:
+        is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
+        until = "as far as it is followed" if is_cut else "until nothing more happens"
         why = "for the same reason" if reading.message == answer.alone.message else reading.message
-        told = f"not admitted in {cycles}, until nothing more happens: {why}"
+        told = f"not admitted in {cycles}, {until}: {why}"
     _section(page, "IN QUEUE", f"with all that wait: {told}")
 
 

@@ -23,6 +23,7 @@ from kpreempt.schedulers.kueue.workloads import (
     QUOTA_RESERVED,
     REQUEUED,
     Cond,
+    Info,
     milliseconds,
 )
 
@@ -56,9 +57,10 @@ def run_cycles(
 ) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
-    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
-    heads, or after two cycles in which nothing is admitted and nobody evicted, and begins no cycle once it
-    decided about so many ``heads``. Every way through what the scheduler leaves to chance is followed, up to a bound.
+    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no heads,
+    or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on until all
+    stands as it did before, and begins no cycle once it decided about so many. Every way through what the scheduler
+    leaves to chance is followed, up to a bound.
     """
     # A way takes as long as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
@@ -99,6 +101,7 @@ class Run:
         self.now = milliseconds(now)
         self.state = State(objects, config, self.now, only)
         self.number = 0
+        self._seen: set[str] = set()
         # Whether more would happen than was asked for.
         self.is_cut = False
 
@@ -116,9 +119,26 @@ class Run:
             if not self.state.has_heads:
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
+            if heads is not None:
+                idle = _IDLE_CYCLES if self._comes_back(is_idle=idle > 0) else 0
         if told:
             told[-1]["after"] = self._tree()
         return told
+
+    def _comes_back(self, *, is_idle: bool) -> bool:
+        """Whether everything stands as after an earlier cycle, since which nothing was admitted and nobody evicted."""
+        if not is_idle:
+            self._seen.clear()
+        now = repr(
+            [
+                (name, pending.preemptor, sorted((key, _tried(info)) for key, info in pending.heap.items()))
+                for name, pending in self.state.pending.items()
+                if pending.heap
+            ]
+        )
+        comes_back = now in self._seen
+        self._seen.add(now)
+        return comes_back
 
     def one(self) -> tuple[Cycle, Json]:
         """One cycle, and what the controllers do after it."""
@@ -194,6 +214,10 @@ class Run:
 
     def _below(self, roots: list[Node]) -> list[PendingQueue]:
         return [self.state.pending[name] for name, each in self.state.queues.items() if each.node.root in roots]
+
+
+def _tried(info: Info) -> str:
+    return "" if info.memory is None else repr(info.memory.tried)
 
 
 def _keys(named: dict[str, list[str]]) -> dict[str, list[str]]:
