@@ -18,6 +18,8 @@ MOST_CYCLES = 200
 # A cycle has a head for each ClusterQueue.
 MOST_HEADS = 2_000
 
+_NEVER_HEAD = "it is never head: others are before it, or one that asks for the same was refused"
+
 Cycles = list[dict[str, Any]]
 
 
@@ -64,9 +66,10 @@ class Decided:
             for target in entry["final"]["targets"]
         ]
         waits = bool(admitted_in) and not _is_admitted(workload, self.cycles[admitted_in - 1])
+        message = entries[-1][1]["message"] if entries else why_not_queued(workload, self._objects, self.cycles)
         return Reading(
-            outcome=_outcome(bool(entries), admitted_in, bool(targets), waits),
-            message=entries[-1][1]["message"] if entries else why_not_queued(workload, self._objects, self.cycles),
+            outcome=_outcome(bool(entries) or message == _NEVER_HEAD, admitted_in, bool(targets), waits),
+            message=message,
             admitted_in=admitted_in,
             waits_for_checks=waits,
             evicted_in=self._evicted_in(workload, admitted_in),
@@ -94,8 +97,8 @@ def _is_admitted(workload: Workload, cycle: dict[str, Any]) -> bool:
     return [*before, *told][-1:] == ["True"]
 
 
-def _outcome(is_head: bool, admitted_in: int, preempts: bool, waits: bool) -> WorkloadOutcome:
-    if not is_head:
+def _outcome(is_queued: bool, admitted_in: int, preempts: bool, waits: bool) -> WorkloadOutcome:
+    if not is_queued:
         return WorkloadOutcome.NOT_QUEUED
     if preempts:
         return WorkloadOutcome.PREEMPTS
@@ -125,7 +128,7 @@ def why_not_queued(workload: Workload, objects: KueueObjects, cycles: Cycles) ->
     ):
         if is_so:
             return reason
-    return "others are before it in every cycle"
+    return _NEVER_HEAD
 
 
 def _is_held(workload: Workload, objects: KueueObjects) -> bool:

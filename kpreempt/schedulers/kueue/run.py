@@ -57,10 +57,10 @@ def run_cycles(
 ) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
-    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no heads,
-    or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on until all
-    stands as it did before, and begins no cycle once it decided about so many. Every way through what the scheduler
-    leaves to chance is followed, up to a bound.
+    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
+    heads, or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on
+    until all stands as it did before, and begins no cycle once it decided about so many. Every way through what the
+    scheduler leaves to chance is followed, up to a bound.
     """
     # A way takes as long as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))

@@ -199,3 +199,30 @@ def test_a_dump_of_kpreempts_own_has_what_kueue_reads(kpreempt: Callable[..., An
     assert from_dump["items"] == before["items"]
     # There are no cohorts and no checks, and that is known.
     assert not [each for each in from_dump["assumptions"] if each["field"] == "snapshot"]
+
+
+def test_who_waits_behind_many_that_never_fit_is_admitted_all_the_same(
+    kpreempt: Callable[..., Any], tmp_path: Path
+) -> None:
+    def workload(name: str, cpu: int, minute: int) -> dict[str, Any]:
+        container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}
+        created = f"2026-11-22T10:{minute:02}:00Z"
+        return {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": "team", "uid": name, "creationTimestamp": created},
+            "spec": {
+                "queueName": "vision",
+                "podSets": [{"name": "main", "template": {"spec": {"containers": [container]}}}],
+            },
+        }
+
+    items = [*(workload(f"giant-{at}", 30 + at, at) for at in range(6)), workload("giant-same", 30, 30)]
+    path = tmp_path / "more.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, workload("little", 1, 40)]}))
+    run = kpreempt("pending", *KUEUE, *BUSY, "--snapshot", str(path), "-o", "json")
+    fates = {each["workload"]: each["fate"] for each in json.loads(run.stdout)["items"]}
+    assert fates["team/little"]["outcome"] == "Admitted"
+    # It is parked with its equal, and Kueue says nothing about it.
+    assert fates["team/giant-same"]["outcome"] == "Pending"
+    assert fates["team/giant-same"]["message"].startswith("it is never head")
