@@ -50,6 +50,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
+	@$(PYTHON) -m benchmarks.kueue
 	@$(PYTHON) -m benchmarks.simulation
 	@$(PYTHON) -m benchmarks.devices
 	@$(PYTHON) -m benchmarks.check

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest
+from kpreempt.cli.options import After, AnswerRequest, AnyQueueingAlgorithm
 
 
 class AtRiskRequest(AnswerRequest, without=["jobs"]):
@@ -15,6 +15,7 @@ class AtRiskRequest(AnswerRequest, without=["jobs"]):
     namespace: Annotated[
         str | None, Option("-n", "--namespace", metavar="NS", help="Pods of this namespace (default: default).")
     ] = None
+    algorithm: AnyQueueingAlgorithm = None
     limit: Annotated[
         int,
         After("selector"),
@@ -28,7 +29,16 @@ def at_risk(request: AtRiskRequest) -> int:
     Found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of the running
     pod's own size, and of that and all that is free beside it, at each priority that makes a difference. One screen; -v
     has every threat, the budgets and the whole order of preemption.
+
+    With --algorithm kueue-0.19 it is about Workloads with quota: which Workloads that wait would preempt them, by which
+    rule, and what of their quota is borrowed, so that others may reclaim it.
     """
+    from kpreempt.analysis.algorithms import KUEUE
+
+    if request.algorithm == KUEUE:
+        from kpreempt.cli.standing_kueue import run_workloads_at_risk
+
+        return run_workloads_at_risk(request)
     from kpreempt.analysis.at_risk import pods_at_risk
     from kpreempt.cli.answering import Run, select_pods
     from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace

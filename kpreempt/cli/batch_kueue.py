@@ -39,9 +39,13 @@ def answer_cycles(
 ) -> dict[str, Any]:
     """The cycles, with what was assumed. Raises ``InputError``."""
     objects = kueue_objects(cluster, decode_document, source=source)
-    only = "" if scenario.workload == _ALL else scenario.workload
+    only = () if scenario.workload == _ALL else (scenario.workload,)
     found = run_cycles(objects, scenario.config, now=scenario.now or now, cycles=scenario.cycles, only=only)
-    assumptions = [*assumptions, *assumed_of(objects, scenario.config), *assumed_of_chance(found)]
+    assumptions = [
+        *assumptions,
+        *assumed_of(objects, scenario.config),
+        *assumed_of_chance(found),
+    ]
     return {
         "cycles": found.cycles,
         "outcomes": 1 + len(found.others),

@@ -68,6 +68,9 @@ def compare(request: CompareRequest) -> int:
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
     kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
 
+    With kueue-0.19,kueue-0.19@FILE they are Workloads: one of the cluster, those of a manifest, or else all that wait.
+    A file has another configuration of Kueue's manager, ClusterQueues and cohorts with other quotas, or both.
+
     With --upgrade-to it is the cluster's own version and a newer one: which pending pods, pods of a manifest and next
     pods of workloads (--workloads) would then land elsewhere, evict others or land no longer, and which change of
     Kubernetes does it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.cli.answering import Run, is_unfounded
@@ -52,6 +52,11 @@ _MOST_SCENARIOS = 100_000
 def run_compare(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     _check(request)
+    if KUEUE in (request.algorithms or ""):
+        from kpreempt.cli.compare_kueue import is_of_kueue, run_compare_configurations
+
+        if is_of_kueue(request.algorithms or ""):
+            return run_compare_configurations(request)
     run = Run(request, PAGE_FORMATS)
     # What is wrong with the plugins is said of any scheduler.
     run.read_scheduler()

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.explain.overrides import changed
-from kpreempt.analysis.kueue.explaining import explain_workload
-from kpreempt.analysis.kueue.manifest import QUEUE_LABEL, workload_document
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
+from kpreempt.analysis.kueue.explaining import explain_workloads
+from kpreempt.analysis.kueue.manifest import QUEUE_LABEL, workload_documents
 from kpreempt.cli.answering import Run, is_unfounded
-from kpreempt.cli.clusters import usual_namespace
-from kpreempt.cli.kueue_configuration import read_kueue_configuration
+from kpreempt.cli.kueue_ground import KueueGround, read_ground
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import Workload
-from kpreempt.model.meta import DEFAULT_NAMESPACE
-from kpreempt.schedulers.kueue import KueueObjects
 from kpreempt.snapshot import decode_document
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 
 if TYPE_CHECKING:
     from kpreempt.cli.explain import ExplainRequest
+    from kpreempt.snapshot.archives import Intake
 
 _KINDS = ("workload", "workloads", "wl")
 _UNSCHEDULABLE = 12
@@ -36,26 +34,20 @@ _UNCERTAIN = 13
 def run_queueing(request: ExplainRequest) -> int:
     """Answer what becomes of the Workloads of a request, and return the exit code."""
     run = Run(request)
-    now = run.now()
-    live = run.connect()
-    config, said = read_kueue_configuration(request.scheduler_config, live)
     asked = AskedScheduler(None, scheduler_for)
-    namespace = request.namespace or usual_namespace(live) or DEFAULT_NAMESPACE
-    loaded = run.load(live, asked.wanted | KUEUE_WANTED, additions=request.additions, with_events=False)
-    cluster = changed(
-        loaded.cluster, namespace, removed=request.without, cordons=request.cordons, uncordons=request.uncordons
-    )
-    now = run.time_of(cluster, now)
-    with run.stopwatch.phase("decode"):
-        objects = kueue_objects(cluster, decode_document)
-    workloads = _asked(request, cluster, objects, namespace)
-    configured = asked.on(cluster)
+
+    def change(cluster: ClusterSnapshot, namespace: str) -> ClusterSnapshot:
+        changes = {"removed": request.without, "cordons": request.cordons, "uncordons": request.uncordons}
+        return changed(cluster, namespace, **changes)
+
+    ground = read_ground(run, wanted=asked.wanted, additions=request.additions, change=change)
+    objects, config, now = ground.objects, ground.config, ground.now
+    named = f"{request.pod}/{request.name}" if request.name else request.pod or ""
+    workloads = workloads_in(request.files, named, request.intake, ground)
+    configured = asked.on(objects.cluster)
     with run.stopwatch.phase("session"):
-        answers = [
-            explain_workload(each, objects, config, configured.scheduler, now=now, origin=origin)
-            for each, origin in workloads
-        ]
-    more = [*loaded.assumptions, *configured.assumptions, *said]
+        answers = explain_workloads(workloads, objects, config, configured.scheduler, now=now)
+    more = [*ground.assumptions, *configured.assumptions]
     answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
     run.write_once(answers[0] if len(answers) == 1 else KueueAnswers(items=answers), now)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
@@ -65,20 +57,21 @@ def run_queueing(request: ExplainRequest) -> int:
     return run.exit_code(assumptions, outcome)
 
 
-def _asked(
-    request: ExplainRequest, cluster: ClusterSnapshot, objects: KueueObjects, namespace: str
-) -> list[tuple[Workload, str]]:
-    if request.pod:
-        return [(_named(request, objects, namespace), "")]
+def workloads_in(files: Sequence[str], named: str, intake: Intake, ground: KueueGround) -> list[tuple[Workload, str]]:
+    """The Workload of that name, or those of manifests, each with what it was made from.
+
+    Raises ``InputError`` and ``UsageError``.
+    """
+    if named:
+        return [(workload_named(named, ground), "")]
     found = []
-    for path in request.files:
-        for each in manifest_objects(path, request.intake):
-            document = workload_document(each.document, namespace, cluster, source=each.source)
-            if document is not None:
-                workload = decode_document("Workload", Workload, document, source=each.source)
-                found.append((workload, f"{each.document.get('kind')} in {each.source}"))
+    for path in files:
+        objects = [(each.document, each.source) for each in manifest_objects(path, intake)]
+        for document, kind, source in workload_documents(objects, ground.namespace, ground.objects.cluster):
+            workload = decode_document("Workload", Workload, document, source=source)
+            found.append((workload, f"{kind} in {source}"))
     if not found:
-        source = ", ".join(request.files)
+        source = ", ".join(files)
         if not source:
             raise UsageError(
                 "a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME"
@@ -87,15 +80,14 @@ def _asked(
     return found
 
 
-def _named(request: ExplainRequest, objects: KueueObjects, namespace: str) -> Workload:
-    kind, _, name = (request.pod or "").rpartition("/")
-    if request.name:
-        kind, name = request.pod or "", request.name
+def workload_named(named: str, ground: KueueGround) -> Workload:
+    """The Workload ``[workload/]NAME``. Raises ``InputError``."""
+    kind, _, name = named.rpartition("/")
     if kind.lower() in ("", *_KINDS):
-        for each in objects.workloads:
-            if each.metadata.name == name and each.metadata.namespace == namespace:
+        for each in ground.objects.workloads:
+            if each.metadata.name == name and each.metadata.namespace == ground.namespace:
                 return each
-    raise InputError(f"there is no Workload {name} in namespace {namespace}", source="the cluster")
+    raise InputError(f"there is no Workload {name} in namespace {ground.namespace}", source="the cluster")
 
 
 def _exit_code(answer: KueueAnswer) -> int:

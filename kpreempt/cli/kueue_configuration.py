@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kpreempt.analysis.kueue.assumed import assumed_of_default
 from kpreempt.errors import InputError, UsageError
 from kpreempt.schedulers.kueue import KueueConfiguration
 from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration
@@ -16,13 +17,12 @@ from kpreempt.verdict import Assumption
 _KEY = "controller_manager_config.yaml"
 _PREFIXES = ("configmap/", "cm/")
 _USUAL_NAMESPACE = "kueue-system"
-_NO_CONFIGURATION = "--scheduler-config was not given; the manager is taken to have the default configuration"
 
 
 def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple[KueueConfiguration, list[Assumption]]:
     """The configuration, and what of it is not modelled. Raises ``UsageError``, ``ClusterError`` and ``InputError``."""
     if path is None:
-        return KueueConfiguration(), [Assumption("KueueConfiguration", "fairSharing", _NO_CONFIGURATION)]
+        return KueueConfiguration(), [assumed_of_default("--scheduler-config was not given")]
     prefix = next((each for each in _PREFIXES if path.startswith(each)), "")
     if not prefix or Path(path).exists():
         return kueue_configuration_in(read_document(path), path)
@@ -34,6 +34,13 @@ def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple
     namespace, slash, name = path.removeprefix(prefix).rpartition("/")
     document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)
     return kueue_configuration_in({**document, "kind": "ConfigMap"}, path)
+
+
+def is_configuration(document: Mapping[str, Any]) -> bool:
+    """Whether a document is the manager's configuration, or a ConfigMap that holds it."""
+    data = document.get("data")
+    holds = document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
+    return holds or document.get("kind") == "Configuration"
 
 
 def kueue_configuration_in(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest, ChangingNodes
+from kpreempt.cli.options import After, AnswerRequest, AnyQueueingAlgorithm, ChangingNodes
 
 if TYPE_CHECKING:
     from kpreempt.cli.watch import Wait
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class PendingRequest(AnswerRequest):
     """What the options of ``kpreempt pending`` ask for."""
 
+    algorithm: AnyQueueingAlgorithm = None
     watch: Annotated[bool, After("selector"), Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = (
         False
     )
@@ -38,8 +39,17 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
     scheduler would try them, and each is judged alone, as if it came next. One screen; -v has every pod in full, and
     -o wide the nodes by reason and the smallest change with which an unschedulable pod would land.
+
+    With --algorithm kueue-0.19 it lists the Workloads that wait for quota, in the order in which Kueue decides about
+    them: what becomes of each with all the others queued, and whom it preempts.
     """
+    from kpreempt.analysis.algorithms import KUEUE
     from kpreempt.cli.answering import select_pods
+
+    if request.algorithm == KUEUE:
+        from kpreempt.cli.pending_kueue import run_pending_workloads
+
+        return run_pending_workloads(request)
     from kpreempt.cli.pending_run import run_pending
 
     selection = select_pods(request)

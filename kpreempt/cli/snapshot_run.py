@@ -15,6 +15,8 @@ import msgspec
 from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
+from kpreempt.analysis.kueue.kept import kept_kueue
+from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.version_rules import api_server_of
@@ -31,8 +33,9 @@ from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report.escape import printable_json_bytes
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 
 _OWNER_ONLY = 0o600
 _STANDARD = "-"
+# That an older dump of kpreempt's has none of these.
+_LACKING = frozenset((kind, "snapshot") for kind in KUEUE_KINDS)
 
 
 def run_snapshot(request: SnapshotRequest) -> int:
@@ -63,6 +68,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
         # Under other names no manifest is compared with them.
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
+        wanted=NOTHING_WANTED if request.redact else KUEUE_WANTED,
         completes=False,
         intake=request.intake,
         at=request.at,
@@ -70,9 +76,12 @@ def run_snapshot(request: SnapshotRequest) -> int:
     cluster, asked = _with_pods(loaded.cluster, templates)
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
     redaction = _redaction(cluster, taken_at) if request.redact else None
-    header = _header(cluster, taken_at, loaded.assumptions, redaction)
+    of_kueue = kept_kueue(loaded.cluster, decode_document)
+    # Who reads the dump finds that out anew.
+    assumptions = [each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING]
+    header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
     rewrite = redaction.record if redaction else least
-    documents = _documents(loaded.documents, cluster)
+    documents = [*_documents(loaded.documents, cluster), *of_kueue]
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
     pieces = packed(map(printable_json_bytes, plain), form)
     size = _write(request, pieces, redaction)
@@ -126,7 +135,11 @@ def _pending(pod: Pod) -> Pod:
 
 
 def _header(
-    cluster: ClusterSnapshot, taken_at: datetime, assumptions: list[Assumption], redaction: Redaction | None
+    cluster: ClusterSnapshot,
+    taken_at: datetime,
+    assumptions: list[Assumption],
+    redaction: Redaction | None,
+    listed: Sequence[str] = (),
 ) -> DumpHeader:
     if redaction is None:
         version, skipped = cluster.version, cluster.skipped
@@ -141,7 +154,7 @@ def _header(
         assumptions=assumptions,
         # The names of kinds that every cluster has tell nothing.
         unread=cluster.unread,
-        listed=cluster.listed if redaction is None else (),
+        listed=[*cluster.listed, *listed] if redaction is None else (),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.options import AnswerRequest, PageOutputs
+from kpreempt.cli.options import AnswerRequest, AnyQueueingAlgorithm, PageOutputs
 
 
 class WhoPreemptedRequest(
@@ -16,6 +16,7 @@ class WhoPreemptedRequest(
 
     pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
     namespace: Annotated[str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")] = None
+    algorithm: AnyQueueingAlgorithm = None
     outputs: PageOutputs = []
     before: Annotated[
         list[str],
@@ -30,7 +31,15 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
     is reconstructed: whether the preemptor preempts this pod there, and why. A recording has both, also when events
     and victim are long gone.
+
+    With --algorithm kueue-0.19 it is about a Workload, whose conditions and events say for whom Kueue preempted it.
     """
+    from kpreempt.analysis.algorithms import KUEUE
+
+    if request.algorithm == KUEUE:
+        from kpreempt.cli.standing_kueue import run_who_preempted_workload
+
+        return run_who_preempted_workload(request)
     from kpreempt.analysis.subject import pod_name
     from kpreempt.analysis.who_preempted import events
     from kpreempt.analysis.who_preempted.before import reconstruct

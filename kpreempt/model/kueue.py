@@ -20,6 +20,7 @@ from kpreempt.model.taints import Taint, Toleration
 KUEUE_GROUP = "kueue.x-k8s.io"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
+ELASTIC = "kueue.x-k8s.io/elastic-job"
 JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
 
 _MAY_STOP_SEARCH = "MayStopSearch"

@@ -235,6 +235,31 @@ ROWS = (
         "workload/",
         is_list=True,
     ),
+    Row(
+        "verdict.kueue:PendingWorkloads",
+        {"text": "kueue.pending:render_pending_workloads"},
+        lambda answer: [each.workload for each in answer.items],
+        "workload/",
+    ),
+    Row(
+        "verdict.kueue:KueueComparison",
+        {"text": "kueue.comparison:render_kueue_comparison"},
+        lambda answer: [each.workload for each in answer.items if not each.is_same],
+        "workload/",
+    ),
+    Row(
+        "verdict.kueue:WorkloadsAtRisk",
+        {"text": "kueue.standing:render_workloads_at_risk"},
+        lambda answer: [each.workload for each in answer.items if each.threats],
+        "workload/",
+    ),
+    Row(
+        "verdict.kueue:PreemptionsOfWorkload",
+        {"text": "kueue.standing:render_workload_preemptions"},
+        lambda answer: _once(each.preemptor for each in answer.preemptions),
+        "workload/",
+        attrgetter("preemptions"),
+    ),
     # Of kpreempt itself, and no document of the schema.
     Row(
         "report.algorithms:Algorithms",

@@ -129,6 +129,8 @@ class Collector:
         # By kind, with the source that was refused it.
         self._unread: dict[str, tuple[Unread, str]] = {}
         self._listed: set[str] = set()
+        # Of plugins, by ``ObjectKind.key``.
+        self._kept_whole: set[str] = set()
         self._known_starts: dict[bytes, _What] = {}
         self._source: str | None = None
         self._version = ""
@@ -173,7 +175,8 @@ class Collector:
 
     def note_listed(self, kinds: Iterable[str]) -> None:
         """These kinds, of which there are no records, are all read; they count as no objects that are skipped."""
-        self._listed.update(kind for kind in kinds if kind in COMPARED)
+        for kind in kinds:
+            (self._listed if kind in COMPARED else self._kept_whole).add(kind)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
         """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
@@ -220,7 +223,7 @@ class Collector:
 
     def lacking(self) -> list[Assumption]:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""
-        found = self._filing.lacking() if self._own_sources else []
+        found = self._filing.lacking(self._kept_whole) if self._own_sources else []
         if self._bare_pods and self._annotates:
             found = [*found, lacking_annotations()]
         return [*found, lacking_conditions()] if self._bare_pods and self._keeps_conditions else found

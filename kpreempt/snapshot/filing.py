@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 import msgspec
@@ -114,13 +115,16 @@ class Filing:
         """The documents by ``ObjectKind.key``, each kind in the order of the input."""
         return {key: [each.document for each in file.values()] for key, file in self._files.items()}
 
-    def lacking(self) -> list[Assumption]:
-        """What is not known of the wanted kinds because a dump of kpreempt's is read, which keeps no whole objects."""
+    def lacking(self, kept_whole: Container[str]) -> list[Assumption]:
+        """What is not known of the wanted kinds because a dump of kpreempt's is read, which keeps few whole objects.
+
+        Of kinds that are ``kept_whole``, by their keys, it has all that there were.
+        """
         return [
             _lacking(kind, is_record=is_record)
             for kinds in self._by_kind.values()
             for kind in kinds
-            if _lacks(self._files[kind.key], is_record := is_kept_anyway(kind))
+            if kind.key not in kept_whole and _lacks(self._files[kind.key], is_record := is_kept_anyway(kind))
         ]
 
 

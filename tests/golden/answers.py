@@ -30,6 +30,11 @@ _KUEUE = FIXTURES / "kueue"
 _QUEUED = ["explain", "--algorithm", "kueue-0.19", "--now", "2026-11-22T12:00:00Z"]
 _TO_KUEUE = [*_QUEUED, "--snapshot", str(_KUEUE / "cluster.yaml")]
 
+_BUSY = [
+    *("--algorithm", "kueue-0.19", "--snapshot", str(_KUEUE / "busy.yaml")),
+    *("--now", "2026-11-22T12:00:00Z"),
+]
+
 # The arguments of each answer, by its file.
 ANSWERS: dict[str, list[str]] = {
     "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH, "-v"],
@@ -44,6 +49,15 @@ ANSWERS: dict[str, list[str]] = {
     "kueue-topology.txt": [
         *_QUEUED,
         *("--snapshot", str(_KUEUE / "topology.yaml"), "-f", str(_KUEUE / "gang.yaml")),
+    ],
+    "kueue-borrows.txt": ["at-risk", "-n", "team", *_BUSY],
+    "kueue-waiting.txt": ["pending", *_BUSY],
+    "kueue-waiting.json": ["pending", *_BUSY, "-o", "json"],
+    "kueue-preempted.txt": [*("who-preempted", "job-done", "-n", "team"), *_BUSY],
+    "kueue-compared.txt": [
+        *("compare", "--algorithms", f"kueue-0.19,kueue-0.19@{_KUEUE / 'fair.yaml'}"),
+        *("-f", str(_KUEUE / "wide.yaml"), "--snapshot", str(_KUEUE / "cluster.yaml")),
+        *("--now", "2026-11-22T12:00:00Z"),
     ],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],

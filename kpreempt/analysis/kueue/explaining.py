@@ -2,214 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance
+from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_made, assumed_of_memory
+from kpreempt.analysis.kueue.changes import smallest_changes
+from kpreempt.analysis.kueue.readings import queue_of, read_cycles
 from kpreempt.analysis.workload.placing import Placed, Placing
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import ADMISSION_GATED_BY, PodSet, ResourceFlavor, Workload
+from kpreempt.model.kueue import PodSet, ResourceFlavor, Workload
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, adjusted, run_cycles
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, adjusted
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
     AdmittedPodSet,
     KueueAnswer,
     PodSetLanding,
-    PreemptedWorkload,
     Reading,
+    WorkloadChange,
     WorkloadOutcome,
 )
 
-MOST_CYCLES = 200
 # So many pods of a pod set are put to the scheduler, one after the other.
 MOST_PODS = 100
 
 
-def explain_workload(
-    workload: Workload,
+def with_workloads(workloads: Sequence[Workload], objects: KueueObjects, now: datetime) -> KueueObjects:
+    """The objects with Workloads in the place of those of their names; they come now if they do not say when."""
+    timed = [msgspec.structs.replace(each, metadata=with_creation_time(each.metadata, now)) for each in workloads]
+    keys = {each.key for each in workloads}
+    others = [each for each in objects.workloads if each.key not in keys]
+    return adjusted(msgspec.structs.replace(objects, workloads=[*others, *timed]))
+
+
+def explain_workloads(
+    asked: Sequence[tuple[Workload, str]],
     objects: KueueObjects,
     config: KueueConfiguration,
     scheduler: Scheduler,
     *,
     now: datetime,
-    origin: str = "",
-) -> KueueAnswer:
-    """The answer for a Workload, which takes the place of one of its name, and comes now if it does not say when."""
-    meta = with_creation_time(workload.metadata, now)
-    is_new = workload.metadata.creation_timestamp is None
-    workload = msgspec.structs.replace(workload, metadata=meta)
-    others = [each for each in objects.workloads if each.key != workload.key]
-    objects = adjusted(msgspec.structs.replace(objects, workloads=[*others, workload]))
-    workload = objects.workloads[-1]
-    alone, said = _reading(workload, objects, config, now, only=workload.key)
-    together, said_together = _reading(workload, objects, config, now)
-    landing, said_of_pods = _landing(workload, objects, alone, scheduler, now)
-    assumptions = [*assumed_of(objects, config), *said, *said_together, *said_of_pods]
-    if is_new:
-        message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
-        assumptions.append(Assumption(f"Workload {workload.key}", "metadata.uid", message, AssumptionKind.TOLD))
-    memory = (
-        "which flavors were tried, who preempts and what is parked is in the manager's memory: it is taken to start"
-    )
-    assumptions.append(Assumption("Kueue", "memory", memory, AssumptionKind.TOLD))
-    return KueueAnswer(
-        workload=workload.key,
-        origin=origin,
-        cluster_queue=_queue_of(workload, objects),
-        priority=workload.spec.priority or 0,
-        alone=alone,
-        together=together,
-        landing=landing,
-        assumptions=list(dict.fromkeys(assumptions)),
-    )
+) -> list[KueueAnswer]:
+    """The answer for each Workload, with what it was made from; they take the place of those of their names.
+
+    They are put to Kueue together: ``alone`` says that nobody else waits, and pods land beside those of the others.
+    """
+    made = {each.key: assumed_of_made(each, origin) for each, origin in asked}
+    objects = with_workloads([each for each, _ in asked], objects, now)
+    by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
+    alone, said = read_cycles(objects, config, now, by_key.keys())
+    together, said_together = read_cycles(objects, config, now)
+    readings = {key: alone.reading(each) for key, each in by_key.items()}
+    landings, said_of_pods = _landings(by_key, readings, objects, scheduler, now)
+    said = [*assumed_of(objects, config), *said, *said_together, *said_of_pods]
+    answers = []
+    for each, origin in asked:
+        workload = by_key[each.key]
+        said_of_it = [*made[each.key], assumed_of_memory()]
+        changes: list[WorkloadChange] = []
+        # Several are not changed one by one: what one gets, another may lack.
+        if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
+            changes, are_all = smallest_changes(workload, objects, config, now)
+            if not are_all:
+                untried = "not all changes were tried, as there are many Workloads"
+                said_of_it.append(Assumption("Kueue", "changes", untried, AssumptionKind.TOLD))
+        answers.append(
+            KueueAnswer(
+                workload=each.key,
+                origin=origin,
+                cluster_queue=queue_of(workload, objects),
+                priority=workload.spec.priority or 0,
+                alone=readings[each.key],
+                together=together.reading(workload),
+                landing=landings.get(each.key, []),
+                changes=changes,
+                assumptions=list(dict.fromkeys([*said, *said_of_it])),
+            )
+        )
+    return answers
 
 
-def _queue_of(workload: Workload, objects: KueueObjects) -> str:
-    asked = (workload.metadata.namespace, workload.spec.queue_name)
-    for each in objects.local_queues:
-        if (each.metadata.namespace, each.metadata.name) == asked:
-            return each.spec.cluster_queue
-    return ""
-
-
-def _reading(
-    workload: Workload, objects: KueueObjects, config: KueueConfiguration, now: datetime, only: str = ""
-) -> tuple[Reading, list[Assumption]]:
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only)
-    entries = [
-        (cycle, entry)
-        for cycle in found.cycles
-        for entry in (*cycle["entries"], *cycle["inadmissible"])
-        if entry["workload"] == workload.key
-    ]
-    admitted_in = next((cycle["cycle"] for cycle in found.cycles if workload.key in cycle["admissions"]), 0)
-    targets = [
-        target
-        for cycle, entry in entries
-        if entry["requeueReason"] == "PendingPreemption" and (not admitted_in or cycle["cycle"] < admitted_in)
-        for target in entry["final"]["targets"]
-    ]
-    waits = bool(admitted_in) and not _is_admitted(workload, found.cycles[admitted_in - 1])
-    reading = Reading(
-        outcome=_outcome(bool(entries), admitted_in, bool(targets), waits),
-        message=entries[-1][1]["message"] if entries else _why_not_queued(workload, objects, found.cycles),
-        admitted_in=admitted_in,
-        waits_for_checks=waits,
-        targets=[_preempted(each, objects) for each in targets],
-        pod_sets=_pod_sets(entries, admitted_in),
-        cycles=found.cycles,
-        other_outcomes=len(found.others),
-    )
-    return reading, assumed_of_chance(found)
-
-
-def _is_admitted(workload: Workload, cycle: dict[str, Any]) -> bool:
-    """Whether a cycle that gives it quota admits it, too."""
-    told = [each["status"] for each in cycle["conditions"].get(workload.key, ()) if each["type"] == "Admitted"]
-    before = [each.status for each in workload.status.conditions if each.type == "Admitted"]
-    return [*before, *told][-1:] == ["True"]
-
-
-def _outcome(is_head: bool, admitted_in: int, preempts: bool, waits: bool) -> WorkloadOutcome:
-    if not is_head:
-        return WorkloadOutcome.NOT_QUEUED
-    if preempts:
-        return WorkloadOutcome.PREEMPTS
-    if waits:
-        return WorkloadOutcome.QUOTA_RESERVED
-    return WorkloadOutcome.ADMITTED if admitted_in else WorkloadOutcome.PENDING
-
-
-def _why_not_queued(workload: Workload, objects: KueueObjects, cycles: list[dict[str, Any]]) -> str:
-    queue = _queue_of(workload, objects)
-    if not queue:
-        return f"there is no LocalQueue {workload.spec.queue_name!r} in namespace {workload.metadata.namespace}"
-    if queue not in {each.name for each in objects.cluster_queues}:
-        return f"there is no ClusterQueue {queue}"
-    inactive = cycles[0]["inactive"].get(queue, "") if cycles else ""
-    if inactive:
-        return str(inactive).rpartition("|")[2]
-    holding = {each.type for each in workload.status.conditions if each.status == "True"}
-    for is_so, reason in (
-        ("Finished" in holding, "it has finished"),
-        ("QuotaReserved" in holding, "it has quota already"),
-        (not workload.spec.active, "its spec.active is false"),
-        (bool(workload.metadata.annotations.get(ADMISSION_GATED_BY)), f"it has the annotation {ADMISSION_GATED_BY}"),
-        (_is_held(workload, objects), f"its LocalQueue {workload.spec.queue_name} is stopped"),
-        (workload.status.requeue_state is not None, "it waits until its requeueState lets it back"),
-    ):
-        if is_so:
-            return reason
-    return "others are before it in every cycle"
-
-
-def _is_held(workload: Workload, objects: KueueObjects) -> bool:
-    asked = (workload.metadata.namespace, workload.spec.queue_name)
-    return any(
-        (each.metadata.namespace, each.metadata.name) == asked and each.spec.stop_policy != "None"
-        for each in objects.local_queues
-    )
-
-
-def _pod_sets(entries: list[tuple[dict[str, Any], dict[str, Any]]], admitted_in: int) -> list[AdmittedPodSet]:
-    if not entries or "final" not in entries[-1][1]:
-        return []
-    told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
-    return [
-        AdmittedPodSet(each["name"], each["count"], each["api"]["flavors"], each["message"])
-        for each in told["final"]["podSets"]
-    ]
-
-
-def _preempted(target: dict[str, str], objects: KueueObjects) -> PreemptedWorkload:
-    workload = next(each for each in objects.workloads if each.key == target["workload"])
-    pods = sorted(pod.key for pod in _pods_of(workload, objects.cluster))
-    return PreemptedWorkload(target["workload"], target["clusterQueue"], target["reason"], pods)
-
-
-def _pods_of(workload: Workload, cluster: ClusterSnapshot) -> Iterator[Pod]:
-    """The pods of a Workload: its owner, if that is a pod, or those that its owner controls."""
-    uids = {each.uid for each in workload.metadata.owner_references if each.uid}
-    named = {(each.kind, each.name) for each in workload.metadata.owner_references}
-    for pod in cluster.pods:
-        if pod.metadata.namespace != workload.metadata.namespace or pod.is_terminal:
-            continue
-        owners = pod.metadata.owner_references
-        is_owned = any(each.uid in uids if each.uid else (each.kind, each.name) in named for each in owners)
-        if is_owned or pod.metadata.uid in uids or ("Pod", pod.metadata.name) in named:
-            yield pod
-
-
-def _landing(
-    workload: Workload, objects: KueueObjects, reading: Reading, scheduler: Scheduler, now: datetime
-) -> tuple[list[PodSetLanding], list[Assumption]]:
+def _landings(
+    workloads: Mapping[str, Workload],
+    readings: Mapping[str, Reading],
+    objects: KueueObjects,
+    scheduler: Scheduler,
+    now: datetime,
+) -> tuple[dict[str, list[PodSetLanding]], list[Assumption]]:
     """What the scheduler does with the pods once those of the preempted Workloads are gone."""
-    if not reading.admitted_in:
-        return [], []
-    gone = {pod for each in reading.targets for pod in each.pods}
-    lost = [each.workload for each in reading.targets if not each.pods]
+    admitted = {key: each for key, each in readings.items() if each.admitted_in}
+    if not admitted:
+        return {}, []
+    targets = [target for each in admitted.values() for target in each.targets]
     assumptions = [
         Assumption(
-            f"Workload {each}",
+            f"Workload {each.workload}",
             "metadata.ownerReferences",
             "its pods were not found; they are taken to stay",
             AssumptionKind.UNCERTAIN,
         )
-        for each in lost
+        for each in targets
+        if not each.pods
     ]
-    cluster = msgspec.structs.replace(
-        objects.cluster, pods=[pod for pod in objects.cluster.pods if pod.key not in gone]
-    )
+    gone = {pod for each in targets for pod in each.pods}
+    pods = [pod for pod in objects.cluster.pods if pod.key not in gone]
+    cluster = msgspec.structs.replace(objects.cluster, pods=pods)
+    placing = Placing(cluster, scheduler, scheduler.prepare(cluster, now=now), now)
+    found = {}
+    for key, reading in sorted(admitted.items(), key=lambda each: each[1].admitted_in):
+        found[key], said = _landing(workloads[key], objects, reading, placing)
+        assumptions += said
+    return found, assumptions
+
+
+def _landing(
+    workload: Workload, objects: KueueObjects, reading: Reading, placing: Placing
+) -> tuple[list[PodSetLanding], list[Assumption]]:
+    assumptions = []
     flavors = {each.name: each for each in objects.flavors}
     specs = {each.name: each for each in workload.spec.pod_sets}
-    placing = Placing(cluster, scheduler, scheduler.prepare(cluster, now=now), now)
     found = []
     for each in reading.pod_sets:
         count = min(each.count, MOST_PODS)
@@ -218,7 +134,7 @@ def _landing(
             message = "its pods are put to the scheduler without the domains that Kueue ties them to"
             subject = f"Workload {workload.key}"
             assumptions.append(Assumption(subject, f"podSets[{each.name}]", message, AssumptionKind.UNCERTAIN))
-        pods = [_pod(workload, specs[each.name], own, index, cluster) for index in range(count)]
+        pods = [_pod(workload, specs[each.name], own, index, objects.cluster) for index in range(count)]
         placed = list(placing.place(pods, stops_at_pending=True))
         found.append(_landed(each, count, placed))
     return found, assumptions

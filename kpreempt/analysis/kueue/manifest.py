@@ -1,15 +1,17 @@
-"""The Workload that Kueue's integrations make of a manifest: of a Workload itself, a Job, or a Pod.
+"""The Workloads that Kueue's integrations make of a manifest.
 
-Follows ``pkg/controller/jobs/job`` and ``pod`` of Kueue v0.19.2.
+Follows ``pkg/controller/jobs`` of Kueue v0.19.2: ``job``, ``jobset``, ``deployment``, ``statefulset`` and ``pod``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kpreempt.analysis.kueue.assumed import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import KUEUE_GROUP
+from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -17,84 +19,197 @@ _MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _TOPOLOGY = {
     "kueue.x-k8s.io/podset-required-topology": "required",
     "kueue.x-k8s.io/podset-preferred-topology": "preferred",
+    "kueue.x-k8s.io/podset-slice-required-topology": "podSetSliceRequiredTopology",
+    "kueue.x-k8s.io/podset-group-name": "podSetGroupName",
 }
+_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+_SLICE_LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+_KEPT = (ADMISSION_GATED_BY, ELASTIC)
+_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
+_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
+_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
+_ROLE_HASH = "kueue.x-k8s.io/role-hash"
+_MOST_REPLICAS = 20
 _UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 
 Document = dict[str, Any]
 
 
-def workload_document(document: Document, namespace: str, cluster: ClusterSnapshot, *, source: str) -> Document | None:
-    """The Workload of a manifest's object as plain data; ``None`` for an object that is not queued.
+def workload_documents(
+    objects: Iterable[tuple[Document, str]], namespace: str, cluster: ClusterSnapshot
+) -> list[tuple[Document, str, str]]:
+    """The Workloads of a manifest's objects as plain data, each with its kind and source.
 
-    Raises ``InputError`` for one that Kueue queues and that is not modelled.
+    Raises ``InputError`` for an object that Kueue queues and that is not modelled.
     """
-    kind, metadata = document.get("kind"), document.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    named = {**metadata, "namespace": metadata.get("namespace") or namespace}
-    if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
-        return {**document, "metadata": named}
-    queue = _labels(metadata).get(QUEUE_LABEL)
-    if not queue:
-        return None
-    spec = document.get("spec")
-    spec = spec if isinstance(spec, dict) else {}
+    found: list[tuple[Document, str, str]] = []
+    groups: dict[tuple[str, str], list[tuple[Document, str]]] = {}
+    for document, source in objects:
+        kind, metadata = str(document.get("kind")), _object(document, "metadata")
+        named = {**metadata, "namespace": metadata.get("namespace") or namespace}
+        if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
+            found.append(({**document, "metadata": named}, kind, source))
+            continue
+        queue = _object(metadata, "labels").get(QUEUE_LABEL)
+        if not queue:
+            continue
+        group = _object(metadata, "labels").get(_GROUP_LABEL)
+        if kind == "Pod" and group:
+            groups.setdefault((named["namespace"], str(group)), []).append(({**document, "metadata": named}, source))
+            continue
+        for name, pod_sets in _made_of(document, kind, source):
+            found.append((_workload(name, named, pod_sets, cluster, source), kind, source))
+    for (_, group), pods in groups.items():
+        metadata, source = pods[0][0]["metadata"], pods[0][1]
+        pod_sets = _pod_sets_of_group(group, [each for each, _ in pods], source)
+        found.append((_workload(group, metadata, pod_sets, cluster, source), POD_GROUP, source))
+    return found
+
+
+def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, list[Document]]]:
+    """The names and pod sets of what Kueue makes of an object."""
+    metadata, spec = _object(document, "metadata"), _object(document, "spec")
+    name = metadata.get("name", "")
+    template = _object(spec, "template")
     if kind == "Job":
-        pod_set = _job(spec, metadata)
+        yield f"job-{name}", [_job(spec, metadata)]
     elif kind == "Pod":
-        pod_set = {"name": "main", "count": 1, "template": {"metadata": metadata, "spec": spec}}
+        yield f"pod-{name}", [_pod_set("main", 1, {"metadata": metadata, "spec": spec})]
+    elif kind == "StatefulSet":
+        if count := _number(spec, "replicas", 1):
+            yield f"statefulset-{name}", [_pod_set("main", count, template)]
+    elif kind == "Deployment":
+        # Each pod is queued by itself.
+        count = _number(spec, "replicas", 1)
+        if count > _MOST_REPLICAS:
+            message = f"each of its {count} pods is a Workload; {_MOST_REPLICAS} at most are put to Kueue"
+            raise InputError(message, source=source, path="spec.replicas")
+        for number in range(count):
+            yield f"pod-{name}-{number}", [_pod_set("main", 1, template)]
+    elif kind == "JobSet":
+        yield f"jobset-{name}", _replicated_jobs(spec, source)
     else:
-        raise InputError(
-            f"what Kueue makes of a {kind} is not modelled", source=source, hint="its Workload, a Job or a Pod"
-        )
-    template = pod_set["template"]
-    if asked := _topology(template):
-        pod_set["topologyRequest"] = asked
-    priority = _priority(_labels(metadata).get(_PRIORITY_LABEL, ""), template, cluster, source)
+        hint = "its Workload, a Job, JobSet, Deployment, StatefulSet or Pod"
+        raise InputError(f"what Kueue makes of a {kind} is not modelled", source=source, hint=hint)
+
+
+def _workload(
+    name: str, metadata: Document, pod_sets: list[Document], cluster: ClusterSnapshot, source: str
+) -> Document:
+    labels, annotations = _object(metadata, "labels"), _object(metadata, "annotations")
+    kept = {key: annotations[key] for key in _KEPT if isinstance(annotations.get(key), str)}
+    priority = _priority(str(labels.get(_PRIORITY_LABEL, "")), pod_sets, cluster, source)
     return {
         "apiVersion": f"{KUEUE_GROUP}/v1beta2",
         "kind": "Workload",
-        "metadata": {"name": f"{str(kind).lower()}-{metadata.get('name', '')}", "namespace": named["namespace"]},
-        "spec": {"queueName": queue, "priority": priority, "podSets": [pod_set]},
+        "metadata": {
+            "name": name,
+            "namespace": metadata["namespace"],
+            "labels": {key: each for key, each in labels.items() if isinstance(each, str)},
+            "annotations": kept,
+        },
+        "spec": {"queueName": labels[QUEUE_LABEL], "priority": priority, "podSets": pod_sets},
     }
 
 
-def _labels(metadata: Document) -> Document:
-    labels = metadata.get("labels")
-    return labels if isinstance(labels, dict) else {}
+def _pod_set(name: str, count: int, template: Document) -> Document:
+    found: Document = {"name": name, "count": count, "template": template}
+    if asked := _topology(template):
+        found["topologyRequest"] = asked
+    return found
+
+
+def _replicated_jobs(spec: Document, source: str) -> list[Document]:
+    jobs = spec.get("replicatedJobs")
+    if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
+        raise InputError("expected a list of objects", source=source, path="spec.replicatedJobs")
+    found = []
+    for each in jobs:
+        job = _object(_object(each, "template"), "spec")
+        count = _number(each, "replicas", 1) * _parallel(job)
+        found.append(_pod_set(str(each.get("name", "")), count, _object(job, "template")))
+    return found
+
+
+def _pod_sets_of_group(group: str, pods: list[Document], source: str) -> list[Document]:
+    """The pod sets of a pod group: pods whose specs are equal are one, by the name of the first.
+
+    Kueue names them after a hash of the spec, and has them in that order.
+    """
+    annotations = _object(pods[0]["metadata"], "annotations")
+    total = annotations.get(_TOTAL_COUNT)
+    if not isinstance(total, str) or not _is_count(total):
+        raise InputError(f"pod group {group}: the annotation {_TOTAL_COUNT} is no number", source=source)
+    if annotations.get(_FAST_ADMISSION) == "true":
+        template = {"metadata": pods[0]["metadata"], "spec": _object(pods[0], "spec")}
+        return [_pod_set(_role(pods[0]), int(total), template)]
+    if int(total) != len(pods):
+        message = f"pod group {group}: it has {len(pods)} of its {total} pods, and Kueue waits for all of them"
+        raise InputError(message, source=source)
+    found: list[Document] = []
+    for pod in pods:
+        spec = _object(pod, "spec")
+        same = next((each for each in found if each["template"]["spec"] == spec), None)
+        if same is None:
+            found.append(_pod_set(_role(pod), 1, {"metadata": pod["metadata"], "spec": spec}))
+        else:
+            same["count"] += 1
+    return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _role(pod: Document) -> str:
+    metadata = pod["metadata"]
+    return str(_object(metadata, "annotations").get(_ROLE_HASH) or metadata.get("name", ""))
+
+
+def _object(document: Document, key: str) -> Document:
+    found = document.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _number(document: Document, key: str, default: int) -> int:
+    found = document.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**31 else default
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _parallel(spec: Document) -> int:
+    """How many pods of a Job run at a time."""
+    parallelism = _number(spec, "parallelism", 1)
+    return min(parallelism, _number(spec, "completions", parallelism))
 
 
 def _job(spec: Document, metadata: Document) -> Document:
-    parallelism, completions = spec.get("parallelism"), spec.get("completions")
-    count = parallelism if isinstance(parallelism, int) else 1
-    if isinstance(completions, int):
-        count = min(count, completions)
-    template = spec.get("template")
-    found: Document = {"name": "main", "count": count, "template": template if isinstance(template, dict) else {}}
-    annotations = metadata.get("annotations")
-    least = annotations.get(_MIN_PARALLELISM) if isinstance(annotations, dict) else None
-    if isinstance(least, str) and least.isascii() and least.isdecimal() and len(least) < 10:
+    found = _pod_set("main", _parallel(spec), _object(spec, "template"))
+    least = _object(metadata, "annotations").get(_MIN_PARALLELISM)
+    if isinstance(least, str) and _is_count(least):
         found["minCount"] = int(least)
     return found
 
 
 def _topology(template: Document) -> Document:
-    metadata = template.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    annotations = annotations if isinstance(annotations, dict) else {}
+    annotations = _object(_object(template, "metadata"), "annotations")
     found = {field: annotations[key] for key, field in _TOPOLOGY.items() if key in annotations}
+    size = annotations.get(_SLICE_SIZE)
+    if isinstance(size, str) and _is_count(size):
+        found["podSetSliceSize"] = int(size)
+    if _SLICE_LAYERS in annotations:
+        found["podsetSliceRequiredTopologyConstraints"] = [{"topology": str(annotations[_SLICE_LAYERS])}]
     return {**found, "unconstrained": True} if annotations.get(_UNCONSTRAINED) == "true" else found
 
 
-def _priority(name: str, template: Document, cluster: ClusterSnapshot, source: str) -> int:
+def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, source: str) -> int:
     if name:
         classes = cluster.documents.get(f"WorkloadPriorityClass.{KUEUE_GROUP}", ())
         value = next((each.get("value") for each in classes if each.get("metadata", {}).get("name") == name), None)
         if not isinstance(value, int):
             raise InputError(f"there is no WorkloadPriorityClass {name!r} in the cluster", source=source)
         return value
-    spec = template.get("spec")
-    spec = spec if isinstance(spec, dict) else {}
-    asked = spec.get("priorityClassName")
+    specs = [_object(each["template"], "spec") for each in pod_sets]
+    asked = next((each["priorityClassName"] for each in specs if each.get("priorityClassName")), None)
     if asked in ("system-cluster-critical", "system-node-critical"):
         return 2_000_000_000 if asked == "system-cluster-critical" else 2_000_001_000
     for each in cluster.priority_classes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -53,6 +54,9 @@ KUEUE_WANTED = Wanted(
 )
 
 
+KUEUE_KINDS = tuple(each.key for each in KUEUE_WANTED.kinds)
+
+
 class DecodeDocument(Protocol):
     """Makes a record of an object that is plain data."""
 
@@ -67,3 +71,28 @@ def kueue_objects(cluster: ClusterSnapshot, decode: DecodeDocument, *, source: s
         documents = cluster.documents.get(_KINDS[field].key, ())
         found[field] = [decode(record.__name__, record, each, source=source) for each in documents]
     return adjusted(KueueObjects(cluster=cluster, **found))
+
+
+def decode_queueing(document: dict[str, Any], decode: DecodeDocument, *, source: str = "") -> tuple[str, Any] | None:
+    """The field and the record of an object of Kueue's; ``None`` for any other. Raises ``InputError``."""
+    if not str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
+        return None
+    for field, record in _RECORDS.items():
+        if document.get("kind") == record.__name__:
+            return field, decode(record.__name__, record, document, source=source)
+    return None
+
+
+def with_objects(objects: KueueObjects, changed: Iterable[tuple[str, Any]]) -> KueueObjects:
+    """The objects with some in the place of those of the same name, or beside them."""
+    for field, record in changed:
+        meta = record.metadata
+        named = (meta.namespace, meta.name)
+        kept = [each for each in getattr(objects, field) if (each.metadata.namespace, each.metadata.name) != named]
+        objects = msgspec.structs.replace(objects, **{field: [*kept, record]})
+    return adjusted(objects)
+
+
+def record_of(kind: str) -> type[msgspec.Struct]:
+    """The record of a kind. Raises ``KeyError``."""
+    return {each.__name__: each for each in _RECORDS.values()}[kind]

@@ -9,17 +9,12 @@ from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
+from kpreempt.report.kueue.words import RULES, with_flavors
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.kueue import KueueAnswer, Reading, WorkloadOutcome
 
 _NAMED = 3
-_WORDS = {
-    "InClusterQueue": "prioritization in the ClusterQueue",
-    "InCohortReclamation": "reclamation within the cohort",
-    "InCohortFairSharing": "Fair Sharing within the cohort",
-    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
-}
 
 
 def render_workloads(answers: Sequence[KueueAnswer], options: RenderOptions) -> str:
@@ -39,6 +34,7 @@ def _add(page: Page, answer: KueueAnswer, options: RenderOptions) -> None:
     reading = answer.alone
     if not reading.admitted_in:
         _section(page, "WHY", reading.message)
+    _add_changes(page, answer)
     _add_flavors(page, reading)
     _add_preempted(page, answer)
     _add_nodes(page, answer)
@@ -58,12 +54,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
         return (name, " ", Span("is not queued", "bad"), ".")
     if reading.outcome is WorkloadOutcome.PENDING:
         return (name, " ", Span("stays pending", "bad"), " in Kueue.")
-    flavors = join_names(
-        sorted({flavor for each in reading.pod_sets for flavor in each.flavors.values()}), limit=_NAMED
-    )
-    given = (
-        f" with {'flavor' if ',' not in flavors and ' and ' not in flavors else 'flavors'} {flavors}" if flavors else ""
-    )
+    given = with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
     then = _landing_in_words(answer)
     if reading.outcome is WorkloadOutcome.ADMITTED:
         return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
@@ -119,6 +110,17 @@ def _attempts(pod_set: dict[str, Any]) -> list[str]:
     return found
 
 
+def _add_changes(page: Page, answer: KueueAnswer) -> None:
+    if not answer.changes:
+        return
+    which = "any one of these" if len(answer.changes) > 1 else "this one"
+    _section(page, "CHANGE", f"with nobody else queued, it would be admitted with {which}")
+    for each in answer.changes:
+        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
+        then = f", preempting {gone}" if each.targets else ""
+        page.paragraph(f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}", indent=2, hanging=2)
+
+
 def _add_preempted(page: Page, answer: KueueAnswer) -> None:
     targets = answer.alone.targets
     if not targets:
@@ -128,7 +130,7 @@ def _add_preempted(page: Page, answer: KueueAnswer) -> None:
         [
             (strong(each.workload),),
             (each.cluster_queue,),
-            (_WORDS.get(each.reason, each.reason),),
+            (RULES.get(each.reason, each.reason),),
             (count(len(each.pods), "pod") if each.pods else "pods not found",),
         ]
         for each in targets
@@ -158,10 +160,13 @@ def _add_together(page: Page, answer: KueueAnswer) -> None:
         told = f"it is never head in {cycles}: {reading.message}"
     elif reading.admitted_in:
         before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
-        told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}"
+        again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
+        told = f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     else:
+        is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
+        until = "as far as it is followed" if is_cut else "until nothing more happens"
         why = "for the same reason" if reading.message == answer.alone.message else reading.message
-        told = f"not admitted in {cycles}, until nothing more happens: {why}"
+        told = f"not admitted in {cycles}, {until}: {why}"
     _section(page, "IN QUEUE", f"with all that wait: {told}")
 
 

@@ -4,5 +4,6 @@ from kpreempt.schedulers.kueue.adjustment import adjusted
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.objects import KueueObjects
 from kpreempt.schedulers.kueue.run import Outcomes, run_cycles
+from kpreempt.schedulers.kueue.standing import Shortage, Standing
 
-__all__ = ["KueueConfiguration", "KueueObjects", "Outcomes", "adjusted", "run_cycles"]
+__all__ = ["KueueConfiguration", "KueueObjects", "Outcomes", "Shortage", "Standing", "adjusted", "run_cycles"]

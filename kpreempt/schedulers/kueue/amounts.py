@@ -5,7 +5,7 @@ CPU counts in thousandths, everything else in whole units, rounded up. Quota tha
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from kpreempt.model.pod import Pod, PodSpec, ResourceList
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_MILLI, NANO_PER_UNIT, Quantity
@@ -61,6 +61,7 @@ def _request(resource: str, nano: int) -> int:
     return max(-(2**63), min(amount, MAX_INT64))
 
 
+@lru_cache(maxsize=1 << 16)
 def amount_text(resource: str, amount: int) -> str:
     """An amount as Kueue's messages have it."""
     if abs(amount) >= _BEYOND:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from heapq import merge
 from typing import NamedTuple
 
 from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
@@ -37,11 +38,23 @@ class Variant(Enum):
 
 
 class Candidate(NamedTuple):
-    """A Workload that may be preempted; ``common`` is the lowest cohort above both."""
+    """A Workload that may be preempted."""
 
     info: Info
     variant: Variant
-    common: Node | None = None
+    source: _Source
+
+
+class _Source(NamedTuple):
+    """A ClusterQueue whose Workloads may be preempted, by a policy; ``common`` is the lowest cohort above both.
+
+    With ``has_advantage`` the quota that they use is nearer to the preemptor.
+    """
+
+    queue: Queue
+    policy: str
+    common: Node | None
+    has_advantage: bool
 
 
 class Candidates:
@@ -49,46 +62,49 @@ class Candidates:
 
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
-        within = self._within()
         hierarchy, by_priority = self._in_cohort()
-        parts = [hierarchy, by_priority, within]
-        self.has_others = bool(hierarchy or by_priority)
-        self.has_hierarchy = bool(hierarchy)
-        for part in parts:
-            part.sort(key=lambda each: stage.order_of(need.queue, each.info))
-        together = [each for part in parts for each in part]
-        # Those that were evicted already come first, in the same order.
-        self.ordered = sorted(together, key=lambda each: not each.info.is_evicted)
+        self._parts = [hierarchy, by_priority, self._within()]
+        self.has_hierarchy = self._has_any(hierarchy)
+        self.has_others = self.has_hierarchy or self._has_any(by_priority)
 
     def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
         """Those that may go. Who comes later depends on who has gone by then."""
-        for each in self.ordered:
-            if each.variant is Variant.WITHIN or self._is_valid(each, may_borrow=may_borrow):
-                yield each
+        hierarchy, by_priority, within = self._parts
+        if may_borrow and not self._need.queue.preemption.may_borrow:
+            by_priority = []
+        # Those that were evicted already come first, in the same order.
+        for is_evicted in (True, False):
+            for part in (hierarchy, by_priority, within):
+                streams = [self._of(each, is_evicted=is_evicted, may_borrow=may_borrow) for each in part]
+                # One may have been drawn while its ClusterQueue still borrowed.
+                yield from (each for each in merge(*streams, key=_loss_order) if self._is_valid(each.source))
 
-    def _is_valid(self, candidate: Candidate, *, may_borrow: bool) -> bool:
-        if may_borrow and candidate.variant is Variant.WITHOUT_BORROWING:
-            return False
-        node = self._stage.queue_of(candidate.info).node
-        short = self._need.short
+    def _has_any(self, part: list[_Source]) -> bool:
+        return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
+
+    def _is_valid(self, source: _Source) -> bool:
+        """Whether anybody of a ClusterQueue may go; once that is over, it stays so while others go."""
+        if source.queue is self._need.queue:
+            return True
+        node, short = source.queue.node, self._need.short
         if node.is_within_nominal(short):
             return False
         for cohort in node.ancestors:
-            if cohort is candidate.common:
+            if cohort is source.common:
                 break
             if cohort.is_within_nominal(short):
                 return False
         return True
 
-    def _within(self) -> list[Candidate]:
+    def _within(self) -> list[_Source]:
         queue = self._need.queue
         policy = queue.preemption.within_cluster_queue
-        return [] if policy == NEVER else list(self._of(queue, policy, None, has_advantage=False))
+        return [] if policy == NEVER else [_Source(queue, policy, None, False)]
 
-    def _in_cohort(self) -> tuple[list[Candidate], list[Candidate]]:
+    def _in_cohort(self) -> tuple[list[_Source], list[_Source]]:
         need = self._need
-        hierarchy: list[Candidate] = []
-        by_priority: list[Candidate] = []
+        hierarchy: list[_Source] = []
+        by_priority: list[_Source] = []
         if need.queue.node.parent is None or need.queue.preemption.reclaim_within_cohort == NEVER:
             return hierarchy, by_priority
         before: Node | None = None
@@ -101,7 +117,7 @@ class Candidates:
             before = cohort
         return hierarchy, by_priority
 
-    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
+    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[_Source]:
         need = self._need
         for child in cohort.cohorts:
             if child is not passed and not child.is_within_nominal(need.short):
@@ -111,19 +127,22 @@ class Candidates:
             if queue is None or queue is need.queue or node.is_within_nominal(need.short):
                 continue
             policy = need.queue.preemption.reclaim_within_cohort
-            yield from self._of(queue, policy, common, has_advantage=has_advantage)
+            if queue.workloads:
+                yield _Source(queue, policy, common, has_advantage)
 
-    def _of(self, queue: Queue, policy: str, common: Node | None, *, has_advantage: bool) -> Iterator[Candidate]:
-        need = self._need
-        for info in queue.workloads.values():
-            if info.uses_any(need.short) and self._stage.satisfies(policy, need.info, info):
-                yield Candidate(info, self._variant(queue, info, has_advantage=has_advantage), common)
+    def _of(self, source: _Source, *, is_evicted: bool, may_borrow: bool) -> Iterator[Candidate]:
+        for info in self._stage.candidates(source.policy, self._need, source.queue):
+            if (is_evicted and not info.is_evicted) or not self._is_valid(source):
+                return
+            variant = self._variant(source, info)
+            if info.is_evicted is is_evicted and not (may_borrow and variant is Variant.WITHOUT_BORROWING):
+                yield Candidate(info, variant, source)
 
-    def _variant(self, queue: Queue, info: Info, *, has_advantage: bool) -> Variant:
+    def _variant(self, source: _Source, info: Info) -> Variant:
         need = self._need
-        if queue is need.queue:
+        if source.queue is need.queue:
             return Variant.WITHIN
-        if has_advantage:
+        if source.has_advantage:
             return Variant.HIERARCHY
         borrow = need.queue.preemption.borrow_within_cohort
         if borrow is None or borrow.policy == NEVER or info.effective_priority >= need.info.effective_priority:
@@ -132,6 +151,10 @@ class Candidates:
         if threshold is not None and info.effective_priority > threshold:
             return Variant.WITHOUT_BORROWING
         return Variant.WHILE_BORROWING
+
+
+def _loss_order(candidate: Candidate) -> tuple[int, int, str]:
+    return candidate.info.loss_order
 
 
 def classical_targets(stage: Stage, need: Need) -> list[Target]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kpreempt.model.kueue import AdmissionCheck, ClusterQueue, ResourceFlavor
+from kpreempt.schedulers.kueue.amounts import FlavorResource
 from kpreempt.schedulers.kueue.quota import Amounts, Node, quotas_of
 from kpreempt.schedulers.kueue.shares import weight_of
 from kpreempt.schedulers.kueue.topology import FlavorTopology, TopologyUsage
@@ -51,6 +52,8 @@ class Queue:
         self.has_multikueue = False
         self.provisioned_flavors: frozenset[str] = frozenset()
         self._group_of: dict[str, Group | None] = {}
+        # By what they use; made anew once a Workload comes or goes.
+        self._in_order: dict[frozenset[FlavorResource], list[Info]] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -60,6 +63,25 @@ class Queue:
         if resource not in self._group_of:
             self._group_of[resource] = next((each for each in self.groups if resource in each.covered), None)
         return self._group_of[resource]
+
+    def let_in(self, info: Info) -> None:
+        """Have a Workload that may be preempted."""
+        self.workloads[info.key] = info
+        self._in_order.clear()
+
+    def let_go(self, info: Info) -> None:
+        """Have it no more."""
+        del self.workloads[info.key]
+        self._in_order.clear()
+
+    def in_order(self, frs: frozenset[FlavorResource]) -> list[Info]:
+        """The Workloads that use any of these, who goes first before the others."""
+        found = self._in_order.get(frs)
+        if found is None:
+            found = [each for each in self.workloads.values() if each.uses_any(frs)]
+            found.sort(key=lambda each: (not each.is_evicted, each.loss_order))
+            self._in_order[frs] = found
+        return found
 
     @property
     def all_flavors(self) -> list[str]:

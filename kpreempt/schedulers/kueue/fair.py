@@ -5,7 +5,7 @@ Follows ``pkg/scheduler/preemption/fairsharing`` and ``fairPreemptions`` of Kueu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
@@ -22,15 +22,30 @@ from kpreempt.schedulers.kueue.shares import NEGATIVE, Share, share_of
 from kpreempt.schedulers.kueue.workloads import Info
 
 
+class _Stream:
+    """The candidates of a ClusterQueue that are left, of which ``first`` is the next."""
+
+    __slots__ = ("_rest", "first")
+
+    def __init__(self, infos: Iterator[Info]) -> None:
+        self._rest = infos
+        self.first = next(infos, None)
+
+    def pop(self) -> Info:
+        """Take the next one away."""
+        info = self.first
+        assert info is not None
+        self.first = next(self._rest, None)
+        return info
+
+
 class Ordering:
     """Which ClusterQueue loses a Workload next: from the root down where the share is greatest."""
 
-    def __init__(self, stage: Stage, queue: Queue, candidates: list[Info]) -> None:
+    def __init__(self, stage: Stage, queue: Queue, candidates: Mapping[str, _Stream]) -> None:
         self._stage, self._queue = stage, queue
         self._ancestors = set(queue.node.ancestors)
-        self._left: dict[str, list[Info]] = {}
-        for each in candidates:
-            self._left.setdefault(each.cluster_queue, []).append(each)
+        self._left = candidates
         self._pruned: set[Node] = set()
 
     def __iter__(self) -> Iterator[Queue]:
@@ -47,11 +62,12 @@ class Ordering:
 
     def has_any(self, queue: Queue) -> bool:
         """Whether a ClusterQueue has candidates left."""
-        return bool(self._left.get(queue.name))
+        stream = self._left.get(queue.name)
+        return stream is not None and stream.first is not None
 
     def pop(self, queue: Queue) -> Info:
         """The next candidate of a ClusterQueue."""
-        return self._left[queue.name].pop(0)
+        return self._left[queue.name].pop()
 
     def drop(self, queue: Queue) -> None:
         """Leave a ClusterQueue alone from now on."""
@@ -88,8 +104,10 @@ class Ordering:
                 best = queue
         return best, highest
 
-    def _first(self, queue: Queue) -> tuple[bool, bool, int, int, str]:
-        return self._stage.order_of(self._queue, self._left[queue.name][0])
+    def _first(self, queue: Queue) -> tuple[bool, bool, tuple[int, int, str]]:
+        info = self._left[queue.name].first
+        assert info is not None
+        return not info.is_evicted, queue is self._queue, info.loss_order
 
     def _highest_cohort(self, cohort: Node) -> tuple[Node | None, Share]:
         shares: list[tuple[Node, Share]] = []
@@ -122,9 +140,9 @@ class _Run:
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
         self.targets: list[Target] = []
-        self._later: list[Info] = []
+        self._later: dict[str, list[Info]] = {}
 
-    def first(self, candidates: list[Info], strategy: str) -> bool:
+    def first(self, candidates: Mapping[str, _Stream], strategy: str) -> bool:
         """The first strategy: whether the Workload fits in the end."""
         ordering = Ordering(self._stage, self._need.queue, candidates)
         node = self._need.queue.node
@@ -153,12 +171,13 @@ class _Run:
                 queue.node.add(info.usage)
             if passes:
                 return self._take(info, IN_COHORT_FAIR_SHARING)
-            self._later.append(info)
+            self._later.setdefault(queue.name, []).append(info)
         return False
 
     def second(self) -> bool:
         """The second strategy, over those who failed the first."""
-        ordering = Ordering(self._stage, self._need.queue, self._later)
+        later = {name: _Stream(iter(each)) for name, each in self._later.items()}
+        ordering = Ordering(self._stage, self._need.queue, later)
         for queue in ordering:
             own, other = ordering.sides(queue)
             info = ordering.pop(queue)
@@ -181,8 +200,8 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     """Whom a Workload preempts under fair sharing; nobody, where that would not help."""
     assert stage.config.fair_sharing is not None
     strategies = stage.config.fair_sharing.strategies
-    candidates = sorted(_candidates(stage, need), key=lambda each: stage.order_of(need.queue, each))
-    if not candidates:
+    candidates = _candidates(stage, need)
+    if all(each.first is None for each in candidates.values()):
         return []
     run = _Run(stage, need)
     node = need.queue.node
@@ -195,18 +214,15 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     return []
 
 
-def _candidates(stage: Stage, need: Need) -> Iterator[Info]:
+def _candidates(stage: Stage, need: Need) -> dict[str, _Stream]:
     preemption = need.queue.preemption
+    found: dict[str, _Stream] = {}
     if preemption.within_cluster_queue != NEVER:
-        yield from _of(stage, need, need.queue, preemption.within_cluster_queue)
+        own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
+        found[need.queue.name] = _Stream(own)
     if need.queue.node.parent is None or preemption.reclaim_within_cohort == NEVER:
-        return
+        return found
     for queue in stage.others(need.queue):
         if any(queue.node.borrows_with(fr) for fr in need.short):
-            yield from _of(stage, need, queue, preemption.reclaim_within_cohort)
-
-
-def _of(stage: Stage, need: Need, queue: Queue, policy: str) -> Iterator[Info]:
-    for info in queue.workloads.values():
-        if stage.satisfies(policy, need.info, info) and info.uses_any(need.short):
-            yield info
+            found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from kpreempt.model.quantity import MAX_INT64
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.amounts import FlavorResource
 from kpreempt.schedulers.kueue.chance import Chance
@@ -13,7 +14,7 @@ from kpreempt.schedulers.kueue.cluster_queues import Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.quota import Amounts
 from kpreempt.schedulers.kueue.topology_requests import ByFlavor, failure_of, place_all
-from kpreempt.schedulers.kueue.workloads import QUOTA_RESERVED, Info
+from kpreempt.schedulers.kueue.workloads import Info
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 IN_COHORT_RECLAMATION = "InCohortReclamation"
@@ -22,6 +23,7 @@ IN_COHORT_RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 _LOWER_PRIORITY = "LowerPriority"
 _LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+_ANY = "Any"
 _TIMESTAMP_BUFFER = 5 * 60 * 1000
 
 
@@ -71,11 +73,11 @@ class Stage:
         gone = list(infos)
         for each in gone:
             self.remove(each)
-            del self.queue_of(each).workloads[each.key]
+            self.queue_of(each).let_go(each)
         yield
         for each in gone:
             self.restore(each)
-            self.queue_of(each).workloads[each.key] = each
+            self.queue_of(each).let_in(each)
 
     def others(self, queue: Queue) -> Iterable[Queue]:
         """The active ClusterQueues of the whole tree but ``queue``."""
@@ -84,11 +86,16 @@ class Stage:
             if found is not None and found is not queue:
                 yield found
 
-    def order_of(self, queue: Queue, info: Info) -> tuple[bool, bool, int, int, str]:
-        """By which candidates are sorted: who goes first."""
-        reserved = info.conditions.get(QUOTA_RESERVED)
-        since = reserved.at if reserved is not None and reserved.is_true else self.now
-        return not info.is_evicted, info.cluster_queue == queue.name, info.effective_priority, -since, info.uid
+    def candidates(self, policy: str, need: Need, queue: Queue) -> Iterator[Info]:
+        """Those of a ClusterQueue whom a policy lets a Workload preempt, who goes first before the others."""
+        most = MAX_INT64 if policy == _ANY else need.info.effective_priority
+        for each in queue.in_order(need.short):
+            if each.effective_priority > most:
+                # Only who is evicted already comes before those of lower priority.
+                if not each.is_evicted:
+                    return
+            elif self.satisfies(policy, need.info, each):
+                yield each
 
     def satisfies(self, policy: str, info: Info, candidate: Info) -> bool:
         """Whether a policy lets ``info`` preempt ``candidate``."""
@@ -99,7 +106,7 @@ class Stage:
             ahead = candidate.queued_since - info.queued_since
             enough = _TIMESTAMP_BUFFER if self.config.has(gates.TIMESTAMP_BUFFER) else 0
             return info.effective_priority == candidate.effective_priority and ahead > enough
-        return policy == "Any"
+        return policy == _ANY
 
     def fits(self, need: Need, *, may_borrow: bool) -> bool:
         """Whether a Workload would fit now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from kpreempt.schedulers.kueue.workloads import (
     QUOTA_RESERVED,
     REQUEUED,
     Cond,
+    Info,
     milliseconds,
 )
 
@@ -35,33 +37,45 @@ Json = dict[str, Any]
 class Outcomes(NamedTuple):
     """What may become of a cluster: the likely cycles, how many ends differ, and whether these are all there are.
 
-    ``others`` are the cycles of the other ends.
+    ``others`` are the cycles of the other ends. Where one ``is_cut``, more would have happened after its last cycle.
     """
 
     cycles: list[Json]
     others: list[list[Json]]
     are_all: bool
+    is_cut: bool = False
 
 
 def run_cycles(
-    objects: KueueObjects, config: KueueConfiguration, *, now: datetime, cycles: int, only: str = ""
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    *,
+    now: datetime,
+    cycles: int,
+    only: Collection[str] = (),
+    heads: int | None = None,
 ) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
-    ``only`` is the key of the one Workload that is queued; without, all that wait are. It ends where there are no
-    heads, or after two cycles in which nothing is admitted and nobody evicted. Every way through what the scheduler
-    leaves to chance is followed, up to a bound.
+    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
+    heads, or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on
+    until all stands as it did before, and begins no cycle once it decided about so many. Every way through what the
+    scheduler leaves to chance is followed, up to a bound.
     """
     # A way takes as long as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
-    ways, are_all = every_way(
-        lambda chance: Run(objects, config, now=now, only=only, chance=chance).cycles(cycles), most
-    )
+    runs: list[Run] = []
+
+    def one_way(chance: Chance) -> list[Json]:
+        runs.append(Run(objects, config, now=now, only=only, chance=chance))
+        return runs[-1].cycles(cycles, heads)
+
+    ways, are_all = every_way(one_way, most)
     ends: dict[str, list[Json]] = {}
     for each in ways:
         ends.setdefault(_end_of(each), each)
     first, *others = ends.values()
-    return Outcomes(first, others, are_all)
+    return Outcomes(first, others, are_all, any(each.is_cut for each in runs))
 
 
 def _end_of(cycles: list[Json]) -> str:
@@ -80,27 +94,51 @@ class Run:
         config: KueueConfiguration,
         *,
         now: datetime,
-        only: str = "",
+        only: Collection[str] = (),
         chance: Chance | None = None,
     ) -> None:
         self._chance = chance or Chance()
         self.now = milliseconds(now)
         self.state = State(objects, config, self.now, only)
         self.number = 0
+        self._seen: set[str] = set()
+        # Whether more would happen than was asked for.
+        self.is_cut = False
 
-    def cycles(self, most: int) -> list[Json]:
-        """So many cycles at most."""
+    def cycles(self, most: int, heads: int | None = None) -> list[Json]:
+        """So many cycles at most, and none after so many ``heads``."""
         told: list[Json] = []
-        idle = 0
-        while len(told) < most and idle < _IDLE_CYCLES:
+        idle = decided = 0
+        while idle < _IDLE_CYCLES:
+            self.is_cut = len(told) >= most or (heads is not None and decided >= heads)
+            if self.is_cut:
+                break
             cycle, evidence = self.one()
             told.append(evidence)
+            decided += len(evidence["heads"])
             if not self.state.has_heads:
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
+            if heads is not None:
+                idle = _IDLE_CYCLES if self._comes_back(is_idle=idle > 0) else 0
         if told:
             told[-1]["after"] = self._tree()
         return told
+
+    def _comes_back(self, *, is_idle: bool) -> bool:
+        """Whether everything stands as after an earlier cycle, since which nothing was admitted and nobody evicted."""
+        if not is_idle:
+            self._seen.clear()
+        now = repr(
+            [
+                (name, pending.preemptor, sorted((key, _tried(info)) for key, info in pending.heap.items()))
+                for name, pending in self.state.pending.items()
+                if pending.heap
+            ]
+        )
+        comes_back = now in self._seen
+        self._seen.add(now)
+        return comes_back
 
     def one(self) -> tuple[Cycle, Json]:
         """One cycle, and what the controllers do after it."""
@@ -176,6 +214,10 @@ class Run:
 
     def _below(self, roots: list[Node]) -> list[PendingQueue]:
         return [self.state.pending[name] for name, each in self.state.queues.items() if each.node.root in roots]
+
+
+def _tried(info: Info) -> str:
+    return "" if info.memory is None else repr(info.memory.tried)
 
 
 def _keys(named: dict[str, list[str]]) -> dict[str, list[str]]:

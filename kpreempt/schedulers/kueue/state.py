@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kpreempt.model.kueue import ResourceFlavor
 from kpreempt.model.workloads import LimitRange
 from kpreempt.schedulers.kueue import configuration as gates
@@ -22,8 +24,8 @@ _HAS_CYCLE = "HasCycle"
 class State:
     """What goes on from cycle to cycle."""
 
-    def __init__(self, objects: KueueObjects, config: KueueConfiguration, now: int, only: str = "") -> None:
-        """``only`` is the key of the one Workload that is queued; without, all that wait are."""
+    def __init__(self, objects: KueueObjects, config: KueueConfiguration, now: int, only: Collection[str] = ()) -> None:
+        """``only`` are the keys of the Workloads that are queued; without, all that wait are."""
         self.config = config
         self._only = only
         self._kept: list[tuple[Node, Amounts]] = []
@@ -61,7 +63,7 @@ class State:
     def queue(self, info: Info, now: int) -> None:
         """Let a Workload wait, if it may."""
         name = self.queue_names.get((info.namespace, info.workload.spec.queue_name), "")
-        if info.is_admissible and self._only in ("", info.key) and name in self.pending:
+        if info.is_admissible and (not self._only or info.key in self._only) and name in self.pending:
             self.pending[name].enter(info, now)
 
     @property
@@ -88,12 +90,12 @@ class State:
 
     def let_in(self, queue: Queue, info: Info) -> None:
         """Count a Workload that has quota of a ClusterQueue."""
-        queue.workloads[info.key] = info
+        queue.let_in(info)
         queue.node.add(info.usage)
 
     def let_go(self, queue: Queue, info: Info) -> None:
         """Count a Workload no more."""
-        del queue.workloads[info.key]
+        queue.let_go(info)
         queue.node.remove(info.usage)
         queue.generation += 1
 

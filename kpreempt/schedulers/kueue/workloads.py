@@ -188,6 +188,11 @@ class Info:
         return self.created
 
     @property
+    def loss_order(self) -> tuple[int, int, str]:
+        """By which those that have quota of a ClusterQueue are preempted: the least priority, then who got it last."""
+        return self.effective_priority, -self.conditions[QUOTA_RESERVED].at, self.uid
+
+    @property
     def usage(self) -> Amounts:
         """What it uses by flavor and resource; amounts of 0 count as used."""
         if self._usage is None:

@@ -6,6 +6,7 @@ from collections.abc import Container
 
 import msgspec
 
+from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.filing import is_kept_anyway
@@ -29,6 +30,8 @@ _VERSIONS = {
     "autoscaling": ("v2", "v1"),
     "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
 }
+# Where plugins say in which version a kind is listed, older ones that servers may have in its place.
+_OLDER = {KUEUE_GROUP: ("v1beta1",)}
 # As kubectl; a page of pods is some megabytes.
 PAGE_SIZE = 500
 _MAX_RESTARTS = 3
@@ -85,7 +88,7 @@ def _listed(kind: ObjectKind) -> Kind:
 def api_versions_of(kind: Kind) -> list[str]:
     """The ``apiVersion`` values under which the kind is looked for, the best first."""
     group = kind.groups[0]
-    versions = (kind.version,) if kind.version else _VERSIONS.get(group, ("v1",))
+    versions = (kind.version, *_OLDER.get(group, ())) if kind.version else _VERSIONS.get(group, ("v1",))
     return [f"{group}/{version}" if group else version for version in versions]
 
 
@@ -176,7 +179,7 @@ class Listing:
         server serves everybody may see. A kind that is not where it is looked for may be there in another version.
         """
         if is_custom(self.kind):
-            return error.status == _NOT_FOUND or _is_not_there(api, f"/apis/{self._api_versions[0]}")
+            return error.status == _NOT_FOUND or all(_is_not_there(api, f"/apis/{each}") for each in self._api_versions)
         group = self.kind.groups[0]
         if not group:
             return False

@@ -122,7 +122,7 @@ def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..
     ("document", "message"),
     [
         (_job("one", "1", labels={}), f"no Workload, and nothing with the label {QUEUE}"),
-        ({**_job("one", "1"), "kind": "JobSet"}, "what Kueue makes of a JobSet is not modelled"),
+        ({**_job("one", "1"), "kind": "RayJob"}, "what Kueue makes of a RayJob is not modelled"),
         (
             _job("one", "1", labels={QUEUE: "vision", "kueue.x-k8s.io/priority-class": "high"}),
             "there is no WorkloadPriorityClass 'high' in the cluster",
@@ -134,6 +134,83 @@ def test_what_cannot_be_answered_is_refused(ask: Callable[..., Any], document: d
     run = ask(document)
     assert message in run.stderr
     assert run.returncode == 3
+
+
+_CONTAINER = {"name": "c", "image": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+_TEMPLATE = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [_CONTAINER]}}
+
+
+def _of_kind(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": "one", "namespace": "team", "labels": {QUEUE: "vision"}}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _replicated(name: str, replicas: int, **job: Any) -> dict[str, Any]:
+    return {"name": name, "replicas": replicas, "template": {"spec": {**job, "template": _TEMPLATE}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "workloads"),
+    [
+        (_of_kind("StatefulSet", {"replicas": 3, "template": _TEMPLATE}), {"team/statefulset-one": {"main": 3}}),
+        (
+            _of_kind("Deployment", {"replicas": 2, "template": _TEMPLATE}),
+            {"team/pod-one-0": {"main": 1}, "team/pod-one-1": {"main": 1}},
+        ),
+        (
+            _of_kind(
+                "JobSet",
+                {
+                    "replicatedJobs": [
+                        _replicated("leader", 1),
+                        _replicated("workers", 2, parallelism=3, completions=2),
+                    ]
+                },
+            ),
+            {"team/jobset-one": {"leader": 1, "workers": 4}},
+        ),
+    ],
+    ids=["a StatefulSet is one Workload", "each pod of a Deployment is one", "a JobSet has a pod set for each job"],
+)
+def test_workloads_are_made_as_the_integrations_make_them(
+    ask: Callable[..., Any], document: dict[str, Any], workloads: dict[str, dict[str, int]]
+) -> None:
+    answer = json.loads(ask(document, "-o", "json").stdout)
+    made = {
+        each["workload"]: {one["name"]: one["count"] for one in each["alone"]["podSets"]}
+        for each in answer.get("items", [answer])
+    }
+    assert made == workloads
+
+
+def test_pods_of_workloads_that_are_asked_about_together_land_beside_each_other(ask: Callable[..., Any]) -> None:
+    container = {**_CONTAINER, "ports": [{"containerPort": 80, "hostPort": 80}]}
+    document = _of_kind("Deployment", {"replicas": 3, "template": {"spec": {"containers": [container]}}})
+    # There is quota for all, and a free port on two nodes.
+    items = json.loads(ask(document, "-o", "json").stdout)["items"]
+    assert [each["alone"]["outcome"] for each in items] == ["Admitted"] * 3
+    assert sorted(each["landing"][0]["placed"] for each in items) == [0, 1, 1]
+
+
+def _grouped(name: str, total: str, **annotations: str) -> dict[str, Any]:
+    labels = {QUEUE: "vision", "kueue.x-k8s.io/pod-group-name": "gang"}
+    annotations = {"kueue.x-k8s.io/pod-group-total-count": total, **annotations}
+    metadata = {"name": name, "namespace": "team", "labels": labels, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [_CONTAINER]}}
+
+
+def test_pods_of_a_group_are_one_workload(ask: Callable[..., Any]) -> None:
+    pods = {"apiVersion": "v1", "kind": "List", "items": [_grouped("a", "2"), _grouped("b", "2")]}
+    answer = json.loads(ask(pods, "-o", "json").stdout)
+    assert answer["workload"] == "team/gang"
+    assert [each["count"] for each in answer["alone"]["podSets"]] == [2]
+
+
+def test_a_group_that_lacks_pods_is_refused_unless_kueue_takes_it_at_once(ask: Callable[..., Any]) -> None:
+    assert "it has 1 of its 3 pods" in ask(_grouped("a", "3")).stderr
+    at_once = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
+    answer = json.loads(ask(_grouped("a", "3", **at_once), "-o", "json").stdout)
+    assert [each["count"] for each in answer["alone"]["podSets"]] == [3]
 
 
 def test_the_priority_comes_from_the_workloads_class(ask: Callable[..., Any]) -> None:
@@ -161,3 +238,69 @@ def test_what_is_not_modelled_is_assumed(ask: Callable[..., Any], tmp_path: Path
     run = ask(_job("one", "1"), "--scheduler-config", str(path), "-o", "json")
     assumed = {each["field"] for each in json.loads(run.stdout)["assumptions"]}
     assert {"admissionFairSharing", "featureGates.Made"} <= assumed
+
+
+def _changes(run: Any) -> dict[str, tuple[str, str]]:
+    found = json.loads(run.stdout)["changes"]
+    return {each["kind"]: (each["before"], each["after"]) for each in found}
+
+
+def test_the_smallest_changes_are_told_of_what_stays_pending(ask: Callable[..., Any]) -> None:
+    # 4 CPU are free in the cohort, and vision has 8 of its own.
+    job = _job("one", "2")
+    job["spec"]["parallelism"] = 5
+    assert _changes(ask(job, "-o", "json")) == {"nominalQuota": ("cpu 8", "cpu 14"), "pods": ("5", "4")}
+
+
+def test_a_priority_that_would_preempt_is_among_the_changes(ask: Callable[..., Any]) -> None:
+    group = {
+        "coveredResources": ["cpu", "memory"],
+        "flavors": [
+            {
+                "name": "on-demand",
+                "resources": [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}],
+            }
+        ],
+    }
+    version = "kueue.x-k8s.io/v1beta2"
+    queue = {
+        "apiVersion": version,
+        "kind": "ClusterQueue",
+        "metadata": {"name": "own"},
+        "spec": {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [group],
+        },
+    }
+    local = {
+        "apiVersion": version,
+        "kind": "LocalQueue",
+        "metadata": {"name": "own", "namespace": "team"},
+        "spec": {"clusterQueue": "own"},
+    }
+
+    def running(name: str, priority: int) -> dict[str, Any]:
+        given = {"name": "main", "count": 1, "flavors": {"cpu": "on-demand"}, "resourceUsage": {"cpu": "1"}}
+        return {
+            "apiVersion": version,
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": "team", "uid": name, "creationTimestamp": "2026-11-22T08:00:00Z"},
+            "spec": {"queueName": "own", "priority": priority, "podSets": [{"name": "main", "template": _TEMPLATE}]},
+            "status": {
+                "conditions": [
+                    {"type": kind, "status": "True", "lastTransitionTime": "2026-11-22T08:00:00Z"}
+                    for kind in ("QuotaReserved", "Admitted")
+                ],
+                "admission": {"clusterQueue": "own", "podSetAssignments": [given]},
+            },
+        }
+
+    more = [queue, local, running("low", 5), running("high", 50)]
+    job = _job("one", "1", labels={QUEUE: "own"})
+    found = _changes(ask(job, "-o", "json", more=more))
+    assert found == {"nominalQuota": ("cpu 2", "cpu 3"), "priority": ("0", "6")}
+
+
+def test_what_is_admitted_needs_no_change(ask: Callable[..., Any]) -> None:
+    assert _changes(ask(_job("one", "1"), "-o", "json")) == {}

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import yaml
 
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot import load_snapshot
@@ -338,7 +339,45 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
-    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values()))
+    listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values())]
+    assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_WANTED.kinds)])
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
+
+
+@pytest.mark.parametrize("served", ["v1beta2", "v1beta1"])
+def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str) -> None:
+    group = "/apis/kueue.x-k8s.io"
+    queue = {"metadata": {"name": "vision", "uid": "u-1"}, "spec": {"cohort": "research"}}
+    cluster = FakeCluster({})
+
+    def answer(asked: Asked) -> Answer:
+        if not asked.path.startswith(group):
+            return cluster(asked)
+        if asked.path != f"{group}/{served}/clusterqueues":
+            return refused(404, "the server could not find the requested resource")
+        metadata = {"resourceVersion": "100"}
+        kind = "ClusterQueueList"
+        return good({"apiVersion": f"{group[6:]}/{served}", "kind": kind, "metadata": metadata, "items": [queue]})
+
+    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    (found,) = reading.cluster.documents["ClusterQueue.kueue.x-k8s.io"]
+    assert (found["apiVersion"], found["spec"]) == (f"kueue.x-k8s.io/{served}", queue["spec"])
+    assert told(reading) == []
+
+
+@pytest.mark.parametrize("served", ["v1beta2", "v1beta1"])
+def test_who_may_not_read_kueues_objects_is_told_in_either_version(served: str) -> None:
+    cluster = FakeCluster({})
+
+    def answer(asked: Asked) -> Answer:
+        if not asked.path.startswith("/apis/kueue.x-k8s.io"):
+            return cluster(asked)
+        if asked.path == f"/apis/kueue.x-k8s.io/{served}":
+            return good({"kind": "APIResourceList", "resources": []})
+        is_version = asked.path.count("/") == 3
+        return refused(404, "not found") if is_version else refused(403, "forbidden")
+
+    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    assert sum("ClusterQueue" in each for each in told(reading)) == 1

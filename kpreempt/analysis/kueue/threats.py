@@ -1,0 +1,107 @@
+"""Which Workloads that wait would preempt those that have quota."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
+from kpreempt.analysis.kueue.pending import IsAsked
+from kpreempt.analysis.kueue.readings import MOST_CYCLES, MOST_HEADS, Cycles, pods_of, queue_of
+from kpreempt.model.kueue import Workload
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, Standing, run_cycles
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.kueue import BorrowedQuota, WorkloadAtRisk, WorkloadsAtRisk, WorkloadThreat
+
+# So many are decided about alone.
+_MOST_ALONE = 200
+
+
+class _Known(NamedTuple):
+    reason: str
+    alone: bool
+    cycle: int
+    is_certain: bool
+
+
+def workloads_at_risk(
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    *,
+    now: datetime,
+    is_asked: IsAsked,
+    limit: int,
+    assumptions: Sequence[Assumption] = (),
+) -> WorkloadsAtRisk:
+    """The Workloads with quota of which one ``is_asked``, at most ``limit``: the most threatened first.
+
+    A threat is who preempts one as the only head, or with all that wait.
+    """
+    standing = Standing(objects, config, now)
+    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS)
+    known = _together(found)
+    said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
+    waiting = standing.waiting()
+    for key in waiting[:_MOST_ALONE]:
+        for aim in standing.aims(key):
+            before = known.get((aim.target, key))
+            cycle, is_certain = (before.cycle, before.is_certain) if before else (0, False)
+            known[aim.target, key] = _Known(aim.reason, True, cycle, aim.is_certain or is_certain)
+    if len(waiting) > _MOST_ALONE:
+        message = f"{len(waiting) - _MOST_ALONE} of lower priority are looked at only with all that wait"
+        said.append(Assumption("Workload list", "status", message, AssumptionKind.UNCERTAIN))
+    by_key = {each.key: each for each in objects.workloads}
+    threats: dict[str, list[WorkloadThreat]] = {}
+    for (target, key), each in known.items():
+        preemptor = by_key[key]
+        priority = preemptor.spec.priority or 0
+        threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
+    asked = [each for each in objects.workloads if _has_quota(each) and is_asked(each)]
+    items = [_item(each, threats.get(each.key, []), standing, objects) for each in asked]
+    items.sort(key=lambda each: (not each.threats, not any(one.reclaimers for one in each.borrowed), each.priority))
+    return WorkloadsAtRisk(
+        items=items[:limit],
+        omitted=max(0, len(items) - limit),
+        assumptions=list(dict.fromkeys([*said, *assumptions])),
+    )
+
+
+def _together(found: Outcomes) -> dict[tuple[str, str], _Known]:
+    """By target and preemptor, what happens with all that wait."""
+    known: dict[tuple[str, str], _Known] = {}
+    ways = [_preemptions(each) for each in (found.cycles, *found.others)]
+    for way in ways:
+        for pair, (reason, cycle) in way.items():
+            is_certain = found.are_all and all(pair in each for each in ways)
+            known.setdefault(pair, _Known(reason, False, cycle, is_certain))
+    return known
+
+
+def _preemptions(cycles: Cycles) -> dict[tuple[str, str], tuple[str, int]]:
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for cycle in cycles:
+        for entry in cycle["entries"]:
+            if entry["requeueReason"] == "PendingPreemption":
+                for each in entry["final"]["targets"]:
+                    found.setdefault((each["workload"], entry["workload"]), (each["reason"], cycle["cycle"]))
+    return found
+
+
+def _has_quota(workload: Workload) -> bool:
+    holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    return "QuotaReserved" in holding and "Finished" not in holding
+
+
+def _item(
+    workload: Workload, threats: list[WorkloadThreat], standing: Standing, objects: KueueObjects
+) -> WorkloadAtRisk:
+    admission = workload.status.admission
+    return WorkloadAtRisk(
+        workload=workload.key,
+        cluster_queue=admission.cluster_queue if admission else "",
+        priority=workload.spec.priority or 0,
+        pods=sorted(pod.key for pod in pods_of(workload, objects.cluster)),
+        threats=sorted(threats, key=lambda each: (-each.priority, each.workload)),
+        borrowed=[BorrowedQuota(*each) for each in standing.loans(workload.key)],
+    )
