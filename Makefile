@@ -55,6 +55,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.devices
 	@$(PYTHON) -m benchmarks.check
 	@$(PYTHON) -m benchmarks.recorder
+	@$(PYTHON) -m benchmarks.fleet
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
@@ -74,7 +75,7 @@ lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock fi
 		--custom-compile-command "make lock" --no-annotate --group build \
 		--output-file requirements.lock pyproject.toml
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
-		--custom-compile-command "make lock" --no-annotate --group build --group dev \
+		--custom-compile-command "make lock" --no-annotate --group build --group dev --extra fleet \
 		--constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
 # The single file has the compiled parts for each of these; without any, for all that pyproject.toml lists.

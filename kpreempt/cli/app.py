@@ -23,6 +23,7 @@ _COMMANDS = {
     "budgets": "budgets:budgets",
     "volcano": "volcano:volcano",
     "batch": "batch:batch",
+    "sweep": "sweep:sweep",
     "algorithms": "algorithms:algorithms",
     "plugins": "plugins:plugins",
     "compare": "compare:compare",

@@ -24,10 +24,24 @@ _VOLCANO = "Volcano"
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "The pod": (
         *("--filename", "--kustomize", "--select", "--namespace", "--all-namespaces", "--selector"),
-        *("--cpu", "--memory", "--resource", "--batch", "--replicas", "--workloads", "--delete", "--base", "--prune"),
+        *(
+            "--priorities",
+            "--ask",
+            "--cpu",
+            "--memory",
+            "--resource",
+            "--batch",
+            "--replicas",
+            "--workloads",
+            "--delete",
+            "--base",
+            "--prune",
+        ),
     ),
     "The cluster": (
         "--snapshot",
+        "--snapshots",
+        "--contexts",
         "--at",
         "--before",
         "--events",
@@ -75,6 +89,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *(
             "--interval",
             "--to",
+            "--resume",
             "--info",
             "--for",
             "--keep",
@@ -89,6 +104,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         ),
         *("--quiet", "--jobs", "--profile-json"),
     ),
+    "Workers": ("--scheduler", "--workers", "--worker-memory"),
     "Scheduler": (
         *(
             "--algorithm",
@@ -150,6 +166,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "batch": (
         "batch fixtures/batch/scenarios.jsonl",
         f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
+    ),
+    "sweep": (
+        "sweep fixtures/sweep/sweep.toml --to sweep",
+        "sweep --snapshots 'fixtures/*/cluster.yaml' --ask pending --ask budgets --to sweep",
     ),
     "algorithms": ("algorithms", "algorithms -o name"),
     "plugins": ("plugins", "plugins -o name"),

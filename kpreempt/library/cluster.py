@@ -235,10 +235,28 @@ class Cluster:
         return found[0]
 
     def explain_all(
-        self, pods: str | Manifest | Sequence[Manifest], *, namespace: str = DEFAULT_NAMESPACE
+        self,
+        pods: str | Manifest | Sequence[Manifest],
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        replicas: int | None = None,
+        capacity: bool = False,
+        priority: int | None = None,
+        priority_class: str | None = None,
     ) -> VerdictList:
-        """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them."""
-        return VerdictList(items=list(self._explained(pods, namespace)))
+        """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them.
+
+        The rest is asked of each as ``explain`` has it.
+        """
+        found = self._explained(
+            pods,
+            namespace,
+            replicas=replicas,
+            capacity=capacity,
+            priority=priority,
+            priority_class=priority_class,
+        )
+        return VerdictList(items=list(found))
 
     def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> bool:
         """Whether the scheduler finds a node for the pod without an eviction; with a ``node``, whether that one fits.

@@ -192,6 +192,13 @@ ROWS = (
         formats=VERIFY_FORMATS,
     ),
     Row(
+        "verdict.sweep:Sweep",
+        {"text": "sweep.text:render", "html": "sweep.html:render"},
+        lambda answer: [each.cluster for each in answer.items],
+        kind="cluster/",
+        formats=PAGE_FORMATS,
+    ),
+    Row(
         "verdict.history:History",
         {"text": "history:render"},
         lambda answer: _once(each.pod for each in answer.items),

@@ -181,7 +181,7 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(ask: Ask, arguments: list[s
         pytest.param("", "bad.yaml: has no objects\n", id="empty"),
         pytest.param("# nothing\n---\n---\n", "bad.yaml: has no objects\n", id="only a comment"),
         pytest.param(
-            "kind: Pod\nmetadata: null\nspec: null\n",
+            "apiVersion: v1\nkind: Pod\nmetadata: null\nspec: null\n",
             "bad.yaml:1: Pod: metadata.name: is missing\n",
             id="without a name",
         ),

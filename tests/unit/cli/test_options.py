@@ -56,7 +56,7 @@ def test_a_command_gets_a_request_with_groups_made_and_defaults_of_what_is_left_
     assert with_options(child)(new=7, first="b", one=True, two=None, second=[], after_second=1) == 7
 
 
-PAGES = ("compare", "who-preempted")
+PAGES = ("sweep", "compare", "who-preempted")
 # Those whose formats are not the usual ones; batch, algorithms, rules and version say them in the option itself.
 FORMATS = {
     "explain": VERDICT_FORMATS,
@@ -79,7 +79,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
     with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "Drain"}
-    with_pages |= {"BudgetAudit", "Verification"}
+    with_pages |= {"BudgetAudit", "Sweep", "Verification"}
     assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 
 

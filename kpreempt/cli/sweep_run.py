@@ -1,0 +1,172 @@
+"""A sweep from its options to the dataset, a line for each cluster on standard error, and the summary at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kpreempt.cli.answering import time_of_answer
+from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.terminal import (
+    EXIT_BUG,
+    EXIT_GATE,
+    EXIT_INPUT,
+    terminal_width,
+    wants_colour,
+    write_to_stderr,
+)
+from kpreempt.errors import UsageError
+from kpreempt.fleet.dataset import Dataset
+from kpreempt.fleet.engine import Workers, connected, swept
+from kpreempt.fleet.extra import imported
+from kpreempt.fleet.plan import Given, Plan, make_plan
+from kpreempt.fleet.sources import Target, targets_of
+from kpreempt.fleet.summary import summary_of
+from kpreempt.report.amounts import count
+from kpreempt.report.answers import PAGE_FORMATS
+from kpreempt.report.escape import printable
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.snapshot.archives import parse_size
+
+if TYPE_CHECKING:
+    from kpreempt.cli.sweep import SweepRequest
+    from kpreempt.fleet.work import Done
+    from kpreempt.verdict.sweep import Sweep
+
+_REPORT = "report"
+
+
+def run_sweep(request: SweepRequest) -> int:
+    """Do the sweep, or report on one, and return the exit code."""
+    words = request.words or []
+    if words[:1] == [_REPORT]:
+        return _report(request, words[1:])
+    if len(words) > 1:
+        raise UsageError(f"one plan is expected, and not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
+    outputs = parse_outputs(request.outputs, PAGE_FORMATS)
+    plan = make_plan(words[0] if words else "", _given(request))
+    if not request.to:
+        raise UsageError("--to: where to write the dataset is missing", hint="--to DIR")
+    for each in ("dask", "distributed", "pyarrow"):
+        imported(each)
+    workers = _workers(request)
+    targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
+    dataset = Dataset(request.to)
+    dataset.begin(resumes=request.resume)
+    missing = _missing(dataset, targets, plan)
+    if request.resume:
+        _say(f"{count(len(targets) - len(missing), 'cluster')} done before")
+    has_bugs = _work(request, plan, missing, dataset, workers)
+    answer = summary_of(dataset)
+    _write(answer, outputs, request)
+    return _exit_code(answer, has_bugs, request)
+
+
+def _report(request: SweepRequest, paths: Sequence[str]) -> int:
+    if len(paths) != 1:
+        raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
+    outputs = parse_outputs(request.outputs, ("html", *(each for each in PAGE_FORMATS if each != "html")))
+    answer = summary_of(Dataset(paths[0]))
+    if not answer.items:
+        raise UsageError(f"{paths[0]}: no dataset of a sweep is there", hint="kpreempt sweep PLAN --to DIR")
+    _write(answer, outputs, request)
+    return 0
+
+
+def _work(request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset: Dataset, workers: Workers) -> bool:
+    """Ask the clusters, write each partition as it is done, and return whether a bug was met."""
+    has_bugs = False
+    if not targets:
+        return has_bugs
+    try:
+        with connected(workers, len(targets), _say) as client:
+            for number, done in enumerate(swept(client, plan, targets), 1):
+                dataset.write(done.cluster, done.files)
+                has_bugs |= done.bugs > 0
+                if not request.quiet:
+                    _say(f"[{number}/{len(targets)}] {_line(done)}")
+    finally:
+        dataset.end()
+    return has_bugs
+
+
+def _missing(dataset: Dataset, targets: Sequence[Target], plan: Plan) -> list[Target]:
+    """The clusters that have no whole partition of this plan and their snapshot, or failed."""
+    digest = plan.digest
+    marks = {each.name: dataset.mark(each.name) for each in targets}
+    strange = [each for each in marks.values() if each is not None and each.plan != digest]
+    if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
+        raise UsageError(f"--resume: {dataset.name} is of another plan", hint="--to another folder")
+    return [
+        each
+        for each in targets
+        if (mark := marks[each.name]) is None or mark.has_failed or mark.fingerprint != each.fingerprint
+    ]
+
+
+def _line(done: Done) -> str:
+    if done.has_failed:
+        return f"{done.cluster}: failed, {done.seconds:.1f}s"
+    failed = f", {count(done.failures, 'failure')}" if done.failures else ""
+    peak = f", {done.peak_bytes >> 20:,} MiB" if done.peak_bytes else ""
+    return f"{done.cluster}: {count(done.answers, 'answer')}{failed}, {done.seconds:.1f}s{peak}"
+
+
+def _say(line: str) -> None:
+    write_to_stderr(f"{printable(line)}\n")
+
+
+def _given(request: SweepRequest) -> Given:
+    size = request.max_unpacked
+    return Given(
+        snapshots=request.snapshots,
+        contexts=_listed(request.contexts),
+        kubeconfig=request.kubeconfig or "",
+        algorithms=_listed(request.algorithms),
+        manifests=request.files,
+        priorities=_numbers(request.priorities),
+        kinds=request.ask,
+        now=time_of_answer(request.now) if request.now is not None else None,
+        max_unpacked=None if size is None else parse_size(size),
+        skip_bad_objects=request.skip_bad_objects,
+    )
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [int(each) for each in _listed(text)]
+    except ValueError:
+        raise UsageError(f"--priorities {str(text)[:40]}: numbers are expected", hint="--priorities 0,1000") from None
+
+
+def _workers(request: SweepRequest) -> Workers:
+    memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
+    if request.scheduler and (request.workers or memory):
+        raise UsageError("--scheduler excludes --workers and --worker-memory: its workers are there already")
+    return Workers(request.scheduler or "", request.workers or 0, memory)
+
+
+def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> None:
+    for output in outputs:
+        extent = Extent.REPORT if request.verbose or output.path else Extent.SCREEN
+        colour = wants_colour(request.colour, sys.stdout) and not output.path
+        options = RenderOptions(width=terminal_width(), verbose=request.verbose, extent=extent, colour=colour)
+        text = output.render(answer, options)
+        if output.path:
+            with whole_file(output.path) as file:
+                file.write(text)
+        else:
+            write_stdout(text)
+
+
+def _exit_code(answer: Sweep, has_bugs: bool, request: SweepRequest) -> int:
+    if has_bugs:
+        return EXIT_BUG
+    if answer.num_failures:
+        return EXIT_INPUT
+    return EXIT_GATE if request.strict and answer.uncertain else 0

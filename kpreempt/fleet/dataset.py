@@ -1,0 +1,156 @@
+"""The dataset of a sweep: a folder for each cluster, with a Parquet file for each table, whole or not there at all.
+
+``DIR/cluster=NAME/verdicts.parquet`` and so on. What is half written stands under ``DIR/.partial``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.files import name_of
+from kpreempt.fleet.extra import imported
+from kpreempt.fleet.rows import FLAG, NUMBER, SCHEMA_VERSION, TABLES, TEXT, TEXTS, Tables
+
+# The same bytes for the same rows.
+_COMPRESSION = "zstd"
+_PREFIX = "cluster="
+_PARTIAL = ".partial"
+_LONGEST_NAME = 200
+
+
+class Mark(NamedTuple):
+    """What a partition says of itself: the digests of its plan and of its snapshot, and whether its cluster failed."""
+
+    plan: str
+    fingerprint: str
+    has_failed: bool = False
+
+
+def encoded(tables: Tables, mark: Mark) -> dict[str, bytes]:
+    """Each table as the bytes of its file; equal rows give equal bytes."""
+    pa, pq = imported("pyarrow"), imported("pyarrow.parquet")
+    types = {TEXT: pa.string(), NUMBER: pa.int64(), FLAG: pa.bool_(), TEXTS: pa.list_(pa.string())}
+    marks = {
+        "kpreempt.schema": str(SCHEMA_VERSION),
+        "kpreempt.plan": mark.plan,
+        "kpreempt.snapshot": mark.fingerprint,
+        "kpreempt.failed": str(mark.has_failed).lower(),
+    }
+    found = {}
+    for name, columns in TABLES.items():
+        fields = [pa.field(each.name, types[each.type]) for each in columns]
+        values = list(zip(*tables[name], strict=True)) or [()] * len(columns)
+        arrays = [pa.array(map(_plain, each), field.type) for each, field in zip(values, fields, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=marks))
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression=_COMPRESSION)
+        found[name] = sink.getvalue().to_pybytes()
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Names of enumerations as texts, and text that no UTF-8 can hold as what it is."""
+    if isinstance(value, str):
+        return str(value).encode(errors="backslashreplace").decode()
+    return value
+
+
+class Dataset:
+    """A folder of partitions."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.name = name_of(path)
+
+    def begin(self, *, resumes: bool) -> None:
+        """Make the folder ready. Raises ``UsageError`` where something is there that is not to be added to."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            others = [each.name for each in self.path.iterdir() if each.name != _PARTIAL]
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", source=self.name) from None
+        if any(not each.startswith(_PREFIX) for each in others):
+            raise UsageError(f"--to {self.name}: other files are there", hint="a folder of its own")
+        if others and not resumes:
+            raise UsageError(f"--to {self.name}: a sweep is there", hint="--resume, to do what is missing of it")
+        shutil.rmtree(self.path / _PARTIAL, ignore_errors=True)
+
+    def folders(self) -> list[str]:
+        """The names of all partitions' folders, sorted. Raises ``InputError`` where there is no dataset."""
+        try:
+            return sorted(each.name for each in self.path.iterdir() if each.name.startswith(_PREFIX))
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", source=self.name) from None
+
+    def mark(self, cluster: str) -> Mark | None:
+        """What the cluster's partition says of itself; ``None`` where none is whole and of this schema."""
+        pq = imported("pyarrow.parquet")
+        marks = []
+        for table in TABLES:
+            try:
+                found = pq.read_schema(self._folder(cluster) / f"{table}.parquet").metadata or {}
+            except (OSError, ValueError):
+                return None
+            marks.append({key.decode(): value.decode(errors="replace") for key, value in found.items()})
+        first = marks[0]
+        if any(each.get("kpreempt.plan") != first.get("kpreempt.plan") for each in marks):
+            return None
+        if first.get("kpreempt.schema") != str(SCHEMA_VERSION):
+            return None
+        return Mark(first["kpreempt.plan"], first.get("kpreempt.snapshot", ""), first.get("kpreempt.failed") == "true")
+
+    def write(self, cluster: str, files: Mapping[str, bytes]) -> None:
+        """The partition of a cluster, in the place of one that is there. Raises ``InputError``."""
+        target = self._folder(cluster)
+        partial = self.path / _PARTIAL / target.name
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            for table, content in files.items():
+                (partial / f"{table}.parquet").write_bytes(content)
+            if target.exists():
+                old = self.path / _PARTIAL / f"old-{target.name}"
+                target.replace(old)
+                shutil.rmtree(old)
+            partial.replace(target)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", source=self.name) from None
+
+    def end(self) -> None:
+        """Leave nothing behind that is half written."""
+        shutil.rmtree(self.path / _PARTIAL, ignore_errors=True)
+
+    def tables(self, name: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """A table of each cluster, as Arrow has it. Raises ``InputError`` for a partition that cannot be read."""
+        pa, pq = imported("pyarrow"), imported("pyarrow.parquet")
+        for folder in self.folders():
+            path = self.path / folder / f"{name}.parquet"
+            try:
+                with path.open("rb") as file:
+                    yield pq.read_table(file, columns=None if columns is None else list(columns))
+            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+                problem = str(error).partition("\n")[0][:200]
+                raise InputError(f"cannot be read: {problem}", source=name_of(os.fspath(path))) from None
+
+    def folder_of(self, cluster: str) -> str:
+        """The name of the cluster's folder, whether it is there or not."""
+        return f"{_PREFIX}{folder_name(cluster)}"
+
+    def _folder(self, cluster: str) -> Path:
+        return self.path / self.folder_of(cluster)
+
+
+def folder_name(cluster: str) -> str:
+    """The cluster's name as that of a file: what a path does not hold is written as in a URL."""
+    import hashlib
+
+    name = quote(cluster, safe=" @:+,~", errors="backslashreplace")
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(cluster.encode(errors='replace')).hexdigest()[:12]}"
+    return name

@@ -1,0 +1,275 @@
+"""The plan of a sweep: which clusters are asked what, and whose schedulers decide. It comes from a file or options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
+from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.errors import InputError, UsageError, nearest
+from kpreempt.files import name_of, read_file
+from kpreempt.fleet.questions import KINDS, Question
+from kpreempt.fleet.rows import SCHEMA_VERSION
+from kpreempt.snapshot import read_manifest
+from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
+
+# More than anybody asks; a plan is told so before its grid takes all memory.
+MOST_QUESTIONS = 10_000
+_MOST_ALGORITHMS = 50
+_SHOWN = 40
+_KEYS = ("algorithms", "now", "max-unpacked", "skip-bad-objects", "clusters", "question")
+_CLUSTER_KEYS = ("snapshots", "contexts", "kubeconfig")
+_COMMON_KEYS = ("id", "kind")
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How every cluster is read. Ages count to ``now``, by default to the time of each dump."""
+
+    now: datetime | None = None
+    max_unpacked: int = MAX_UNPACKED
+    skip_bad_objects: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Clusters (``snapshots`` are paths, URLs and globs), and the questions that each of them is asked.
+
+    Every question is put to each of the ``algorithms``.
+    """
+
+    snapshots: tuple[str, ...]
+    contexts: tuple[str, ...]
+    kubeconfig: str
+    algorithms: tuple[str, ...]
+    questions: tuple[Question, ...]
+    settings: Settings = Settings()
+
+    @property
+    def digest(self) -> str:
+        """What is asked, and how, in so many letters: equal plans give equal answers. Clusters do not count."""
+        from kpreempt import __version__
+
+        asked = (SCHEMA_VERSION, __version__, self.algorithms, self.questions, self.settings)
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(asked), sort_keys=True).encode()).hexdigest()
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What the options say in a plan's place, or in addition to it."""
+
+    snapshots: Sequence[str] = ()
+    contexts: Sequence[str] = ()
+    kubeconfig: str = ""
+    algorithms: Sequence[str] = ()
+    manifests: Sequence[str] = ()
+    priorities: Sequence[int] = ()
+    kinds: Sequence[str] = ()
+    now: datetime | None = None
+    max_unpacked: int | None = None
+    skip_bad_objects: bool = False
+
+
+def make_plan(path: str, given: Given) -> Plan:
+    """The plan in a file (none: an empty ``path``), with what the options add: they count before the file's words.
+
+    Manifests of a file are found from its folder on. Raises ``InputError`` and ``UsageError``.
+    """
+    document = _document(path) if path else {}
+    source = name_of(path) if path else "the options"
+    top = _Table(document, source)
+    top.allow(_KEYS)
+    clusters = top.table("clusters")
+    clusters.allow(_CLUSTER_KEYS)
+    folder = Path(path).parent if path else Path()
+    entries = [*_tables(document, source), *map(_Entry, _of_options(given))]
+    if not entries:
+        raise UsageError("the plan asks nothing", hint="[[question]] in the plan, -f FILE or --ask pending")
+    plan = Plan(
+        snapshots=tuple(given.snapshots or clusters.texts("snapshots")),
+        contexts=tuple(given.contexts or clusters.texts("contexts")),
+        kubeconfig=given.kubeconfig or clusters.text("kubeconfig"),
+        algorithms=_algorithms(tuple(given.algorithms or top.texts("algorithms") or (AUTO,))),
+        questions=_questions(entries, folder),
+        settings=_settings(top, given),
+    )
+    if not plan.snapshots and not plan.contexts:
+        raise UsageError("the plan names no cluster", hint="--snapshots 'dumps/*.json.zst' or --contexts a,b")
+    return plan
+
+
+class _Table:
+    """A table of the file, that knows where it stands."""
+
+    def __init__(self, content: Mapping[str, Any], source: str, path: str = "") -> None:
+        self.content = content
+        self.source = source
+        self.path = path
+
+    def allow(self, keys: Sequence[str]) -> None:
+        """Raise ``InputError`` for any other key."""
+        for key in self.content:
+            if key not in keys:
+                raise self.bad(key, "there is no such key", nearest(key, keys))
+
+    def bad(self, key: str, problem: str, hint: str = "") -> InputError:
+        path = ".".join(filter(None, (self.path, key[:_SHOWN])))
+        return InputError(problem, source=self.source, path=path, hint=hint)
+
+    def value(self, key: str, kind: type, words: str, default: Any) -> Any:
+        """What stands there, of that type. Raises ``InputError`` for one of another."""
+        found = self.content.get(key, default)
+        if type(found) is not kind:
+            raise self.bad(key, f"{str(found)[:_SHOWN]!r} is not {words}")
+        return found
+
+    def text(self, key: str) -> str:
+        found: str = self.value(key, str, "a text", "")
+        return found
+
+    def texts(self, key: str) -> list[str]:
+        """A text, or a list of them."""
+        found = self.content.get(key, [])
+        listed = found if isinstance(found, list) else [found]
+        if not all(isinstance(each, str) and each for each in listed):
+            raise self.bad(key, "a text or a list of texts is expected")
+        return listed
+
+    def table(self, key: str) -> _Table:
+        return _Table(self.value(key, dict, f"a table: [{key}]", {}), self.source, key)
+
+
+class _Entry(_Table):
+    """A question as it is written."""
+
+    def __init__(self, content: Mapping[str, Any], source: str = "the options", path: str = "question") -> None:
+        super().__init__(content, source, path)
+
+
+def _document(path: str) -> dict[str, Any]:
+    source = name_of(path)
+    try:
+        return tomllib.loads(read_file(path, source).decode())
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", source=source) from None
+    except RecursionError:
+        raise InputError("is not TOML: it is nested too deep", source=source) from None
+    except ValueError as error:
+        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long"
+        raise InputError(f"is not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
+
+
+def _tables(document: Mapping[str, Any], source: str) -> Iterator[_Entry]:
+    found = document.get("question", [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError("tables are expected", source=source, path="question", hint="[[question]]")
+    for number, each in enumerate(found, 1):
+        yield _Entry(each, source, f"question[{number}]")
+
+
+def _of_options(given: Given) -> Iterator[dict[str, Any]]:
+    ladder = {"priority": list(given.priorities)} if given.priorities else {}
+    for each in given.manifests:
+        # From here on, and not from the plan's folder.
+        yield {"kind": "explain", "manifest": str(Path(each).absolute()), "id": Path(each).stem, **ladder}
+    for kind in given.kinds:
+        yield {"kind": kind}
+
+
+def _algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(names) > _MOST_ALGORITHMS or len(set(names)) < len(names):
+        raise UsageError("an algorithm is there twice, or there are too many", hint="--algorithms auto,kube-1.36")
+    for each in names:
+        if each != AUTO:
+            if each not in ALGORITHMS and not each.startswith("kube-"):
+                raise UsageError(f"a sweep asks no {each[:_SHOWN]!r}", hint=nearest(each, (AUTO, *ALGORITHMS)))
+            scheduler_for(each)
+    return names
+
+
+def _settings(top: _Table, given: Given) -> Settings:
+    now = given.now or top.content.get("now")
+    if isinstance(now, str):
+        try:
+            now = datetime.fromisoformat(now)
+        except ValueError:
+            raise top.bad("now", "is not a time with its zone", "2026-11-21T03:12:00Z") from None
+    if now is not None and (not isinstance(now, datetime) or now.tzinfo is None):
+        raise top.bad("now", "is not a time with its zone", "2026-11-21T03:12:00Z")
+    size = given.max_unpacked
+    if size is None and (text := top.text("max-unpacked")):
+        size = parse_size(text, "max-unpacked")
+    skips = given.skip_bad_objects or top.value("skip-bad-objects", bool, "true or false", False)
+    return Settings(now, MAX_UNPACKED if size is None else size, skips)
+
+
+def _questions(entries: Sequence[_Entry], folder: Path) -> tuple[Question, ...]:
+    found: dict[str, Question] = {}
+    for entry in entries:
+        for question in _expanded(entry, folder):
+            if question.id in found:
+                raise entry.bad("id", f"{question.id[:_SHOWN]!r} is there twice", 'id = "another"')
+            found[question.id] = question
+            if len(found) > MOST_QUESTIONS:
+                raise entry.bad("", f"the plan asks more than {MOST_QUESTIONS:,} questions")
+    return tuple(found.values())
+
+
+def _expanded(entry: _Entry, folder: Path) -> Iterator[Question]:
+    """The question with each value of its ladders."""
+    name = entry.text("kind") or "explain"
+    if name not in KINDS:
+        raise entry.bad("kind", f"there is no question {name[:_SHOWN]!r}", nearest(name, KINDS))
+    kind = KINDS[name]
+    entry.allow((*_COMMON_KEYS, *kind.keys, *(("manifest",) if kind.has_manifest else ())))
+    manifests = _manifests(entry, folder)
+    if kind.has_manifest and bool(manifests) == bool(kind.instead and entry.content.get(kind.instead)):
+        raise entry.bad(
+            "manifest", " or ".join(filter(None, ("a manifest", kind.instead and f"a {kind.instead}"))) + " is expected"
+        )
+    identifier = entry.text("id") or name
+    ladders: dict[str, list[Any]] = {}
+    plain: dict[str, Any] = {}
+    for key, expected in kind.keys.items():
+        if key not in entry.content:
+            continue
+        value = entry.content[key]
+        if isinstance(value, list) and expected.is_ladder:
+            ladders[key] = [_typed(entry, key, each, expected.type) for each in value]
+            if not value or len(set(value)) < len(value):
+                raise entry.bad(key, "a value is there twice, or none is")
+        else:
+            plain[key] = _typed(entry, key, value, expected.type)
+    for values in product(*ladders.values()):
+        steps = dict(zip(ladders, values, strict=True))
+        said = ",".join(f"{key}={value}" for key, value in steps.items())
+        yield Question(f"{identifier}[{said}]" if said else identifier, name, {**plain, **steps}, manifests)
+
+
+def _typed(entry: _Entry, key: str, value: Any, kind: type) -> Any:
+    if kind is list:
+        if not isinstance(value, list) or not value or not all(isinstance(each, str) and each for each in value):
+            raise entry.bad(key, "a list of texts is expected")
+        return value
+    if type(value) is not kind or (isinstance(value, int) and abs(value) >= 2**31):
+        words = {str: "a text", int: "a number", bool: "true or false"}[kind]
+        raise entry.bad(key, f"{str(value)[:_SHOWN]!r} is not {words}")
+    return value
+
+
+def _manifests(entry: _Entry, folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    intake = Intake()
+    for path in entry.texts("manifest"):
+        found += [each.document for each in read_manifest(str(folder / path), intake=intake)]
+    return json.loads(json.dumps(found, default=_time))  # type: ignore[no-any-return]
+
+
+def _time(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,369 @@
+"""The rows of a sweep: the columns of each table, and what there is to say of an answer in them.
+
+Every question is in ``verdicts`` or in ``failures``, for each cluster and algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kpreempt.errors import KpreemptError
+from kpreempt.verdict.records import Assumption, AssumptionKind
+from kpreempt.verdict.status import Outcome
+
+if TYPE_CHECKING:
+    from kpreempt.verdict import Verdict
+    from kpreempt.verdict.budgets import BudgetAudit
+    from kpreempt.verdict.pending import PendingPod, PendingPods
+    from kpreempt.verdict.records import Alternatives, Victim
+    from kpreempt.verdict.workload import Totals
+
+# It changes with any column.
+SCHEMA_VERSION = 1
+
+TEXT, NUMBER, FLAG, TEXTS = "text", "number", "flag", "texts"
+
+
+class Column(NamedTuple):
+    """A column: its name, type, and what it says."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+_KEY = (
+    Column("cluster", TEXT, "the cluster's name in this sweep"),
+    Column("question", TEXT, "the question's id, with the values of its ladders"),
+    Column("algorithm", TEXT, "the scheduler that was asked for, as in the plan"),
+)
+_POD = Column("pod", TEXT, "`namespace/name` of the pod in question")
+TABLES: Mapping[str, tuple[Column, ...]] = {
+    "verdicts": (
+        *_KEY,
+        Column("kind", TEXT, "the kind of question"),
+        Column("item", NUMBER, "which of the answer's rows it is, from 0"),
+        Column("pod", TEXT, "`namespace/name` of the pod; empty where the answer is about no single one"),
+        Column("priority", NUMBER, "the pod's priority"),
+        Column("decided_by", TEXT, "the scheduler that decided, such as `kube-1.36`"),
+        Column("outcome", TEXT, "as `explain` has it; of `budgets` the worst severity, or `ok`"),
+        Column("worst_outcome", TEXT, "the worst that another order of equal pods, or another replica, comes to"),
+        Column("certain", FLAG, "neither chance nor anything that is not known can change the outcome or the victims"),
+        Column("victims", NUMBER, "the most pods that are evicted"),
+        Column("violations", NUMBER, "the most evictions that violate a budget"),
+        Column("replicas", NUMBER, "how many pods were asked about"),
+        Column("placed", NUMBER, "how many of them land, or land once their victims are gone"),
+        Column("capacity", NUMBER, "how many more fit at least, where that was asked"),
+        Column("message", TEXT, "the scheduler's message, or why the pod waits"),
+    ),
+    "victims": (
+        *_KEY,
+        _POD,
+        Column("node", TEXT, "the node that the victim leaves"),
+        Column("victim", TEXT, "`namespace/name` of the pod that is evicted"),
+        Column("priority", NUMBER, "the victim's; null where it goes in another order of equal pods only"),
+        Column("owner", TEXT, "such as `ReplicaSet api`"),
+        Column("violates_budget", FLAG, "whether its eviction violates a budget; null where that is not known"),
+        Column("certain", FLAG, "it goes whichever node and order it is"),
+    ),
+    "budgets": (
+        *_KEY,
+        Column("pod", TEXT, "the pod whose victims the budget protects; empty in an audit"),
+        Column("node", TEXT, "the node that the victims leave; empty in an audit"),
+        Column("budget", TEXT, "`namespace/name` of the PodDisruptionBudget"),
+        Column("allowed", NUMBER, "disruptions that it allows before"),
+        Column("left", NUMBER, "and after; negative where it is violated"),
+        Column("severity", TEXT, "of an audit: the worst of its findings, or `ok`"),
+        Column("findings", TEXTS, "of an audit: ids of what is wrong with it"),
+    ),
+    "nodes": (
+        *_KEY,
+        _POD,
+        Column("node", TEXT, "a node that the pod can end on"),
+        Column("role", TEXT, "`lands`, or `nominated` where victims go first"),
+        Column("victims", NUMBER, "how many go from it"),
+    ),
+    "assumptions": (
+        *_KEY,
+        _POD,
+        Column("subject", TEXT, "the object"),
+        Column("field", TEXT, "its field"),
+        Column("message", TEXT, "what is not evaluated, and what it could change"),
+        Column("kind", TEXT, "`NotModelled`, `Unreadable`, `SetAside`, `Uncertain`, `NotCompared` or `Told`"),
+    ),
+    "failures": (
+        *_KEY,
+        Column("reason", TEXT, "`Input`, `Usage`, `NotFound`, `TooBig`, `Killed`, `Memory` or `Bug`"),
+        Column("message", TEXT, "one line: what, where and which field"),
+        Column("hint", TEXT, "one line of advice"),
+    ),
+    "clusters": (
+        _KEY[0],
+        Column("source", TEXT, "the path, URL without what may be secret, or `context NAME`"),
+        Column("version", TEXT, "of Kubernetes, as the cluster says it; empty where nothing does"),
+        Column("taken_at", TEXT, "when the dump was taken, in RFC 3339"),
+        Column("nodes", NUMBER, "how many there are"),
+        Column("pods", NUMBER, "how many there are"),
+        Column("unpacked_bytes", NUMBER, "what the snapshot unpacks to; null of a live cluster"),
+    ),
+}
+# The worst last.
+BY_BADNESS = (
+    Outcome.LANDS,
+    Outcome.PREEMPTS,
+    Outcome.PREEMPTS_VIOLATING_BUDGETS,
+    Outcome.UNCERTAIN,
+    Outcome.NEVER_LANDS,
+    Outcome.NOT_SCHEDULED,
+)
+Row = tuple[Any, ...]
+Tables = dict[str, list[Row]]
+
+
+def no_rows() -> Tables:
+    """Every table, empty."""
+    return {name: [] for name in TABLES}
+
+
+class Rows:
+    """The rows of one question to one cluster and algorithm, as they are added."""
+
+    def __init__(self, cluster: str, question: str, algorithm: str) -> None:
+        self.tables = no_rows()
+        self._key = (cluster, question, algorithm)
+        self._items = 0
+
+    def add(self, table: str, **values: Any) -> None:
+        """A row; what is not said is null."""
+        columns = TABLES[table][len(self._key) :]
+        unknown = values.keys() - {each.name for each in columns}
+        assert not unknown, unknown
+        self.tables[table].append((*self._key, *(values.get(each.name) for each in columns)))
+
+    def verdict(self, **values: Any) -> None:
+        """A row of ``verdicts``, counted."""
+        self.add("verdicts", item=self._items, **values)
+        self._items += 1
+
+    def assume(self, pod: str, assumptions: Iterable[Assumption]) -> None:
+        """What an answer rests on."""
+        for each in dict.fromkeys(assumptions):
+            self.add(
+                "assumptions", pod=pod, subject=each.subject, field=each.field, message=each.message, kind=each.kind
+            )
+
+    def fail(self, error: Exception) -> None:
+        """The question has no answer here."""
+        self.add("failures", **reason_of(error))
+
+
+def failure(cluster: str, reason: str, message: str, hint: str = "") -> Row:
+    """The row of a cluster that answers nothing."""
+    return (cluster, "", "", reason, message, hint)
+
+
+def reason_of(error: Exception) -> dict[str, str]:
+    """Why there is no answer: its kind, the message, advice. Of a bug only where it is, never what the input held."""
+    if isinstance(error, KpreemptError):
+        kind = type(error).__name__.removesuffix("Error")
+        reason = kind if kind in ("Usage", "NotFound") else "Input"
+        return {"reason": reason, "message": error.message, "hint": error.hint}
+    if isinstance(error, MemoryError):
+        return {"reason": "Memory", "message": "there is not enough memory for this cluster", "hint": ""}
+    return {"reason": "Bug", "message": _place(error), "hint": "please report it: it is a bug of kpreempt"}
+
+
+def _place(error: Exception) -> str:
+    import traceback
+
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "kpreempt" in each.filename]
+    where = [f"kpreempt{each.filename.rpartition('kpreempt')[2]}:{each.lineno}" for each in frames[-1:]]
+    return " at ".join([type(error).__name__, *where])
+
+
+def is_grounded(assumptions: Iterable[Assumption]) -> bool:
+    """Whether nothing is assumed that could change an answer."""
+    return all(each.kind is AssumptionKind.TOLD for each in assumptions)
+
+
+def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
+    """What ``explain`` answers."""
+    for each in verdicts:
+        pod = f"{each.pod.namespace}/{each.pod.name}"
+        workload, stakes, outcomes = each.workload, each.pods_at_stake, each.possible_outcomes
+        totals = [] if workload is None else [workload.totals, *workload.others]
+        is_certain = not _is_by_chance(each) and is_grounded(each.assumptions) and each.outcome != Outcome.UNCERTAIN
+        rows.verdict(
+            kind=kind,
+            pod=pod,
+            priority=each.pod.priority,
+            decided_by=each.algorithm,
+            outcome=each.outcome,
+            worst_outcome=max([each.worst_outcome, *map(_outcome_of, totals)], key=BY_BADNESS.index),
+            certain=is_certain,
+            victims=max([*(one.num_victims for one in outcomes), *(one.evictions for one in totals)], default=0),
+            violations=max(
+                [*(one.num_pdb_violations for one in outcomes), *(one.violations for one in totals)], default=0
+            ),
+            replicas=None if workload is None else workload.replicas,
+            placed=None if workload is None else min(one.lands + one.preempts for one in totals),
+            capacity=None if each.capacity is None else each.capacity.pods,
+            message=each.message or each.error or each.reason,
+        )
+        _add_victims(rows, pod, each.victims, stakes, each.surely_evicts)
+        for replica in workload.items[1:] if workload is not None else ():
+            for victim in replica.victims:
+                violates = victim in replica.violating
+                rows.add(
+                    "victims",
+                    pod=replica.pod,
+                    node=replica.node,
+                    victim=victim,
+                    owner="",
+                    violates_budget=violates,
+                    certain=is_certain,
+                )
+        for node in each.lands_on:
+            rows.add("nodes", pod=pod, node=node, role="lands", victims=0)
+        for node in dict.fromkeys([*each.nominated_nodes, *stakes]):
+            most = max((one.num_victims for one in outcomes if one.node == node), default=0)
+            rows.add("nodes", pod=pod, node=node, role="nominated", victims=most)
+        rows.assume(pod, each.assumptions)
+
+
+def _is_by_chance(verdict: Verdict) -> bool:
+    """Whether the order of equal things, or a draw, decides more than which of equal nodes a pod lands on."""
+    workload, capacity = verdict.workload, verdict.capacity
+    return bool(
+        verdict.alternatives
+        or verdict.odds
+        or verdict.volume_choices
+        or len(verdict.nominated_nodes) > 1
+        or (verdict.sampling is not None and verdict.outcome != Outcome.LANDS)
+        or (workload is not None and (workload.others or workload.ties or workload.totals.uncertain))
+        or (capacity is not None and capacity.is_by_choice)
+    )
+
+
+def _outcome_of(totals: Totals) -> Outcome:
+    """The worst that becomes of a replica."""
+    if totals.pending or totals.refused:
+        return Outcome.NEVER_LANDS
+    if totals.uncertain:
+        return Outcome.UNCERTAIN
+    if totals.violations:
+        return Outcome.PREEMPTS_VIOLATING_BUDGETS
+    return Outcome.PREEMPTS if totals.preempts else Outcome.LANDS
+
+
+def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
+    """What ``pending`` answers; where no pod waits, one row says so."""
+    is_grounded_here = is_grounded(answer.assumptions)
+    for each in answer.items:
+        others = each.alternatives.outcomes if each.alternatives else []
+        rows.verdict(
+            kind=kind,
+            pod=each.pod,
+            priority=each.priority,
+            decided_by=answer.algorithm,
+            outcome=each.outcome,
+            worst_outcome=_worst_of_pending(each),
+            certain=is_grounded_here and not others and len(each.victims) < 2 and each.outcome != "Uncertain",
+            victims=max([*map(len, each.victims.values()), *(one.num_victims for one in others)], default=0),
+            violations=max([each.num_pdb_violations, *(one.num_pdb_violations for one in others)]),
+            message=each.message or each.reason,
+        )
+        _add_victims(rows, each.pod, each.victims, *_stakes(each.victims, each.alternatives))
+        for node in each.nodes:
+            goes = len(each.victims.get(node, ()))
+            rows.add("nodes", pod=each.pod, node=node, role="nominated" if each.victims else "lands", victims=goes)
+    if not answer.items:
+        rows.verdict(
+            kind=kind,
+            pod="",
+            decided_by=answer.algorithm,
+            outcome="NothingPending",
+            worst_outcome="NothingPending",
+            certain=is_grounded_here,
+            victims=0,
+            violations=0,
+            message="",
+        )
+    rows.assume("", answer.assumptions)
+
+
+def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
+    """What ``budgets`` answers: a row with the worst finding, and one for each budget."""
+    from kpreempt.verdict.budgets import Severity
+
+    def worst(severities: Iterable[Severity]) -> str:
+        return min(severities, key=lambda each: each.rank, default="ok")
+
+    breaches = [one for item in answer.items for one in item.breaches]
+    outcome = worst(each.severity for each in answer.findings)
+    rows.verdict(
+        kind=kind,
+        pod="",
+        decided_by=answer.algorithm,
+        outcome=outcome,
+        worst_outcome=outcome,
+        certain=is_grounded(answer.assumptions) and all(each.is_certain for each in breaches),
+        victims=max((len(each.victims) for each in breaches), default=0),
+        violations=max((-each.left for each in breaches if each.left < 0), default=0),
+        message="",
+    )
+    for item in answer.items:
+        rows.add(
+            "budgets",
+            pod="",
+            node="",
+            budget=item.budget,
+            allowed=item.allowed,
+            left=min((each.left for each in item.breaches), default=item.allowed),
+            severity=worst(each.severity for each in item.findings),
+            findings=list(dict.fromkeys(str(each.id) for each in item.findings)),
+        )
+    rows.assume("", answer.assumptions)
+
+
+def _worst_of_pending(pod: PendingPod) -> str:
+    others = pod.alternatives.outcomes if pod.alternatives else []
+    may_violate = any(each.num_pdb_violations for each in others)
+    return "PreemptsViolatingBudgets" if may_violate and pod.outcome == "Preempts" else pod.outcome
+
+
+def _stakes(victims: Mapping[str, Sequence[Victim]], alternatives: Alternatives | None) -> tuple[Any, Any]:
+    """By node all pods that may go, and what says whether one surely does."""
+    told = alternatives.outcomes if alternatives else []
+    stakes: dict[str, list[str]] = {node: [each.pod for each in listed] for node, listed in victims.items()}
+    for each in told:
+        stakes[each.node] = list(dict.fromkeys([*stakes.get(each.node, ()), *each.pods]))
+    is_whole = alternatives is None or (alternatives.exact and not alternatives.untold)
+    sets = [set(each.victims) for each in told] or [{each.pod for each in listed} for listed in victims.values()]
+    return stakes, lambda pod: is_whole and all(pod in each for each in sets)
+
+
+def _add_victims(
+    rows: Rows, pod: str, victims: Mapping[str, Sequence[Victim]], stakes: Mapping[str, Sequence[str]], surely: Any
+) -> None:
+    for node in dict.fromkeys([*victims, *stakes]):
+        known = {each.pod: each for each in victims.get(node, ())}
+        least: dict[str, tuple[int, int]] = {}
+        for name in dict.fromkeys([*known, *stakes.get(node, ())]):
+            each = known.get(name)
+            rows.add(
+                "victims",
+                pod=pod,
+                node=node,
+                victim=name,
+                priority=None if each is None else each.priority,
+                owner="" if each is None else each.owner,
+                violates_budget=None if each is None else any(use.left < 0 for use in each.budgets),
+                certain=surely(name),
+            )
+            for use in each.budgets if each is not None else ():
+                before = least.get(use.budget, (use.allowed, use.left))
+                least[use.budget] = (max(before[0], use.allowed), min(before[1], use.left))
+        for budget, (allowed, left) in least.items():
+            rows.add("budgets", pod=pod, node=node, budget=budget, allowed=allowed, left=left)

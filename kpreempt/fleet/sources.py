@@ -1,0 +1,245 @@
+"""Where clusters come from: names for them, and their files brought to a worker in bounded size.
+
+Paths are of the machine that reads them; anything else is a URL of fsspec's (``s3://``, ``gs://``, ``https://``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.files import name_of, open_file
+from kpreempt.fleet.extra import imported
+from kpreempt.snapshot.archives import InputStream, Intake, unpacked
+
+MOST_CLUSTERS = 100_000
+_MOST_FILES = 10_000
+_CHUNK = 1 << 20
+_PACKINGS = ("zst", "gz", "tgz", "tar", "json", "jsonl", "yaml", "yml", "kprec")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*(://|::)", re.I)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A cluster: its name in the rows, and the snapshot's path or URL, or the context of a kubeconfig.
+
+    ``fingerprint`` is another one when the snapshot is; it is empty where nothing tells.
+    """
+
+    name: str
+    place: str = ""
+    context: str = ""
+    kubeconfig: str = ""
+    fingerprint: str = ""
+
+    @property
+    def source(self) -> str:
+        """How the place is told: without what may be secret of a URL."""
+        return f"context {self.context}" if self.context else shown(self.place)
+
+
+def targets_of(snapshots: Sequence[str], contexts: Sequence[str], kubeconfig: str) -> list[Target]:
+    """All clusters, by name. A folder is one cluster, as for ``--snapshot``; a glob has one for each match.
+
+    Raises ``InputError`` where nothing is there, and ``UsageError`` for a name that is there twice.
+    """
+    places = dict.fromkeys(found for each in snapshots for found in _matches(each))
+    named = _names(list(places))
+    found = [Target(name, place, fingerprint=_fingerprint(place)) for place, name in named.items()]
+    found += [Target(each, context=each, kubeconfig=kubeconfig) for each in dict.fromkeys(contexts)]
+    if len(found) > MOST_CLUSTERS:
+        raise UsageError(f"the plan names more than {MOST_CLUSTERS:,} clusters")
+    if len({each.name for each in found}) < len(found):
+        raise UsageError("a context and a snapshot have the same name")
+    return sorted(found, key=lambda each: each.name)
+
+
+def shown(place: str) -> str:
+    """The place without user, password and query of a URL."""
+    if not _URL.match(place):
+        return name_of(place)
+    parts = urlsplit(place)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+@contextmanager
+def staged(target: Target, max_bytes: int) -> Iterator[str]:
+    """The path of the snapshot on this machine, for the time of the block. Raises ``InputError``."""
+    if not _URL.match(target.place):
+        yield target.place
+        return
+    with tempfile.TemporaryDirectory(prefix="kpreempt-") as folder:
+        yield str(_download(target, Path(folder), max_bytes))
+
+
+def unpacked_size(path: str, max_bytes: int) -> int:
+    """How many bytes the snapshot unpacks to; reading stops above ``max_bytes``. Raises ``InputError``."""
+    total = 0
+    for file in _files(Path(path)):
+        with open_file(str(file)) as stream:
+            intake = Intake(max(max_bytes - total, 1))
+            total += file.stat().st_size if _is_plain(stream.read(512)) else _unpacked(stream, str(file), intake)
+    return total
+
+
+def _is_plain(head: bytes) -> bool:
+    return not head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
+
+
+def _unpacked(stream: Any, name: str, intake: Intake) -> int:
+    stream.seek(0)
+    size = 0
+    for member in unpacked(InputStream(stream, name_of(name)), intake):
+        while chunk := member.stream.read(_CHUNK):
+            size += len(chunk)
+    return size
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, _, names in os.walk(path):
+        for each in sorted(names):
+            file = Path(folder) / each
+            if file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _matches(place: str) -> list[str]:
+    if not _URL.match(place):
+        if not any(each in place for each in "*?["):
+            if not os.path.lexists(place):
+                raise InputError("there is no such file or folder", source=name_of(place))
+            return [str(Path(place).absolute())]
+        import glob
+
+        found = sorted(str(Path(each).absolute()) for each in glob.glob(place, recursive=True))  # noqa: PTH207
+    else:
+        system, path = _file_system(place)
+        if not any(each in path for each in "*?["):
+            return [place]
+        with _told(place, "cannot be listed"):
+            found = sorted(system.unstrip_protocol(each) for each in system.glob(path))
+    if not found:
+        raise InputError("nothing matches", source=shown(place), hint="a glob in quotes: --snapshots 'dumps/*'")
+    return found
+
+
+def _file_system(place: str) -> tuple[Any, str]:
+    fsspec = imported("fsspec")
+    try:
+        return fsspec.core.url_to_fs(place)  # type: ignore[no-any-return]
+    except ImportError as error:
+        raise UsageError(f"{shown(place)}: {error}", hint="pip install s3fs, gcsfs or adlfs") from None
+    except Exception as error:
+        raise InputError(f"cannot be opened: {_first_line(error)}", source=shown(place)) from None
+
+
+@contextmanager
+def _told(place: str, problem: str) -> Iterator[None]:
+    """Whatever a store raises, as one message."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{problem}: {_first_line(error)}", source=shown(place)) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).partition("\n")[0] or type(error).__name__)[:200]
+
+
+def _download(target: Target, folder: Path, max_bytes: int) -> Path:
+    system, path = _file_system(target.place)
+    with _told(target.place, "cannot be read"):
+        if not system.isdir(path):
+            to = folder / (PurePosixPath(path).name or "snapshot")
+            _copy(system, path, to, max_bytes, target)
+            return to
+        left = max_bytes
+        listed = sorted(system.find(path))
+        if len(listed) > _MOST_FILES:
+            raise InputError(f"is a folder of more than {_MOST_FILES:,} files", source=target.source)
+        root = folder / "snapshot"
+        for each in listed:
+            inside = PurePosixPath(each).relative_to(PurePosixPath(path))
+            if ".." in inside.parts:
+                raise InputError("has a name that leads out of the folder", source=target.source)
+            to = root / inside
+            to.parent.mkdir(parents=True, exist_ok=True)
+            left -= _copy(system, each, to, left, target)
+        return root
+
+
+def _copy(system: Any, path: str, to: Path, most: int, target: Target) -> int:
+    size = 0
+    with system.open(path, "rb") as source, to.open("wb") as file:
+        while chunk := source.read(_CHUNK):
+            size += len(chunk)
+            if size > most:
+                raise InputError("is larger than what it may unpack to", source=target.source, hint="--max-unpacked")
+            file.write(chunk)
+    return size
+
+
+def _names(places: Sequence[str]) -> dict[str, str]:
+    """A name for each place: its last part without endings, with as many parts before it as tell them apart."""
+    parts = {place: _parts(place) for place in places}
+    depths = dict.fromkeys(places, 1)
+    while True:
+        named: dict[str, list[str]] = {}
+        for place in places:
+            named.setdefault("/".join(parts[place][-depths[place] :]), []).append(place)
+        alike = [each for listed in named.values() if len(listed) > 1 for each in listed]
+        grown = [each for each in alike if depths[each] < len(parts[each])]
+        if not grown:
+            break
+        for each in grown:
+            depths[each] += 1
+    names = {place: "/".join(parts[place][-depths[place] :]) for place in places}
+    # Files that differ in their endings only.
+    return {place: f"{name}-{_digest(place)[:6]}" if place in alike else name for place, name in names.items()}
+
+
+def _parts(place: str) -> list[str]:
+    path = urlsplit(place).path if _URL.match(place) else name_of(place)
+    parts = [each for each in path.split("/") if each] or ["cluster"]
+    stem = parts[-1]
+    while "." in stem.lstrip(".") and stem.rpartition(".")[2].lower() in _PACKINGS:
+        stem = stem.rpartition(".")[0]
+    return [*parts[:-1], stem]
+
+
+def _fingerprint(place: str) -> str:
+    """What tells a snapshot from a later one at the same place; empty where that takes reading it."""
+    if _URL.match(place):
+        system, path = _file_system(place)
+        try:
+            told = system.info(path)
+        except Exception:
+            # The worker that reads it says what is wrong.
+            return ""
+        marks = [
+            str(told.get(each, "")) for each in ("size", "ETag", "etag", "LastModified", "mtime", "updated", "md5")
+        ]
+        return _digest("\n".join(marks))
+    try:
+        listed = [(str(each), each.stat().st_size, each.stat().st_mtime_ns) for each in _files(Path(place))]
+    except OSError:
+        return ""
+    return _digest(repr(listed))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

@@ -1,0 +1,163 @@
+"""What a worker does: one cluster is read once, and answers all questions of the plan. It knows nothing of Dask."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.fleet.dataset import Mark, encoded
+from kpreempt.fleet.plan import Plan, Settings
+from kpreempt.fleet.questions import KINDS, Question
+from kpreempt.fleet.rows import TABLES, Rows, Tables, failure, no_rows, reason_of
+from kpreempt.fleet.sources import Target, staged, unpacked_size
+from kpreempt.library.cluster import Cluster
+
+# What a worker takes before it reads anything, and per byte that a snapshot unpacks to: reckoned on the safe side, well
+# above what ``benchmarks.fleet`` measures.
+BASE_BYTES = 250 << 20
+BYTES_PER_BYTE = 8
+_CERTAIN = [each.name for each in TABLES["verdicts"]].index("certain")
+# Answers are thousands of records without circles, which the collector need not look through.
+_THRESHOLDS = (100_000, 50, 100)
+HINT = "a worker with more memory: --worker-memory, or fewer --workers"
+
+
+class Done(NamedTuple):
+    """What became of a cluster: the files of its partition, how many rows some tables have, and what it took."""
+
+    cluster: str
+    files: dict[str, bytes]
+    answers: int
+    failures: int
+    bugs: int
+    uncertain: int
+    seconds: float
+    peak_bytes: int
+    worker: str
+    has_failed: bool = False
+
+
+class TooBigError(InputError):
+    """A snapshot for which a worker has too little memory."""
+
+
+def need_of(size: int) -> int:
+    """How many bytes of memory a worker needs for a snapshot that unpacks to ``size`` bytes, at most."""
+    return BASE_BYTES + BYTES_PER_BYTE * size
+
+
+def sweep_cluster(target: Target, plan: Plan, digest: str, memory: int) -> Done:
+    """Ask a cluster everything. ``memory`` bytes are there for it (0: without end). Nothing is raised but by bugs here.
+
+    A cluster that cannot be read, or is too big, is one row of ``failures``.
+    """
+    start = time.monotonic()
+    gc.set_threshold(*_THRESHOLDS)
+    mark = Mark(digest, target.fingerprint)
+    try:
+        cluster, size = _loaded(target, plan.settings, memory)
+        tables = _answered(cluster, size, target, plan)
+        del cluster
+    except Exception as error:
+        return failed(target, digest, *reason_of_whole(error), seconds=time.monotonic() - start)
+    finally:
+        gc.collect()
+    return Done(
+        target.name,
+        encoded(tables, mark),
+        answers=len({each[1:3] for each in tables["verdicts"]}),
+        failures=len(tables["failures"]),
+        bugs=sum(each[3] == "Bug" for each in tables["failures"]),
+        uncertain=sum(not each[_CERTAIN] for each in tables["verdicts"]),
+        seconds=time.monotonic() - start,
+        peak_bytes=_peak_bytes(),
+        worker=str(os.getpid()),
+    )
+
+
+def failed(target: Target, digest: str, reason: str, message: str, hint: str = "", *, seconds: float = 0.0) -> Done:
+    """The partition of a cluster that answers nothing."""
+    tables = no_rows()
+    tables["failures"].append(failure(target.name, reason, message, hint))
+    tables["clusters"].append((target.name, target.source, None, None, None, None, None))
+    files = encoded(tables, Mark(digest, target.fingerprint, has_failed=True))
+    return Done(target.name, files, 0, 1, reason == "Bug", 0, seconds, _peak_bytes(), str(os.getpid()), has_failed=True)
+
+
+def reason_of_whole(error: Exception) -> Sequence[str]:
+    """Reason, message and advice of a cluster that cannot be asked."""
+    if isinstance(error, TooBigError):
+        return "TooBig", error.message, error.hint
+    return list(reason_of(error).values())
+
+
+def _loaded(target: Target, settings: Settings, memory: int) -> tuple[Cluster, int | None]:
+    if target.context:
+        context, skips = target.context, settings.skip_bad_objects
+        cluster = Cluster.fetch(context=context, kubeconfig=target.kubeconfig, skip_bad_objects=skips, now=settings.now)
+        return cluster, None
+    with staged(target, settings.max_unpacked) as path:
+        size = unpacked_size(path, settings.max_unpacked)
+        if memory and need_of(size) > memory:
+            needed, there = _in_words(need_of(size)), _in_words(memory)
+            raise TooBigError(f"too big: needs some {needed}, and a worker has {there}", hint=HINT)
+        loaded = Cluster.load(
+            path,
+            skip_bad_objects=settings.skip_bad_objects,
+            max_unpacked=settings.max_unpacked,
+            now=settings.now,
+        )
+        return loaded, size
+
+
+def _answered(cluster: Cluster, size: int | None, target: Target, plan: Plan) -> Tables:
+    tables = no_rows()
+    snapshot = cluster.snapshot
+    taken_at = snapshot.taken_at.isoformat() if snapshot.taken_at else None
+    tables["clusters"].append(
+        (target.name, target.source, snapshot.version, taken_at, len(snapshot.nodes), len(snapshot.pods), size)
+    )
+    for algorithm in plan.algorithms:
+        decided = cluster.with_scheduler(algorithm)
+        for question in plan.questions:
+            for name, rows in _rows_of(decided, question, target.name, algorithm).items():
+                tables[name] += rows
+    return tables
+
+
+def _rows_of(cluster: Cluster, question: Question, name: str, algorithm: str) -> Tables:
+    rows = Rows(name, question.id, algorithm)
+    try:
+        KINDS[question.kind].ask(cluster, question, rows)
+        if not rows.tables["verdicts"]:
+            raise UsageError("the question is about no pod")
+    except MemoryError:
+        raise
+    except Exception as error:
+        # What was found before is no whole answer.
+        rows = Rows(name, question.id, algorithm)
+        rows.fail(error)
+    return rows.tables
+
+
+def _peak_bytes() -> int:
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _in_words(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+def version_here() -> str:
+    """The version of kpreempt that a worker has."""
+    from kpreempt import __version__
+
+    return __version__

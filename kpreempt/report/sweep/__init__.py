@@ -1,0 +1,1 @@
+"""The answer of ``kpreempt sweep``: in words, and as a page."""

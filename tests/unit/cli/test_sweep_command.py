@@ -1,0 +1,230 @@
+"""The whole command, on workers of this machine and on those of a Dask cluster that exists."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from kpreempt.fleet.rows import TABLES
+from tests.unit.cli.conftest import Kpreempt
+
+ROOT = Path(__file__).parents[3]
+FIXTURES = ROOT / "fixtures"
+PLAN = """
+algorithms = ["auto", "kube-1.29"]
+now = "2026-11-21T03:12:00Z"
+[[question]]
+id = "api"
+manifest = "api.yaml"
+priority = [0, 100000]
+[[question]]
+kind = "budgets"
+"""
+# Dask warns of what others do, such as a port that is taken.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """A folder with a plan, three clusters, and one that is cut off."""
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    shutil.copy(FIXTURES / "demo" / "api.yaml", tmp_path)
+    (tmp_path / "dumps").mkdir()
+    for name in ("demo", "on-call", "budgets"):
+        shutil.copy(FIXTURES / name / "cluster.yaml", tmp_path / "dumps" / f"{name}.yaml")
+    (tmp_path / "dumps" / "cut.json.gz").write_bytes(b"\x1f\x8b\x08")
+    return tmp_path
+
+
+def rows(dataset: Path, table: str) -> list[tuple[Any, ...]]:
+    return duckdb.sql(f"SELECT * FROM '{dataset}/*/{table}.parquet' ORDER BY ALL").fetchall()
+
+
+def arguments(fleet: Path, to: str, *more: str) -> list[str]:
+    return [
+        *("sweep", str(fleet / "plan.toml"), "--snapshots", f"{fleet}/dumps/*", "--to", str(fleet / to)),
+        *more,
+    ]
+
+
+def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpreempt, fleet: Path) -> None:
+    run = kpreempt(*arguments(fleet, "out", "--workers", "2", "-o", "json"))
+    assert run.returncode == 3, run.stderr
+    answers = {each[:3] for each in rows(fleet / "out", "verdicts")}
+    questions = ("api[priority=0]", "api[priority=100000]", "budgets")
+    clusters, algorithms = ("budgets", "demo", "on-call"), ("auto", "kube-1.29")
+    assert answers == {(one, two, three) for one in clusters for two in questions for three in algorithms}
+    assert len(answers) == len(rows(fleet / "out", "verdicts"))
+    assert [each[0] for each in rows(fleet / "out", "failures")] == ["cut"]
+    answer = json.loads(run.stdout)
+    assert answer["items"][0]["cluster"] == "cut"
+    assert (answer["answers"], answer["numFailures"]) == (18, 1)
+    lines = run.stderr.splitlines()
+    assert lines[0].startswith("workers: 2 with ")
+    assert lines[1].startswith("dashboard: http://127.0.0.1:")
+    assert sorted(each.partition("] ")[2].partition(":")[0] for each in lines[2:]) == [
+        "budgets",
+        "cut",
+        "demo",
+        "on-call",
+    ]
+    assert lines[-1].startswith("[4/4] ")
+    assert not (fleet / "out" / ".partial").exists()
+
+    # Nothing is done twice: only what failed is tried again, and what was taken away.
+    (fleet / "dumps" / "cut.json.gz").unlink()
+    shutil.copy(FIXTURES / "demo" / "cluster.yaml", fleet / "dumps" / "cut.yaml")
+    (fleet / "out" / "cluster=demo" / "nodes.parquet").unlink()
+    before = (fleet / "out" / "cluster=on-call" / "verdicts.parquet").stat()
+    again = kpreempt(*arguments(fleet, "out", "--workers", "1", "--resume"))
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.splitlines()[0] == "2 clusters done before"
+    assert sorted(each.partition("] ")[2].partition(":")[0] for each in again.stderr.splitlines()[3:]) == [
+        "cut",
+        "demo",
+    ]
+    assert (fleet / "out" / "cluster=on-call" / "verdicts.parquet").stat() == before
+    assert len(rows(fleet / "out", "verdicts")) == 24
+    assert not rows(fleet / "out", "failures")
+
+
+def test_workers_of_a_cluster_that_exists_give_the_same_rows(kpreempt: Kpreempt, fleet: Path) -> None:
+    here = kpreempt(*arguments(fleet, "here", "--workers", "2", "-q"))
+    with dask_cluster(fleet) as address:
+        there = kpreempt(*arguments(fleet, "there", "--scheduler", address, "-q"))
+    assert (here.returncode, there.returncode) == (3, 3), there.stderr
+    assert here.stdout == there.stdout, there.stderr
+    for table in TABLES:
+        assert rows(fleet / "here", table) == rows(fleet / "there", table)
+    files = sorted(each.relative_to(fleet / "here") for each in (fleet / "here").rglob("*.parquet"))
+    assert len(files) == 4 * len(TABLES)
+    for each in files:
+        assert (fleet / "here" / each).read_bytes() == (fleet / "there" / each).read_bytes()
+
+
+def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_dies_once_is_none(
+    kpreempt: Kpreempt, fleet: Path
+) -> None:
+    import dask
+
+    # What a cluster does that takes all memory, as far as the others can see.
+    (fleet / "preload.py").write_text(
+        "import os, pathlib\n"
+        "from kpreempt.fleet import engine\n"
+        # It may be loaded twice in a worker.
+        "real = vars(engine).setdefault('real', engine.sweep_cluster)\n"
+        f"mark = pathlib.Path({str(fleet / 'died')!r})\n"
+        "def sweep_cluster(target, *more):\n"
+        "    if target.name == 'budgets' or (target.name == 'demo' and not mark.exists()):\n"
+        "        mark.touch()\n"
+        "        os._exit(9)\n"
+        "    return real(target, *more)\n"
+        "engine.sweep_cluster = sweep_cluster\n",
+        encoding="utf-8",
+    )
+    (fleet / "dumps" / "cut.json.gz").unlink()
+    with dask.config.set({"distributed.worker.preload": [str(fleet / "preload.py")]}):
+        run = kpreempt(*arguments(fleet, "out", "--workers", "1"))
+    assert run.returncode == 3, run.stderr
+    (failure,) = rows(fleet / "out", "failures")
+    assert (failure[0], failure[1], failure[3]) == ("budgets", "", "Killed")
+    assert {each[0] for each in rows(fleet / "out", "verdicts")} == {"demo", "on-call"}
+    assert len(rows(fleet / "out", "verdicts")) == 12
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["--ask", "pending"], "the plan names no cluster", id="no cluster"),
+        pytest.param(["--snapshots", "x", "--ask", "pending"], "--to: where to write", id="no folder"),
+        pytest.param(["a", "b"], "one plan is expected", id="two plans"),
+        pytest.param(["report"], "the folder of one dataset", id="no dataset"),
+        pytest.param(["--snapshots", "x", "--ask", "y"], "there is no question 'y'", id="question"),
+        pytest.param(["--snapshots", "x", "--priorities", "high"], "numbers are expected", id="priority"),
+        pytest.param(
+            ["--snapshots", "x", "--ask", "pending", "--to", "y", "--scheduler", "tcp://a:1", "--workers", "2"],
+            "--scheduler excludes",
+            id="two kinds of workers",
+        ),
+        pytest.param(
+            ["--snapshots", str(ROOT), "--ask", "pending", "--to", "y", "--scheduler", "nonsense://"],
+            "--scheduler nonsense://",
+            id="address",
+        ),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(
+    kpreempt: Kpreempt, words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if str(ROOT) in words:
+        words[1] = str(FIXTURES / "demo" / "cluster.yaml")
+    run = kpreempt("sweep", *words)
+    assert run.returncode in (2, 3)
+    assert message in run.stderr
+    assert run.stdout == ""
+
+
+def test_nothing_that_is_there_is_written_over(kpreempt: Kpreempt, fleet: Path) -> None:
+    (fleet / "out" / "cluster=gone").mkdir(parents=True)
+    assert "a sweep is there" in kpreempt(*arguments(fleet, "out")).stderr
+    assert "is of another plan" in kpreempt(*arguments(fleet, "out", "--resume")).stderr
+    assert "other files are there" in kpreempt(*arguments(fleet, "dumps", "--resume")).stderr
+
+
+def test_without_the_extra_one_line_says_how_to_install_it(
+    kpreempt: Kpreempt, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    run = kpreempt(*arguments(fleet, "out"))
+    assert run.returncode == 2
+    assert run.stderr.splitlines() == [
+        "kpreempt sweep needs distributed, which is not installed",
+        "  try: pip install 'kpreempt[fleet]'",
+    ]
+    assert not (fleet / "out").exists()
+
+
+@contextmanager
+def dask_cluster(folder: Path) -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that was started on its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    told = folder / "scheduler.json"
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        program = [sys.executable, "-m", "distributed.cli." + words[0], *words[1:]]
+        return subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    processes = [
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+    ]
+    try:
+        address = _written(told)
+        alone = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
+        processes += [start("dask_worker", address, *alone) for _ in range(2)]
+        yield address
+    finally:
+        for each in reversed(processes):
+            each.kill()
+            each.wait(20)
+
+
+def _written(path: Path) -> str:
+    for _ in range(400):
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["address"])
+        except (OSError, ValueError):
+            time.sleep(0.05)
+    raise TimeoutError("the scheduler does not start")

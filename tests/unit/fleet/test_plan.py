@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kpreempt.errors import KpreemptError
+from kpreempt.fleet import plan as plans
+from kpreempt.fleet.plan import Given, make_plan
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+API = FIXTURES / "demo" / "api.yaml"
+CLUSTERS = '[clusters]\nsnapshots = ["a.json"]\n'
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "sweep.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_ladders_ask_once_for_each_of_their_values(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_bytes(API.read_bytes())
+    text = f'{CLUSTERS}[[question]]\nid = "api"\nmanifest = "api.yaml"\npriority = [0, 10]\nreplicas = [1, 3]\n'
+    plan = make_plan(written(tmp_path, text), Given())
+    assert [each.id for each in plan.questions] == [
+        "api[priority=0,replicas=1]",
+        "api[priority=0,replicas=3]",
+        "api[priority=10,replicas=1]",
+        "api[priority=10,replicas=3]",
+    ]
+    assert {each.manifests[0]["kind"] for each in plan.questions} == {"Deployment"} or plan.questions[0].manifests
+    assert plan.questions[2].says == {"priority": 10, "replicas": 1}
+
+
+def test_options_count_before_the_file_and_add_questions(tmp_path: Path) -> None:
+    path = written(tmp_path, f'algorithms = ["kube-1.30"]\n{CLUSTERS}[[question]]\nkind = "pending"\n')
+    given = Given(snapshots=["b"], algorithms=["auto"], manifests=[str(API)], priorities=[1, 2], kinds=["budgets"])
+    plan = make_plan(path, given)
+    assert plan.snapshots == ("b",)
+    assert plan.algorithms == ("auto",)
+    assert [each.id for each in plan.questions] == ["pending", "api[priority=1]", "api[priority=2]", "budgets"]
+
+
+def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
+    def digest(text: str, **given: object) -> str:
+        return make_plan(written(tmp_path, text), Given(**given)).digest  # type: ignore[arg-type]
+
+    pending = f'{CLUSTERS}[[question]]\nkind = "pending"\n'
+    assert digest(pending) == digest(pending, snapshots=["other"])
+    assert digest(pending) != digest(pending, algorithms=["kube-1.29"])
+    assert digest(pending) != digest(pending.replace("pending", "budgets"))
+    assert digest(pending) != digest(f"max-unpacked = '2Gi'\n{pending}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        pytest.param("clusers = 1", "clusers: there is no such key", "clusters", id="a key of the file"),
+        pytest.param(
+            f"{CLUSTERS}snapshot = 1", "clusters.snapshot: there is no such key", "snapshots", id="of a table"
+        ),
+        pytest.param("[[question]]\nkind = 'pendin'", "question[1].kind: there is no", "pending", id="kind"),
+        pytest.param(
+            "[[question]]\nkind = 'pending'\npriority = 1",
+            "question[1].priority: there is no such key",
+            "",
+            id="not its key",
+        ),
+        pytest.param("[[question]]\nkind = 'explain'", "a manifest or a pod is expected", "", id="nothing to explain"),
+        pytest.param("[[question]]\npod = 'a'\npriority = 'x'", "'x' is not a number", "", id="type"),
+        pytest.param("[[question]]\npod = 'a'\npriority = true", "'True' is not a number", "", id="true is no number"),
+        pytest.param("[[question]]\npod = 'a'\npriority = [1, 1]", "a value is there twice", "", id="ladder"),
+        pytest.param("[[question]]\npod = 'a'\npriority = []", "or none is", "", id="empty ladder"),
+        pytest.param("[[question]]\npod = 'a'\n[[question]]\npod = 'b'", "'explain' is there twice", "", id="ids"),
+        pytest.param("question = 1", "question: tables are expected", "[[question]]", id="no tables"),
+        pytest.param("algorithms = ['kube-9.99']", "kube-9.99", "", id="algorithm"),
+        pytest.param("now = 'soon'", "now: is not a time with its zone", "", id="time"),
+        pytest.param("now = 2026-11-21T03:12:00", "now: is not a time with its zone", "", id="time without a zone"),
+        pytest.param("max-unpacked = 'much'", "is not a size", "", id="size"),
+        pytest.param("[clusters", "is not TOML", "", id="broken"),
+        pytest.param("a = " + "[" * 3000, "is not TOML", "", id="deep"),
+    ],
+)
+def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    if "[[question]]" not in text and text.startswith(("alg", "now", "max")):
+        text += '\n[[question]]\nkind = "pending"\n'
+    with pytest.raises(KpreemptError) as raised:
+        make_plan(written(tmp_path, text), Given(snapshots=["x"]))
+    assert message in raised.value.message
+    assert hint in raised.value.hint
+    assert "\n" not in raised.value.message
+
+
+def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "MOST_QUESTIONS", 100)
+    many = list(range(10_000))
+    text = f"[[question]]\npod = 'a'\npriority = {many}\nreplicas = {many[1:]}\n"
+    with pytest.raises(KpreemptError, match="more than 100 questions"):
+        make_plan(written(tmp_path, text), Given(snapshots=["x"]))
+
+
+def test_a_plan_without_questions_or_clusters_says_how_to_name_them() -> None:
+    with pytest.raises(KpreemptError, match="asks nothing"):
+        make_plan("", Given(snapshots=["x"]))
+    with pytest.raises(KpreemptError, match="names no cluster"):
+        make_plan("", Given(kinds=["pending"]))
