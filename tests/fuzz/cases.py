@@ -37,6 +37,8 @@ _CLUSTERS = (
     ("versions/storage-capacity-scoring.yaml", "demo/api.yaml"),
     ("versions/counts-spread-by-constraint.yaml", "demo/api.yaml"),
 )
+_CLUSTERS_OF_KUEUE = ("kueue/busy.yaml", "kueue/cluster.yaml")
+_JOBS_OF_KUEUE = tuple(f"kueue/{name}.yaml" for name in ("train", "wide", "large", "gang"))
 # Recorded scenarios, of which a few lines are taken.
 _SCENARIOS = (
     *(f"conformance/kube-1.36/{name}.jsonl.gz" for name in ("affinity", "mixed", "spread", "volumes", "config")),
@@ -117,6 +119,10 @@ def case_of(seed: int, number: int) -> Case:
     cluster_path, change_path = random.choice(_CLUSTERS)
     if command == "volcano" and "volcano" not in cluster_path:
         cluster_path = "volcano/shared-cluster.yaml"
+    is_kueue = command in _OF_KUEUE and random.random() < 0.2
+    if is_kueue:
+        cluster_path, change_path = random.choice(_CLUSTERS_OF_KUEUE), random.choice(_JOBS_OF_KUEUE)
+        words += ["--algorithm", "kueue-0.19"]
     files: dict[str, bytes] = {}
     cluster = _documents(cluster_path)
     has_class = any(each.get("metadata", {}).get("name") == "high" for each in _items(cluster))
@@ -133,22 +139,11 @@ def case_of(seed: int, number: int) -> Case:
     if command == "rules":
         words += _gate(files, random)
         return Case([*words, *_written(forms, random)], files)
-    live = random.random() < 0.2
-    objects, answers = None, {}
-    if live:
-        objects = cluster if isinstance(cluster, list) else []
-        answers = _answers(objects, random)
-        kubeconfig = mutated(_kubeconfig(), random, 1) if random.random() < 0.4 else _kubeconfig()
-        files["kubeconfig"] = mangled(_encoded(kubeconfig), random)
-        words += ["--kubeconfig", "kubeconfig", "--request-timeout", "3s"]
-    else:
-        name, content = _packed(cluster, random)
-        files[name] = mangled(content, random)
-        words += ["--snapshot", name]
+    objects, answers = _read_from(cluster, words, files, random)
     if command == "drain":
         words += _nodes(cluster, random)
     words += _gate(files, random) if command in ("check", "drain") else []
-    words += _scheduler(command, files, random)
+    words += _scheduler(command, files, random) if not is_kueue else []
     words += ["--skip-bad-objects"] if random.random() < 0.3 else []
     if command in ("explain", "pending") and random.random() < 0.4:
         files["node.yaml"] = mangled(_yaml(mutated([_NODE, _NODE_POOL], random)), random)
@@ -159,6 +154,23 @@ def case_of(seed: int, number: int) -> Case:
     if command not in ("plugins", "snapshot"):
         words += ["--now", NOW]
     return Case(words, files, b"", objects, answers)
+
+
+def _read_from(
+    cluster: list[Any], words: list[str], files: dict[str, bytes], random: Random
+) -> tuple[list[dict[str, Any]] | None, dict[str, bytes]]:
+    """Has the cluster read from a file or from a server; what the server has, and answers instead."""
+    if random.random() >= 0.2:
+        name, content = _packed(cluster, random)
+        files[name] = mangled(content, random)
+        words += ["--snapshot", name]
+        return None, {}
+    objects = cluster if isinstance(cluster, list) else []
+    answers = _answers(objects, random)
+    kubeconfig = mutated(_kubeconfig(), random, 1) if random.random() < 0.4 else _kubeconfig()
+    files["kubeconfig"] = mangled(_encoded(kubeconfig), random)
+    words += ["--kubeconfig", "kubeconfig", "--request-timeout", "3s"]
+    return objects, answers
 
 
 def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random: Random) -> Case:
@@ -271,6 +283,7 @@ _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "verify": ([], ("text", "json", "openmetrics")),
 }
 _OF_RECORDINGS = ("history", "verify")
+_OF_KUEUE = ("explain", "pending", "at-risk")
 _RECORDING = next((FIXTURES / "recording").glob("*.kprec"))
 
 
