@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -29,8 +29,10 @@ from kpreempt.verdict.unread import LIST, takes_the_ground, unread_of
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
+    from kpreempt.library.gate.settings import GateSettings
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
+    from kpreempt.verdict.check import GateFinding
     from kpreempt.verdict.occupancy import Occupancy
 
 
@@ -188,6 +190,13 @@ class Run:
         what = f"{first.subject}: {first.field}: {first.message}{others}"
         complain(f"--strict: the answer rests on an assumption: {what}")
         return EXIT_GATE
+
+
+def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:
+    """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
+    if text := gate.baseline_text(findings):
+        with whole_file(gate.write_to) as file:
+            file.write(text)
 
 
 def time_of_answer(text: str | None) -> datetime:

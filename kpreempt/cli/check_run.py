@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
-from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import (
-    LiveDocuments,
     compared_kinds,
     wanted_by,
     wanted_objects,
 )
-from kpreempt.analysis.check.rollout.deletions import missing_from
-from kpreempt.analysis.check.rollout.plan import plan_change
-from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
-from kpreempt.analysis.check.rollout.shape import prepared
+from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.since import FormerCheck, read_former, since
-from kpreempt.analysis.document_reader import describe
-from kpreempt.cli.answering import Run
-from kpreempt.cli.chances import chances, paces
+from kpreempt.cli.answering import Run, write_baseline
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
-from kpreempt.cli.gate_config import job_seconds_in
-from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
-from kpreempt.errors import InputError, UsageError
+from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
+from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
+from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.report.answers import CHECK_FORMATS
-from kpreempt.report.check.summary import summary
 from kpreempt.snapshot import decode_object, object_decoder
-from kpreempt.snapshot.recording.folder import is_recording
 
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.cluster_documents import WantedObject
@@ -54,16 +44,16 @@ def run_check(request: CheckRequest) -> int:
     stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
     former = _former(request)
-    job_seconds = gate.job_seconds if request.job_duration is None else _job_seconds(request.job_duration)
+    job_seconds = gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration)
     live = run.connect()
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
     documents = read_change(request.files, request.intake)
     base = read_change(request.base, request.intake)
-    pruned = _pruned(base, documents, namespace) if request.prune else []
+    pruned = pruned_from(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
-    _refuse_recordings(request.snapshots)
+    refuse_recordings(request.snapshots)
     loaded = load_cluster(
         request.snapshots,
         live=live,
@@ -77,84 +67,32 @@ def run_check(request: CheckRequest) -> int:
     others = wanted_objects([*documents, *base], namespace)
     if live is not None and others:
         loaded = _with_objects(loaded, live, others)
-    configured = asked.on(loaded.cluster)
-    decode = object_decoder(asked.wanted)
-    at_most = request.autoscaled == "max"
-    with stopwatch.phase("admission"):
-        live_documents = LiveDocuments(loaded.documents)
-        plan = plan_change(
-            loaded.cluster,
-            documents,
-            live_documents,
-            decode,
-            namespace=namespace,
-            deleted=request.deletions,
+    answer = check(
+        run.ground(loaded, asked, now),
+        Change(
+            documents=documents,
+            base=base,
+            deletions=request.deletions,
             pruned=pruned,
-            autoscaled_at_most=at_most,
+            namespace=namespace,
+            autoscaled_at_most=request.autoscaled == "max",
             job_seconds=job_seconds,
             creates_namespaces=request.create_namespace,
-        )
-        base_plan = (
-            plan_change(
-                loaded.cluster,
-                base,
-                live_documents,
-                decode,
-                namespace=namespace,
-                autoscaled_at_most=at_most,
-                job_seconds=job_seconds,
-                creates_namespaces=request.create_namespace,
-            )
-            if base
-            else None
-        )
-    for note in plan.notes:
-        complain(note)
-    excuses = gate.excuses(_waivers_of(plan, documents, namespace, are_ignored=gate.ignores_annotations))
-    answer = check_rollout(
-        CheckQuestion(
-            cluster=loaded.cluster,
-            plan=plan,
-            base=base_plan,
-            rules=gate.rules,
-            excuses=excuses,
             seed=request.seed,
             runs=request.runs,
             worst_of=request.max_plays if request.worst_case else 0,
-            assumptions=[*configured.assumptions, *loaded.assumptions],
             is_live=live is not None,
-            apis={
-                describe(each.document): str(each.document["apiVersion"])
-                for each in prepared(documents, namespace).documents
-            },
         ),
-        configured.scheduler,
-        decode,
-        now=now,
-        at=run.time_of(loaded.cluster, now),
-        chances=chances,
-        paces=paces,
+        gate,
+        object_decoder(asked.wanted),
+        tell=complain,
         spread=Spread(stopwatch, request.jobs),
-        phases=stopwatch,
     )
-    answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
-    differs = since(former, answer) if former is not None else None
-    told = gate.told(excuses)
-    answer = msgspec.structs.replace(answer, gate=told, summary=summary(answer), since=differs)
-    gate.save_baseline(answer.findings)
+    if former is not None:
+        answer = msgspec.structs.replace(answer, since=since(former, answer))
+    write_baseline(gate, answer.findings)
     run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE
-
-
-def _refuse_recordings(paths: Iterable[str]) -> None:
-    """Raise ``InputError`` for a recording: there are no manifests in it, and a change would seem to be another."""
-    for path in paths:
-        if is_recording(path):
-            raise InputError(
-                "is a recording, which has no manifests to compare a change with",
-                source=name_of(path),
-                hint="kpreempt snapshot --to cluster.json.gz, of the live cluster",
-            )
 
 
 def _former(request: CheckRequest) -> FormerCheck | None:
@@ -218,13 +156,6 @@ def _refuse_contradictions(request: CheckRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
 
 
-def _job_seconds(text: str) -> int:
-    seconds = job_seconds_in(text)
-    if seconds is None:
-        raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
-    return seconds
-
-
 def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> AskedScheduler:
     if request.algorithm != VOLCANO:
         return run.read_scheduler()
@@ -237,28 +168,3 @@ def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Aske
         raise UsageError(f"{VOLCANO} has neither plugins of one's own here nor extenders")
     volcano = VolcanoOfPods(read_volcano_configuration(request.scheduler_config, None, live), decode_object)
     return AskedScheduler(VOLCANO, lambda _: volcano)
-
-
-def _waivers_of(
-    plan: Plan, documents: Sequence[ManifestDocument], namespace: str, *, are_ignored: bool
-) -> list[Waiver]:
-    """What the annotations of the change's objects waive. Raises ``InputError``."""
-    known = {change.object for change in plan.changes}
-    return [
-        waiver
-        for each in prepared(documents, namespace).documents
-        if (name := describe(each.document)) in known
-        for waiver in waivers_of_object(
-            name,
-            each.document["metadata"].get("annotations") or {},
-            source=each.source,
-            line=each.line,
-            are_ignored=are_ignored,
-        )
-    ]
-
-
-def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str) -> list[str]:
-    """The objects that the base has and the manifests have no more. Raises ``InputError``."""
-    had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
-    return missing_from(had, have)

@@ -13,14 +13,14 @@ from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.shifts import Upgrade, Upgraded, plain_drain, upgraded
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.cli.answering import Run
-from kpreempt.cli.chances import chances, paces
 from kpreempt.cli.clusters import single_use_of_stdin
-from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import NotFoundError, UsageError, nearest
 from kpreempt.eviction.drain_command import CommandError, DrainCommand, parse_command
 from kpreempt.eviction.selectors import SelectorError, parse_selector
+from kpreempt.library.chances import chances, paces
+from kpreempt.library.gate.settings import gate_settings
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.report.check.summary import summary

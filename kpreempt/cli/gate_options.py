@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from kpreempt.cli.options import After, AnswerRequest, Group
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.library.gate.flags import GateFlags
 
 if TYPE_CHECKING:
     from kpreempt.report.options import RenderOptions
@@ -19,21 +20,6 @@ _Text = str | None
 _Texts = list[str] | None
 # What stands in links as it is: no white space, quotes, or signs that mean something in Markdown or in HTML.
 _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
-
-
-class GateFlags(NamedTuple):
-    """The options as they were given; ``rules`` has what is given of rules: a text, whether it is on, or a list."""
-
-    config: str | None = None
-    config_from: str | None = None
-    no_annotation_waivers: bool = False
-    rules: Mapping[RuleId, Any] = {}
-    severity: Sequence[str] = ()
-    report_only: bool = False
-    waive: Sequence[str] = ()
-    baseline: str | None = None
-    write_baseline: str | None = None
-    expires: str | None = None
 
 
 def _option(rule: RuleId) -> Any:

@@ -32,10 +32,10 @@ def rules(request: RulesRequest) -> int:
     breaks it, and how that is mended. Rules of your own, in kpreempt.toml, come last.
     """
     from kpreempt.analysis.check.gate import rule_named
-    from kpreempt.cli.gate_settings import read_config
     from kpreempt.cli.output import parse_outputs, write_stdout
     from kpreempt.cli.terminal import terminal_width
     from kpreempt.gate_rules import RuleId
+    from kpreempt.library.gate.settings import read_config
     from kpreempt.report.options import RenderOptions
     from kpreempt.report.rules.text import rules_of
 

@@ -276,7 +276,7 @@ def _gate_rules(place: Place) -> dict[str, str]:
 
     found = {str(rule): rule.row.promise for rule in RuleId}
     try:
-        from kpreempt.cli.gate_settings import read_config
+        from kpreempt.library.gate.settings import read_config
 
         rules = read_config(place.given.get("--config", [""])[-1])[1].rules
     except KpreemptError:

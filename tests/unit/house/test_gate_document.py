@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import Path
 
 from kpreempt.analysis.check.gate import Excuses, GateRules, with_custom_rules
-from kpreempt.cli.gate_config import parse_config
 from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.library.gate.config import parse_config
 from tests.checks import passed, whole_check
 
 _TEXT = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import tomllib
 import pytest
 
 from kpreempt.analysis.check.gate import waiver_of_option
-from kpreempt.cli.gate_config import parse_config
 from kpreempt.gate_rules import RuleId
+from kpreempt.library.gate.config import parse_config
 from kpreempt.report.check.causes import advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.markdown import render as render_markdown

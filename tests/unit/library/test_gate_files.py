@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kpreempt.cli.gate_options import gate_flags
-from kpreempt.cli.gate_settings import GateSettings, gate_settings
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
+from kpreempt.library.gate.settings import GateSettings, gate_settings
 from tests.ci.places import git
-from tests.unit.cli.test_gate_settings import NOW
+from tests.unit.library.test_gate_settings import NOW
 
 THREE, FOUR = "[check]\nmax-victims = 3\n", "[check]\nmax-victims = 4\n"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver
-from kpreempt.cli.gate_config import find_config, parse_config
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId, RuleSeverity
+from kpreempt.library.gate.config import find_config, parse_config
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 
 WHOLE = """

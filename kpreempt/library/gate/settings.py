@@ -24,7 +24,9 @@ from kpreempt.analysis.check.gate import (
     waiver_of_option,
 )
 from kpreempt.analysis.pod_selection import parse_selector
-from kpreempt.cli.gate_config import (
+from kpreempt.errors import UsageError
+from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.library.gate.config import (
     LARGEST_LIMIT,
     OFF,
     GateConfig,
@@ -32,11 +34,8 @@ from kpreempt.cli.gate_config import (
     parse_config,
     seconds_in,
 )
-from kpreempt.cli.gate_files import GateFiles, gate_files
-from kpreempt.cli.gate_options import GateFlags
-from kpreempt.cli.output import whole_file
-from kpreempt.errors import UsageError
-from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.library.gate.files import GateFiles, gate_files
+from kpreempt.library.gate.flags import GateFlags
 from kpreempt.report.escape import printable_json
 from kpreempt.verdict.check import GateFinding, GateSource
 
@@ -72,16 +71,19 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Where the rules are from, and which of them count for less than by default."""
         return source_of(self.rules, excuses, config=self.config, baseline=self.baseline_file)
 
-    def save_baseline(self, findings: Iterable[GateFinding]) -> None:
-        """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
-        if self.write_to and self.expires is not None:
-            text = baseline_text(findings, self.expires, before=self.baseline)
-            with whole_file(self.write_to) as file:
-                file.write(printable_json(text))
+    def baseline_text(self, findings: Iterable[GateFinding]) -> str:
+        """What fails as the baseline to be written to ``write_to``; empty where none is asked for."""
+        if not self.write_to or self.expires is None:
+            return ""
+        return printable_json(baseline_text(findings, self.expires, before=self.baseline))
 
 
-def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None, command: str = "check") -> GateSettings:
+def gate_settings(
+    flags: GateFlags, now: datetime, folder: Path | None = None, command: str = "check", *, finds_config: bool = True
+) -> GateSettings:
     """The gate for a command that runs in ``folder``, by default the current one. Options win over the file.
+
+    The file is that of ``flags``, else the one that is found, unless nothing that is not named is to be read.
 
     Raises ``UsageError`` for options and ``InputError`` for files that are wrong.
     """
@@ -90,7 +92,8 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None, c
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
     expires = _expires(flags, today)
     files = gate_files(flags.config_from, folder)
-    name, config = read_config(flags.config, files)
+    is_read = flags.config is not None or finds_config
+    name, config = read_config(flags.config, files) if is_read else ("", GateConfig())
     custom = [each.rule for each in config.rules]
     severities = dict(_severity(text, custom) for text in flags.severity)
     waivers = [waiver_of_option(text, custom) for text in flags.waive]

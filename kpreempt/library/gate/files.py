@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kpreempt.cli.gate_config import CONFIG_NAME, find_config
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import LARGEST_FILE, name_of, read_file
+from kpreempt.library.gate.config import CONFIG_NAME, find_config
 
 _SECONDS = 60.0
 _SHORT_COMMIT = 12

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from kpreempt.analysis.check.gate import waiver_of_option
-from kpreempt.cli.gate_options import GateFlags, gate_flags
-from kpreempt.cli.gate_settings import GateSettings, gate_settings
+from kpreempt.cli.answering import write_baseline
+from kpreempt.cli.gate_options import gate_flags
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleSeverity
+from kpreempt.library.gate.flags import GateFlags
+from kpreempt.library.gate.settings import GateSettings, gate_settings
 from kpreempt.verdict.check import GateFinding, RuleId
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -199,13 +201,13 @@ def test_what_fails_is_written_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     finding = GateFinding(rule=RuleId.MAX_VICTIMS, subject="cluster", amount=3, fingerprint="f")
     flags = GateFlags(write_baseline=str(path), expires="2026-11-21")
-    gate_settings(flags, NOW, tmp_path).save_baseline([finding])
+    write_baseline(gate_settings(flags, NOW, tmp_path), [finding])
     (entry,) = gate_settings(GateFlags(baseline=str(path)), NOW, tmp_path).baseline.accepted
     assert (entry.rule, entry.amount, entry.expires) == (RuleId.MAX_VICTIMS, 3, date(2026, 11, 21))
 
 
 def test_nothing_is_written_where_nobody_asks_for_it(tmp_path: Path) -> None:
-    gate_settings(GateFlags(), NOW, tmp_path).save_baseline([])
+    write_baseline(gate_settings(GateFlags(), NOW, tmp_path), [])
     assert list(tmp_path.iterdir()) == []
 
 

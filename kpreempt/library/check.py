@@ -1,0 +1,164 @@
+"""What a change does to a cluster, for commands and for programs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
+from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
+from kpreempt.analysis.check.rollout.deletions import missing_from
+from kpreempt.analysis.check.rollout.plan import plan_change
+from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
+from kpreempt.analysis.check.rollout.shape import prepared
+from kpreempt.analysis.document_reader import describe
+from kpreempt.analysis.pending.verdicts import Spread, one_by_one
+from kpreempt.analysis.questions import Decode
+from kpreempt.errors import InputError, UsageError
+from kpreempt.files import name_of
+from kpreempt.library.chances import chances, paces
+from kpreempt.library.gate.config import job_seconds_in
+from kpreempt.library.gate.settings import GateSettings
+from kpreempt.library.schedulers import Ground
+from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.report.check.summary import summary
+from kpreempt.snapshot.recording.folder import is_recording
+from kpreempt.verdict.check import Check
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked: manifests, those that were there before (``base``), and what goes.
+
+    Objects that say no namespace are in ``namespace``. ``job_seconds`` is how long pods of Jobs run, 0 for ever.
+    ``runs``, ``seed`` and ``worst_of`` are as in ``CheckQuestion``.
+    """
+
+    documents: Sequence[ManifestDocument]
+    base: Sequence[ManifestDocument] = ()
+    deletions: Sequence[str] = ()
+    pruned: Sequence[str] = ()
+    namespace: str = DEFAULT_NAMESPACE
+    autoscaled_at_most: bool = False
+    job_seconds: int | None = None
+    creates_namespaces: bool = False
+    seed: int = 0
+    runs: int | None = None
+    worst_of: int = 0
+    is_live: bool = False
+
+
+def check(
+    ground: Ground,
+    change: Change,
+    gate: GateSettings,
+    decode: Decode,
+    *,
+    tell: Callable[[str], None],
+    spread: Spread = one_by_one,
+) -> Check:
+    """The answer; ``tell`` is told what of the manifests is ignored.
+
+    Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
+    """
+    loaded, cluster = ground.loaded, ground.loaded.cluster
+    with ground.phases.phase("admission"):
+        live_documents = LiveDocuments(loaded.documents)
+        plan = plan_change(
+            cluster,
+            change.documents,
+            live_documents,
+            decode,
+            namespace=change.namespace,
+            deleted=change.deletions,
+            pruned=change.pruned,
+            autoscaled_at_most=change.autoscaled_at_most,
+            job_seconds=change.job_seconds,
+            creates_namespaces=change.creates_namespaces,
+        )
+        base_plan = (
+            plan_change(
+                cluster,
+                change.base,
+                live_documents,
+                decode,
+                namespace=change.namespace,
+                autoscaled_at_most=change.autoscaled_at_most,
+                job_seconds=change.job_seconds,
+                creates_namespaces=change.creates_namespaces,
+            )
+            if change.base
+            else None
+        )
+    for note in plan.notes:
+        tell(note)
+    given = prepared(change.documents, change.namespace).documents
+    excuses = gate.excuses(_waivers_of(plan, given, are_ignored=gate.ignores_annotations))
+    answer = check_rollout(
+        CheckQuestion(
+            cluster=cluster,
+            plan=plan,
+            base=base_plan,
+            rules=gate.rules,
+            excuses=excuses,
+            seed=change.seed,
+            runs=change.runs,
+            worst_of=change.worst_of,
+            assumptions=ground.assumptions,
+            is_live=change.is_live,
+            apis={describe(each.document): str(each.document["apiVersion"]) for each in given},
+        ),
+        ground.configured.scheduler,
+        decode,
+        now=ground.now,
+        at=ground.at,
+        chances=chances,
+        paces=paces,
+        spread=spread,
+        phases=ground.phases,
+    )
+    answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
+    return msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
+
+
+def pruned_from(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str) -> list[str]:
+    """The objects that the base has and the manifests have no more. Raises ``InputError``."""
+    had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
+    return missing_from(had, have)
+
+
+def job_seconds_of(text: str) -> int:
+    """How long pods of Jobs run, in seconds, 0 for ever. Raises ``UsageError``."""
+    seconds = job_seconds_in(text)
+    if seconds is None:
+        raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
+    return seconds
+
+
+def refuse_recordings(paths: Sequence[str]) -> None:
+    """Raise ``InputError`` for a recording: there are no manifests in it, and a change would seem to be another."""
+    for path in paths:
+        if is_recording(path):
+            raise InputError(
+                "is a recording, which has no manifests to compare a change with",
+                source=name_of(path),
+                hint="kpreempt snapshot --to cluster.json.gz, of the live cluster",
+            )
+
+
+def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:
+    """What the annotations of the change's objects waive. Raises ``InputError``."""
+    known = {change.object for change in plan.changes}
+    return [
+        waiver
+        for each in given
+        if (name := describe(each.document)) in known
+        for waiver in waivers_of_object(
+            name,
+            each.document["metadata"].get("annotations") or {},
+            source=each.source,
+            line=each.line,
+            are_ignored=are_ignored,
+        )
+    ]
