@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from kpreempt.library.answers import (
         Answer,
         BudgetAudit,
+        Check,
         Comparison,
+        Drain,
         PendingPods,
         PodsAtRisk,
         Verdict,
         VerdictList,
     )
     from kpreempt.library.cluster import Cluster
+    from kpreempt.library.gate.asked import Gate
     from kpreempt.model.cluster import ClusterSnapshot
     from kpreempt.verdict.status import Outcome
 
@@ -32,10 +35,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "BudgetAudit",
+    "Check",
     "Cluster",
     "ClusterSnapshot",
     "Comparison",
     "ConfigurationError",
+    "Drain",
+    "Gate",
     "InputError",
     "KpreemptError",
     "NotFoundError",
@@ -51,10 +57,21 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("ConfigurationError", "InputError", "KpreemptError", "NotFoundError", "UsageError"), "errors"),
     **dict.fromkeys(
-        ("Answer", "BudgetAudit", "Comparison", "PendingPods", "PodsAtRisk", "Verdict", "VerdictList"),
+        (
+            "Answer",
+            "BudgetAudit",
+            "Check",
+            "Comparison",
+            "Drain",
+            "PendingPods",
+            "PodsAtRisk",
+            "Verdict",
+            "VerdictList",
+        ),
         "library.answers",
     ),
     "Cluster": "library.cluster",
+    "Gate": "library.gate.asked",
     "ClusterSnapshot": "model.cluster",
     "Outcome": "verdict.status",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +24,7 @@ from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
 from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
 from kpreempt.library.gate.settings import gate_settings
+from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.report.answers import CHECK_FORMATS
@@ -124,22 +124,7 @@ def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:
 
     Raises ``InputError`` for what cannot be read, and where a path has no objects.
     """
-    return [
-        ManifestDocument(each.document, _from_here(each.source), each.line, each.origin)
-        for path in paths
-        for each in manifest_objects(path, intake)
-    ]
-
-
-def _from_here(source: str) -> str:
-    """An absolute path below the current folder as seen from there, as systems match it with a repository's files."""
-    if not Path(source).is_absolute():
-        return source
-    try:
-        here = Path.cwd()
-    except OSError:
-        return source
-    return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
+    return as_change(each for path in paths for each in manifest_objects(path, intake))
 
 
 def _refuse_contradictions(request: CheckRequest) -> None:

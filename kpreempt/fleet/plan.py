@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
 from kpreempt.fleet.questions import KINDS, Question
 from kpreempt.fleet.rows import SCHEMA_VERSION
+from kpreempt.library.gate.asked import Gate, settings_of
 from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
 
@@ -233,6 +234,8 @@ def _expanded(entry: _Entry, folder: Path) -> Iterator[Question]:
         raise entry.bad(
             "manifest", " or ".join(filter(None, ("a manifest", kind.instead and f"a {kind.instead}"))) + " is expected"
         )
+    if kind.needs and not any(each in entry.content for each in kind.needs):
+        raise entry.bad("", f"one of {', '.join(kind.needs)} is expected")
     identifier = entry.text("id") or name
     ladders: dict[str, list[Any]] = {}
     plain: dict[str, Any] = {}
@@ -253,6 +256,8 @@ def _expanded(entry: _Entry, folder: Path) -> Iterator[Question]:
 
 
 def _typed(entry: _Entry, key: str, value: Any, kind: type) -> Any:
+    if kind is dict:
+        return _rules(entry, key, value)
     if kind is list:
         if not isinstance(value, list) or not value or not all(isinstance(each, str) and each for each in value):
             raise entry.bad(key, "a list of texts is expected")
@@ -260,6 +265,17 @@ def _typed(entry: _Entry, key: str, value: Any, kind: type) -> Any:
     if type(value) is not kind or (isinstance(value, int) and abs(value) >= 2**31):
         words = {str: "a text", int: "a number", bool: "true or false"}[kind]
         raise entry.bad(key, f"{str(value)[:_SHOWN]!r} is not {words}")
+    return value
+
+
+def _rules(entry: _Entry, key: str, value: Any) -> dict[str, Any]:
+    """The limits of a gate, as ``Gate`` takes them. Raises ``InputError`` where it does not."""
+    if not isinstance(value, dict):
+        raise entry.bad(key, "a table is expected", "rules = { max-victims = 0 }")
+    try:
+        settings_of(Gate(rules=value), datetime.now(UTC), "check")
+    except UsageError as error:
+        raise entry.bad(key, error.message, error.hint) from None
     return value
 
 

@@ -15,6 +15,7 @@ from kpreempt.verdict.status import Outcome
 if TYPE_CHECKING:
     from kpreempt.verdict import Verdict
     from kpreempt.verdict.budgets import BudgetAudit
+    from kpreempt.verdict.check import Check
     from kpreempt.verdict.pending import PendingPod, PendingPods
     from kpreempt.verdict.records import Alternatives, Victim
     from kpreempt.verdict.workload import Totals
@@ -47,7 +48,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("pod", TEXT, "`namespace/name` of the pod; empty where the answer is about no single one"),
         Column("priority", NUMBER, "the pod's priority"),
         Column("decided_by", TEXT, "the scheduler that decided, such as `kube-1.36`"),
-        Column("outcome", TEXT, "as `explain` has it; of `budgets` the worst severity, or `ok`"),
+        Column(
+            "outcome",
+            TEXT,
+            "as `explain` has it; of `budgets` the worst severity, of `check` and `drain` `error` where a rule "
+            "does not hold; or `ok`",
+        ),
         Column("worst_outcome", TEXT, "the worst that another order of equal pods, or another replica, comes to"),
         Column("certain", FLAG, "neither chance nor anything that is not known can change the outcome or the victims"),
         Column("victims", NUMBER, "the most pods that are evicted"),
@@ -323,6 +329,45 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
             left=min((each.left for each in item.breaches), default=item.allowed),
             severity=worst(each.severity for each in item.findings),
             findings=list(dict.fromkeys(str(each.id) for each in item.findings)),
+        )
+    rows.assume("", answer.assumptions)
+
+
+def add_gate(rows: Rows, kind: str, answer: Check) -> None:
+    """What ``check`` and ``drain`` answer: whether the rules hold, who goes, and what budgets come to."""
+    is_certain = answer.explored_all and is_grounded(answer.assumptions) and answer.failing_runs in (0, answer.runs)
+    outcome = ("warning" if answer.findings else "ok") if answer.passed else "error"
+    displaced = answer.simulation.displaced
+    rows.verdict(
+        kind=kind,
+        pod="",
+        decided_by=answer.algorithm,
+        outcome=outcome,
+        worst_outcome=outcome,
+        certain=is_certain,
+        victims=answer.evictions.most,
+        violations=sum(bool(each.violated) for each in displaced),
+        message=answer.summary,
+    )
+    for each in displaced:
+        rows.add(
+            "victims",
+            pod="" if each.drained else each.cause,
+            node=each.node,
+            victim=each.pod,
+            priority=each.priority,
+            owner=each.owner,
+            violates_budget=bool(each.violated),
+            certain=is_certain,
+        )
+    for low in answer.simulation.budgets:
+        rows.add(
+            "budgets",
+            pod="",
+            node="",
+            budget=low.budget,
+            allowed=low.before,
+            left=low.least,
         )
     rows.assume("", answer.assumptions)
 

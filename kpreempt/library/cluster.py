@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.library.answers import (
     BudgetAudit,
+    Check,
     Comparison,
+    Drain,
     PendingPods,
     PodsAtRisk,
     Verdict,
@@ -26,6 +29,7 @@ from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.unread import takes_the_ground
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from kpreempt.library.explain import PodsQuestion
+    from kpreempt.library.gate.asked import Gate
     from kpreempt.model.cluster import ClusterSnapshot
 
 Path = str | os.PathLike[str]
@@ -63,6 +68,8 @@ class _State(msgspec.Struct, frozen=True):
     live: Any = None
     max_unpacked: int | None = None
     now: datetime | None = None
+    # Files that have no manifests to compare a change with.
+    recordings: tuple[str, ...] = ()
 
 
 class Cluster:
@@ -95,8 +102,10 @@ class Cluster:
         if not paths:
             raise UsageError("no snapshot is given: a path is expected")
         source = Source(skip_bad_objects=skip_bad_objects, intake=_intake(max_unpacked))
-        loaded = read_cluster_of(source, [os.fspath(each) for each in paths], keeps=_is_compared, at=at)
-        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
+        names = [os.fspath(each) for each in paths]
+        loaded = read_cluster_of(source, names, keeps=_is_compared, at=at)
+        recordings = tuple(each for each in names if is_recording(each))
+        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now), recordings=recordings))
 
     @classmethod
     def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:
@@ -329,6 +338,81 @@ class Cluster:
         )
         return as_answer(found, PodsAtRisk)
 
+    def check(
+        self,
+        manifests: Manifest | Sequence[Manifest] = (),
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        delete: Sequence[str] = (),
+        base: Manifest | Sequence[Manifest] = (),
+        prune: bool = False,
+        gate: Gate | None = None,
+        autoscaled: str = "current",
+        job_duration: str | None = None,
+        create_namespace: bool = False,
+        seed: int = 0,
+        runs: int | None = None,
+        worst_case: bool = False,
+        max_plays: int = 100,
+    ) -> Check:
+        """What a change does to the cluster: who lands, who is evicted, which budgets break, and which rules.
+
+        ``manifests`` are put as ``kubectl apply`` puts them, and objects that ``delete`` names (``deploy/NAME``) go;
+        ``base`` is what the manifests were before: what comes of that does not count, and with ``prune`` what it alone
+        has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
+        says whether they all hold. A warning tells what of the manifests is ignored.
+        """
+        from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
+        from kpreempt.library.gate.asked import settings_of
+        from kpreempt.library.manifests import change_of
+        from kpreempt.snapshot import object_decoder
+
+        if autoscaled not in ("current", "max"):
+            raise UsageError("autoscaled is current or max")
+        refuse_recordings(self._state.recordings)
+        intake = _intake(self._state.max_unpacked)
+        documents, before = change_of(manifests, intake), change_of(base, intake)
+        if not documents and not delete:
+            raise UsageError("no change is given")
+        if prune and not before:
+            raise UsageError("prune deletes what only the base has, and none is given")
+        ground = self._ground()
+        settings = settings_of(gate, ground.now, "check")
+        change = Change(
+            documents=documents,
+            base=before,
+            deletions=delete,
+            pruned=pruned_from(before, documents, namespace) if prune else (),
+            namespace=namespace,
+            autoscaled_at_most=autoscaled == "max",
+            job_seconds=settings.job_seconds if job_duration is None else job_seconds_of(job_duration),
+            creates_namespaces=create_namespace,
+            seed=seed,
+            runs=runs,
+            worst_of=max_plays if worst_case else 0,
+            is_live=self._state.live is not None,
+        )
+        decode = object_decoder(self._state.scheduling.asked().wanted)
+        return as_answer(check(ground, change, settings, decode, tell=_warn), Check)
+
+    def drain(self, nodes: str | Sequence[str] = (), *, gate: Gate | None = None, **options: Any) -> Drain:
+        """What becomes of nodes that are drained, and of their pods: what is blocked, and by which budget.
+
+        ``options`` are those of ``kpreempt drain``: ``selector`` or ``pool`` instead of names, ``ignore_daemonsets``,
+        ``force``, ``delete_emptydir_data`` and the others of ``kubectl drain``, ``one_by_one``, ``max_unavailable``,
+        ``surge``, ``best_order``, ``remove``, ``runs``, ``seed`` and ``worst_case``.
+        """
+        from kpreempt.library.drain import NodeDrain, drain
+        from kpreempt.library.gate.asked import settings_of
+
+        if unknown := sorted(options.keys() - set(NodeDrain.__struct_fields__)):
+            hint = nearest(unknown[0], NodeDrain.__struct_fields__)
+            raise UsageError(f"a drain has no option {unknown[0]}", hint=hint)
+        asked = NodeDrain(nodes=[nodes] if isinstance(nodes, str) else list(nodes), **options)
+        ground = self._ground()
+        found = drain(ground, asked, settings_of(gate, ground.now, "drain"), is_live=self._state.live is not None)
+        return as_answer(found, Drain)
+
     def compare(
         self,
         algorithms: Sequence[str],
@@ -446,6 +530,10 @@ def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
     given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
     content = as_list(given, _intake(max_unpacked))
     return Source(stdin=lambda: BytesIO(content))
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, stacklevel=4)
 
 
 def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.analysis.subject import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot import ManifestObject, read_manifest
 from kpreempt.snapshot.archives import Intake
+
+if TYPE_CHECKING:
+    from kpreempt.analysis.check.rollout.records import ManifestDocument
 
 # A document as ``yaml.safe_load`` gives it, a file or folder, or what the ``kubernetes`` package has.
 Manifest = Mapping[str, Any] | os.PathLike[str] | Any
@@ -30,6 +34,29 @@ def templates_of(manifests: Manifest | Sequence[Manifest], namespace: str, intak
     """The pods that the manifests mean; in ``namespace`` where they say none. Raises as ``objects_of``."""
     found = [(each.document, each.source, each.line) for each in objects_of(manifests, intake)]
     return subjects_of(found, namespace).templates
+
+
+def change_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list[ManifestDocument]:
+    """All objects of the manifests as a change has them. Raises as ``objects_of``."""
+    return as_change(objects_of(manifests, intake))
+
+
+def as_change(objects: Iterable[ManifestObject]) -> list[ManifestDocument]:
+    """The objects as a change has them, with their files as seen from the current folder."""
+    from kpreempt.analysis.check.rollout.records import ManifestDocument
+
+    return [ManifestDocument(each.document, _from_here(each.source), each.line, each.origin) for each in objects]
+
+
+def _from_here(source: str) -> str:
+    """An absolute path below the current folder as seen from there, as systems match it with a repository's files."""
+    if not Path(source).is_absolute():
+        return source
+    try:
+        here = Path.cwd()
+    except OSError:
+        return source
+    return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
 
 
 def as_list(manifests: Sequence[Manifest], intake: Intake) -> bytes:

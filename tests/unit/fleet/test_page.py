@@ -10,6 +10,7 @@ import pytest
 
 from kpreempt.fleet.dataset import Dataset
 from kpreempt.fleet.plan import Given, Plan, make_plan
+from kpreempt.fleet.questions import KINDS
 from kpreempt.fleet.rows import TABLES
 from kpreempt.fleet.sources import Target, targets_of
 from kpreempt.fleet.summary import summary_of
@@ -93,3 +94,23 @@ def test_a_page_of_many_clusters_is_bounded() -> None:
     page = render_answer(Sweep(schema_version=1, items=items, outcomes={"Lands": 1}), "html", RenderOptions())
     assert len(page.encode()) < 2_000_000
     assert "more clusters" in page
+
+
+def test_the_plan_on_the_page_is_one_and_the_keys_are_those_that_there_are(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands" / "sweep.md").read_text(encoding="utf-8")
+    fixtures = ROOT / "fixtures"
+    for source in (fixtures / "demo" / "api.yaml", fixtures / "check" / "outage" / "rollout.yaml"):
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+    (tmp_path / "sweep.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    plan = make_plan(str(tmp_path / "sweep.toml"), Given())
+    assert [each.kind for each in plan.questions] == [
+        *["explain"] * 6,
+        *("pending", "budgets", "check"),
+        *["drain"] * 2,
+    ]
+    rows = {
+        name.strip("` "): {*re.findall(r"`([^`]+)`", keys)}
+        for kinds, keys in re.findall(r"^\| (`(?:explain|pending|check|drain)`[^|]*) \| (.*) \|$", page, re.MULTILINE)
+        for name in kinds.split(",")
+    }
+    assert rows == {name: {*kind.keys, *(["manifest"] if kind.has_manifest else [])} for name, kind in KINDS.items()}

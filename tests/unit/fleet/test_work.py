@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from kpreempt.errors import KpreemptError
 from kpreempt.fleet import work
 from kpreempt.fleet.plan import Given, Plan, make_plan
 from kpreempt.fleet.questions import KINDS, Kind
@@ -135,3 +136,56 @@ def test_replicas_that_find_no_node_make_the_outcome_worse(tmp_path: Path) -> No
     assert many["placed"] < 200
     assert many["worst_outcome"] == "NeverLands"
     assert many["capacity"] is not None
+
+
+GATED = """
+[[question]]
+kind = "check"
+manifest = "{manifest}"
+rules = {{ max-pending = "off" }}
+[[question]]
+kind = "drain"
+nodes = ["node-a"]
+ignore-daemonsets = true
+force = true
+rules = {{ max-victims = 0 }}
+"""
+
+
+def test_checks_and_drains_are_what_the_library_answers(tmp_path: Path) -> None:
+    from kpreempt import Cluster, Gate
+
+    path = tmp_path / "plan.toml"
+    path.write_text(GATED.format(manifest=API), encoding="utf-8")
+    plan = make_plan(str(path), Given(snapshots=["x"]))
+    done = sweep_cluster(DEMO, plan, plan.digest, 0)
+    assert not rows(done, "failures")
+    cluster = Cluster.load(DEMO.place)
+    answers = {
+        "check": cluster.check(Path(API), gate=Gate(rules={"max-pending": None})),
+        "drain": cluster.drain("node-a", ignore_daemonsets=True, force=True, gate=Gate(rules={"max-victims": 0})),
+    }
+    for row in rows(done, "verdicts"):
+        answer = answers[row["question"]]
+        assert (row["outcome"] != "error") == answer.passed
+        assert (row["victims"], row["message"]) == (answer.evictions.most, answer.summary)
+    victims = [(each["question"], each["victim"]) for each in rows(done, "victims")]
+    assert victims == [(name, each.pod) for name, answer in answers.items() for each in answer.simulation.displaced]
+    assert victims
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param('kind = "drain"', "one of nodes, selector, pool", id="no nodes"),
+        pytest.param('kind = "drain"\nnodes = "a"', "list", id="no list"),
+        pytest.param('kind = "drain"\nnodes = ["a"]\nrules = { max = 1 }', "there is no rule", id="no rule"),
+        pytest.param('kind = "drain"\nnodes = ["a"]\nrules = 1', "a table", id="no table"),
+        pytest.param('kind = "check"', "a manifest", id="no manifest"),
+    ],
+)
+def test_a_plan_that_asks_for_no_drain_or_check_is_refused(tmp_path: Path, words: str, message: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"[[question]]\n{words}\n", encoding="utf-8")
+    with pytest.raises(KpreemptError, match=message):
+        make_plan(str(path), Given(snapshots=["x"]))

@@ -13,11 +13,14 @@ import pytest
 import yaml
 
 import kpreempt
-from kpreempt import Cluster, KpreemptError, Outcome
+from kpreempt import Cluster, Gate, KpreemptError, Outcome
 from tests.unit.cli.conftest import Kpreempt
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
 API = DEMO / "api.yaml"
+RECORDING = DEMO.parent / "recording"
+MOVES = ("--ignore-daemonsets", "--force", "--delete-emptydir-data")
+ALL_MOVE = {"ignore_daemonsets": True, "force": True, "delete_emptydir_data": True}
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 COMMANDS = ("--snapshot", str(DEMO / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z", "-o", "json")
 
@@ -79,6 +82,87 @@ def test_an_answer_is_the_document_of_the_command(
 ) -> None:
     document = ask(cluster).to_dict()
     assert document == json.loads(kpreempt(*arguments, *COMMANDS).stdout)
+
+
+OUTAGE = DEMO.parent / "check" / "outage"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gate", "options"),
+    [
+        pytest.param((), None, {}, id="by default"),
+        pytest.param(
+            ("--max-victims", "0", "--seed", "3", "--runs", "2"),
+            {"rules": {"max-victims": 0}},
+            {"seed": 3, "runs": 2},
+            id="a rule",
+        ),
+        pytest.param(
+            ("--max-pending", "off", "--severity", "max-victims=warn"),
+            {"rules": {"max-pending": None}, "severity": {"max-victims": "warn"}},
+            {},
+            id="severities",
+        ),
+        pytest.param(
+            ("--worst-case", "--max-plays", "5"), None, {"worst_case": True, "max_plays": 5}, id="all choices"
+        ),
+        pytest.param(("--delete", "deploy/nobody"), None, {"delete": ["deploy/nobody"]}, id="a deletion of nothing"),
+    ],
+)
+def test_a_check_is_the_document_of_the_command(
+    kpreempt: Kpreempt, tmp_path: Path, arguments: tuple[str, ...], gate: dict[str, Any] | None, options: Any
+) -> None:
+    paths = ("-f", str(OUTAGE / "rollout.yaml"), "--snapshot", str(OUTAGE / "cluster.yaml"))
+    ran = kpreempt("check", *paths, *arguments, "--now", "2026-11-21T03:12:00Z", "-o", "json")
+    cluster = Cluster.load(OUTAGE / "cluster.yaml", now=NOW)
+    asked = kpreempt_gate(gate)
+    if ran.returncode > 1:
+        with pytest.raises(KpreemptError):
+            cluster.check(OUTAGE / "rollout.yaml", gate=asked, **options)
+        return
+    answer = cluster.check(OUTAGE / "rollout.yaml", gate=asked, **options)
+    assert answer.to_dict() == json.loads(ran.stdout)
+    assert answer.passed == (ran.returncode == 0)
+
+
+def kpreempt_gate(asked: dict[str, Any] | None) -> Gate | None:
+    """The gate of these words."""
+    return None if asked is None else Gate(**asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nodes", "options"),
+    [
+        pytest.param(["node-a"], "node-a", {}, id="refused"),
+        pytest.param(["node-a", "node-b", *MOVES], ["node-a", "node-b"], ALL_MOVE, id="two nodes"),
+        pytest.param(["--remove", "node-a"], ["node-a"], {"remove": True}, id="whether it can go"),
+        pytest.param(["--one-by-one", "node-b", *MOVES], ["node-b"], {"one_by_one": True, **ALL_MOVE}, id="an upgrade"),
+    ],
+)
+def test_a_drain_is_the_document_of_the_command(
+    kpreempt: Kpreempt, cluster: Cluster, arguments: list[str], nodes: Any, options: Any
+) -> None:
+    ran = kpreempt("drain", *arguments, *COMMANDS)
+    answer = cluster.drain(nodes, **options)
+    assert answer.to_dict() == json.loads(ran.stdout)
+    assert answer.passed == (ran.returncode == 0)
+
+
+def test_nothing_is_read_that_no_gate_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kpreempt.toml").write_text("[check]\nmax-victims = 0\n")
+    monkeypatch.chdir(tmp_path)
+    cluster = Cluster.load(OUTAGE / "cluster.yaml", now=NOW)
+    found, named = (
+        cluster.check(OUTAGE / "rollout.yaml", gate=gate).to_dict()["gate"].get("config", "")
+        for gate in (None, Gate(config="kpreempt.toml"))
+    )
+    assert (found, named) == ("", "kpreempt.toml")
+
+
+def test_what_if_ignored_of_a_change_is_a_warning(cluster: Cluster) -> None:
+    change = pod("1")
+    with pytest.warns(UserWarning, match="is there twice"):
+        cluster.check([change, change])
 
 
 def test_what_ifs_leave_the_cluster_as_it_is(cluster: Cluster) -> None:
@@ -149,6 +233,13 @@ def test_a_cluster_of_a_node_alone_has_room_for_what_fits_it() -> None:
         pytest.param(lambda cluster: cluster.pending(selector="a b"), "selector", id="no selector"),
         pytest.param(lambda cluster: cluster.explain(API).render("pdf"), "pdf", id="no format"),
         pytest.param(lambda _cluster: Cluster.load("/nonexistent/file"), "nonexistent", id="no file"),
+        pytest.param(lambda cluster: cluster.check(), "no change", id="no change"),
+        pytest.param(lambda cluster: cluster.check(API, prune=True), "prune", id="nothing to prune by"),
+        pytest.param(lambda cluster: cluster.check(API, gate=Gate(rules={"max": 1})), "no rule", id="no rule"),
+        pytest.param(lambda _cluster: Cluster.load(RECORDING).check(API), "recording", id="a recording"),
+        pytest.param(lambda cluster: cluster.drain("node-z"), "node-z", id="no such node"),
+        pytest.param(lambda cluster: cluster.drain(), "which nodes", id="no node"),
+        pytest.param(lambda cluster: cluster.drain("node-a", forced=True), "forced", id="no such option"),
         pytest.param(lambda _cluster: Cluster.load(), "no snapshot", id="nothing"),
         pytest.param(lambda _cluster: Cluster.load("-"), "standard input", id="standard input"),
         pytest.param(lambda _cluster: Cluster.of(pod("1"), now=datetime(2026, 1, 1)), "zone", id="no zone"),  # noqa: DTZ001
