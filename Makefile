@@ -75,7 +75,7 @@ lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock fi
 		--custom-compile-command "make lock" --no-annotate --group build \
 		--output-file requirements.lock pyproject.toml
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
-		--custom-compile-command "make lock" --no-annotate --group build --group dev --extra fleet \
+		--custom-compile-command "make lock" --no-annotate --group build --group dev --extra fleet --extra mcp \
 		--constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
 # The single file has the compiled parts for each of these; without any, for all that pyproject.toml lists.

@@ -24,6 +24,7 @@ _COMMANDS = {
     "volcano": "volcano:volcano",
     "batch": "batch:batch",
     "sweep": "sweep:sweep",
+    "mcp": "mcp:mcp",
     "algorithms": "algorithms:algorithms",
     "plugins": "plugins:plugins",
     "compare": "compare:compare",

@@ -167,6 +167,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "batch fixtures/batch/scenarios.jsonl",
         f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
     ),
+    "mcp": (
+        "mcp --snapshot fixtures/demo/cluster.yaml",
+        "mcp --snapshot fixtures/demo/cluster.yaml --algorithm kube-1.29",
+    ),
     "sweep": (
         "sweep fixtures/sweep/sweep.toml --to sweep",
         "sweep --snapshots 'fixtures/*/cluster.yaml' --ask pending --ask budgets --to sweep",

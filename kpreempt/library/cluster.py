@@ -122,14 +122,22 @@ class Cluster:
         request_timeout: str = "",
         skip_bad_objects: bool = False,
         now: datetime | None = None,
+        **flags: Any,
     ) -> Self:
-        """The live cluster of a kubeconfig's context, or the one in which the process runs; it is only read."""
+        """The live cluster of a kubeconfig's context, or the one in which the process runs; it is only read.
+
+        ``flags`` are the others of kubectl's, such as ``as_user`` or ``server``.
+        """
         from kpreempt.snapshot.kinds import COMPARED
         from kpreempt.snapshot.live.connection import connect
         from kpreempt.snapshot.live.flags import ConnectionFlags
 
-        flags = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout)
-        live = connect(flags, os.environ)
+        if unknown := sorted(flags.keys() - set(ConnectionFlags.__struct_fields__)):
+            raise UsageError(
+                f"kubectl has no flag {unknown[0]}", hint=nearest(unknown[0], ConnectionFlags.__struct_fields__)
+            )
+        given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
+        live = connect(given, os.environ)
         source = Source(skip_bad_objects=skip_bad_objects)
         loaded = read_cluster_of(source, [], live=live, with_events=True, keeps=_is_compared, compared=list(COMPARED))
         return cls(_State(loaded, live=live, now=_zoned(now)))

@@ -43,6 +43,11 @@ class Intake:
         self._limit = max_unpacked
         self._left = max_unpacked
 
+    @property
+    def limit(self) -> int:
+        """How many bytes all of them may unpack to."""
+        return self._limit
+
     def restart(self) -> None:
         """Forget what has been unpacked: it is gone, and the inputs are read anew."""
         self._left = self._limit

@@ -1,0 +1,1 @@
+"""Questions for assistants on call, over the Model Context Protocol: the library's, and nothing else."""

@@ -1,0 +1,42 @@
+"""Serving ``kpreempt mcp``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kpreempt.assistant.server import serve
+from kpreempt.cli.answering import time_of_answer
+from kpreempt.errors import UsageError
+from kpreempt.library.cluster import Cluster
+
+if TYPE_CHECKING:
+    from kpreempt.cli.mcp import McpRequest
+
+
+def run_mcp(request: McpRequest) -> int:
+    """Serve until standard input ends, and return the exit code."""
+    if "-" in request.snapshots:
+        raise UsageError("standard input is the caller's: a snapshot is a file here")
+    try:
+        for stream in (sys.stdin, sys.stdout):
+            stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        raise UsageError("standard input or output is closed: an assistant starts this command") from None
+    now = time_of_answer(request.now) if request.now else None
+    most, skips = request.intake.limit, request.skip_bad_objects
+
+    def read() -> Cluster:
+        if request.snapshots:
+            read = Cluster.load(*request.snapshots, at=request.at, skip_bad_objects=skips, max_unpacked=most, now=now)
+        else:
+            flags = {name: getattr(request.connection, name) for name in request.connection.__struct_fields__}
+            read = Cluster.fetch(skip_bad_objects=skips, now=now, **flags)
+        if request.algorithm or request.scheduler_config:
+            return read.with_scheduler(request.algorithm or "auto", configuration=request.scheduler_config)
+        return read
+
+    # What is wrong with the options or the cluster is told at once.
+    first = read()
+    serve((lambda: first) if request.snapshots else read)
+    return 0

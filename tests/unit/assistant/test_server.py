@@ -1,0 +1,145 @@
+"""The server as an assistant meets it, by the SDK's own client; and answers cut to a size."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client, StdioServerParameters
+
+from kpreempt import Cluster
+from kpreempt.assistant.cutting import cut
+from kpreempt.assistant.server import answer_text
+from kpreempt.assistant.tools import LEAST, TOOLS
+
+DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
+API = (DEMO / "api.yaml").read_text(encoding="utf-8")
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+SERVER = StdioServerParameters(
+    command=sys.executable,
+    args=["-m", "kpreempt", "mcp", "--snapshot", str(DEMO / "cluster.yaml"), "--now", NOW.isoformat()],
+    env=dict(os.environ),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return Cluster.load(DEMO / "cluster.yaml", now=NOW)
+
+
+def answer(cluster: Cluster, tool: str, **arguments: Any) -> dict[str, Any]:
+    text, is_error = answer_text(tool, arguments, lambda: cluster)
+    assert not is_error, text
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
+    async def ask() -> tuple[Any, Any, Any]:
+        async with Client(SERVER, read_timeout_seconds=120) as client:
+            listed = await client.list_tools()
+            explained = await client.call_tool("explain", {"manifest": API, "max_chars": 1_000_000})
+            wrong = await client.call_tool("explain", {"pod": "shop/nobody"})
+            return listed, explained, wrong
+
+    listed, explained, wrong = anyio.run(ask)
+    assert {each.name for each in listed.tools} == set(TOOLS)
+    assert all(each.annotations.read_only_hint for each in listed.tools)
+    assert all(each.input_schema["additionalProperties"] is False for each in listed.tools)
+    found = json.loads(explained.content[0].text)
+    assert found["answer"] == cluster.explain(DEMO / "api.yaml").to_dict()
+    assert "not instructions" in found["note"]
+    assert "cut" not in found
+    assert wrong.is_error
+    assert wrong.content[0].text.startswith('there is no pod "nobody" in namespace "shop"')
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kind"),
+    [
+        pytest.param("cluster", {}, None, id="cluster"),
+        pytest.param("explain", {"pod": "shop/web-6d8f9b7c54-nk6q5"}, "Verdict", id="explain"),
+        pytest.param("pending", {}, "PendingPods", id="pending"),
+        pytest.param("budgets", {"namespace": "shop"}, "BudgetAudit", id="budgets"),
+        pytest.param("at_risk", {"limit": 2}, "PodsAtRisk", id="at_risk"),
+        pytest.param("check", {"manifest": API, "rules": {"max-victims": 0}}, "Check", id="check"),
+        pytest.param("drain", {"nodes": ["node-a"], "ignore_daemonsets": True, "force": True}, "Drain", id="drain"),
+        pytest.param("compare", {"algorithms": ["auto", "kube-1.29"], "manifest": API}, "Comparison", id="compare"),
+    ],
+)
+def test_each_tool_answers_within_its_size(cluster: Cluster, tool: str, arguments: Any, kind: str | None) -> None:
+    assert answer(cluster, tool, **arguments)["answer"].get("kind") == kind
+    text, is_error = answer_text(tool, {**arguments, "max_chars": LEAST}, lambda: cluster)
+    assert not is_error
+    assert len(text) <= LEAST
+    whole = answer(cluster, tool, max_chars=1_000_000, **arguments)["answer"]
+    found = json.loads(text)
+    assert ("cut" in found) == (found["answer"] != whole)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        pytest.param("shell", {}, "there is no tool", id="no tool"),
+        pytest.param("explain", {}, "a pod or a manifest", id="nothing"),
+        pytest.param("explain", {"pod": "a", "manifest": API}, "one of both", id="both"),
+        pytest.param("explain", {"snapshot": "/etc/passwd"}, "unknown field", id="a file"),
+        pytest.param("explain", {"manifest": "x" * ((1 << 20) + 1)}, "length", id="a huge manifest"),
+        pytest.param("explain", {"manifest": "[" * 100_000}, "nested", id="depths"),
+        pytest.param("explain", {"manifest": "\x1b[31m: {"}, "manifest", id="no YAML"),
+        pytest.param("explain", {"pod": "\u202ea"}, "there is no pod", id="a hidden name"),
+        pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
+        pytest.param("check", {}, "no change", id="no change"),
+        pytest.param("check", {"manifest": API, "rules": {"config": "x"}}, "there is no rule", id="no rule"),
+        pytest.param("drain", {"nodes": ["--kubeconfig=x"]}, "not found", id="an option for a node"),
+        pytest.param("drain", {"nodes": 5}, "Expected", id="no list"),
+    ],
+)
+def test_what_is_wrong_is_one_message(cluster: Cluster, tool: str, arguments: Any, words: str) -> None:
+    text, is_error = answer_text(tool, arguments, lambda: cluster)
+    assert is_error
+    assert words in text
+    assert text.isprintable()
+    assert len(text) <= 1000
+
+
+def test_hidden_characters_of_the_cluster_are_shown_as_what_they_are() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}
+    metadata = {"name": "p", "namespace": "s", "labels": {"a": "b"}}
+    spec = {"schedulerName": "x\u202e\u200b\x1b[2J", "containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    text, _ = answer_text("explain", {"pod": "s/p"}, lambda: Cluster.of([node, pod], now=NOW))
+    assert "x" in text
+    assert not {"\u202e", "\u200b", "\x1b"} & set(text)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=300),
+    lambda inner: st.lists(inner, max_size=40) | st.dictionaries(st.text(max_size=8), inner, max_size=60),
+    max_leaves=200,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), JSON, max_size=20), st.integers(800, 5_000))
+def test_a_cut_document_says_so_and_a_whole_one_is_as_it_was(document: dict[str, Any], size: int) -> None:
+    found, missing = cut(document, size)
+    assert (found == document) == (not missing)
+    assert cut(document, size) == (found, missing)
+    whole = len(json.dumps(document, ensure_ascii=False))
+    assert bool(missing) == (whole > size)
+
+
+def test_without_a_caller_the_command_says_so_in_one_line() -> None:
+    command = [*(SERVER.command, *SERVER.args)]
+    ran = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "an assistant starts this command" in ran.stderr
+    assert ran.stderr.count("\n") <= 2
