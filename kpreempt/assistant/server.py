@@ -70,12 +70,14 @@ def serve(cluster: Callable[[], Cluster]) -> None:
 def answer_text(name: str, arguments: dict[str, Any], cluster: Callable[[], Cluster]) -> tuple[str, bool]:
     """What a tool answers, as JSON, and whether that is an error. Nothing is raised."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
             document, size = answered(name, arguments, cluster)
-        document, missing = cut(_printable(document), size - _ROOM)
-        told = {"note": _DATA, **({"cut": missing} if missing else {}), "answer": document}
-        return json.dumps(told, ensure_ascii=False), False
+        warned = list(dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, UserWarning)))
+        said, unsaid = cut(_printable({"warnings": warned} if warned else {}), size // 4)
+        found, missing = cut(_printable(document), size - _ROOM - len(json.dumps([said, unsaid], ensure_ascii=False)))
+        whole = {"note": _DATA, "cut": [*unsaid, *missing], **said, "answer": found}
+        return json.dumps({key: each for key, each in whole.items() if each != []}, ensure_ascii=False), False
     except KpreemptError as error:
         hint = f" ({error.hint})" if error.hint else ""
         return printable(f"{error.message}{hint}")[:1000], True

@@ -25,13 +25,12 @@ from kpreempt.files import name_of, read_file
 from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.manifests import as_change
-from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.reading import with_objects
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.snapshot import decode_object, object_decoder
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.check.rollout.cluster_documents import WantedObject
     from kpreempt.cli.check import CheckRequest
     from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.connection import Connection
@@ -64,9 +63,7 @@ def run_check(request: CheckRequest) -> int:
         wanted=asked.wanted,
         intake=request.intake,
     )
-    others = wanted_objects([*documents, *base], namespace)
-    if live is not None and others:
-        loaded = _with_objects(loaded, live, others)
+    loaded = with_objects(loaded, live, wanted_objects([*documents, *base], namespace))
     answer = check(
         run.ground(loaded, asked, now),
         Change(
@@ -99,24 +96,6 @@ def _former(request: CheckRequest) -> FormerCheck | None:
     """The answer to compare with. Raises ``InputError``."""
     path = request.compare_with
     return read_former(read_file(path), path) if path else None
-
-
-def _with_objects(loaded: LoadedCluster, live: Connection, wanted: Sequence[WantedObject]) -> LoadedCluster:
-    """What was read of the live cluster, and the objects of other kinds that the change names."""
-    from kpreempt.snapshot.live import Api
-    from kpreempt.snapshot.live.objects import read_objects
-
-    api = Api(live)
-    try:
-        found = read_objects(api, wanted)
-    finally:
-        api.close()
-    cluster = msgspec.structs.replace(
-        loaded.cluster,
-        listed=(*loaded.cluster.listed, *found.known),
-        unread={**loaded.cluster.unread, **found.unread},
-    )
-    return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
 def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:

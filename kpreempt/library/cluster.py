@@ -25,7 +25,7 @@ from kpreempt.library.answers import (
     as_answer,
 )
 from kpreempt.library.manifests import Manifest, as_list, templates_of
-from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of
+from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of, with_objects
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
@@ -370,6 +370,7 @@ class Cluster:
         has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
         says whether they all hold. A warning tells what of the manifests is ignored.
         """
+        from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
         from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
         from kpreempt.library.gate.asked import settings_of
         from kpreempt.library.manifests import change_of
@@ -384,7 +385,9 @@ class Cluster:
             raise UsageError("no change is given")
         if prune and not before:
             raise UsageError("prune deletes what only the base has, and none is given")
-        ground = self._ground()
+        others = wanted_objects([*documents, *before], namespace)
+        with_others = with_objects(self._state.loaded, self._state.live, others)
+        ground = self._ground()._replace(loaded=with_others)
         settings = settings_of(gate, ground.now, "check")
         change = Change(
             documents=documents,

@@ -20,6 +20,7 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
+    from kpreempt.snapshot.live.objects import Named
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
@@ -126,6 +127,29 @@ def read_cluster_of(
         listener.tell(f"set aside: {each.message}", each.hint)
     listener.close()
     return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
+
+
+def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequence[Named]) -> LoadedCluster:
+    """What was read, and of a ``live`` cluster the ``wanted`` objects, which are of kinds that no snapshot holds.
+
+    Raises ``ClusterError`` and ``InputError``.
+    """
+    if live is None or not wanted:
+        return loaded
+    from kpreempt.snapshot.live import Api
+    from kpreempt.snapshot.live.objects import read_objects
+
+    api = Api(live)
+    try:
+        found = read_objects(api, wanted)
+    finally:
+        api.close()
+    cluster = msgspec.structs.replace(
+        loaded.cluster,
+        listed=(*loaded.cluster.listed, *found.known),
+        unread={**loaded.cluster.unread, **found.unread},
+    )
+    return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
 def _load(source: Source, paths: Sequence[str], keeps: Keeps | None, wanted: Wanted, at: str | None = None) -> Loaded:

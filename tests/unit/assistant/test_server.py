@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
@@ -83,6 +84,18 @@ def test_each_tool_answers_within_its_size(cluster: Cluster, tool: str, argument
     whole = answer(cluster, tool, max_chars=1_000_000, **arguments)["answer"]
     found = json.loads(text)
     assert ("cut" in found) == (found["answer"] != whole)
+
+
+def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
+    twice = [{**yaml.safe_load(API), "metadata": {"name": f"api-{number}"}} for number in range(30)] * 2
+    manifest = "\n---\n".join(map(json.dumps, twice))
+    assert answer(cluster, "check", manifest=API).get("warnings") is None
+    told = answer(cluster, "check", manifest=manifest, max_chars=1_000_000)["warnings"]
+    assert told
+    for size in (LEAST, 2 * LEAST, 5 * LEAST):
+        text, _ = answer_text("check", {"manifest": manifest, "max_chars": size}, lambda: cluster)
+        assert len(text) <= size
+        assert json.loads(text).get("warnings") == told or "warnings" in str(json.loads(text)["cut"])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 import kpreempt
 from kpreempt import Cluster, Gate, KpreemptError, Outcome
+from tests.fake_api import Answer, FakeApi, FakeCluster, good, objects_by_kind, refused
 from tests.unit.cli.conftest import Kpreempt
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
@@ -249,6 +251,36 @@ def test_what_is_wrong_is_one_message(cluster: Cluster, ask: Any, words: str) ->
     with pytest.raises(KpreemptError, match=words) as raised:
         ask(cluster)
     assert "\n" not in raised.value.message
+
+
+WIDGET = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "shop"},
+    "spec": {"size": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("there", "is_certain"),
+    [
+        pytest.param(good(WIDGET), True, id="as it was"),
+        pytest.param(good({**WIDGET, "spec": {"size": 4}}), False, id="another"),
+        pytest.param(refused(403, "no"), False, id="not to be read"),
+    ],
+)
+def test_a_live_cluster_is_asked_for_what_no_snapshot_holds(there: Answer, is_certain: bool) -> None:
+    others = {
+        "/apis": good({"groups": [{"name": "example.com", "versions": [{"groupVersion": "example.com/v1"}]}]}),
+        "/apis/example.com/v1": good({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True}]}),
+        "/apis/example.com/v1/namespaces/shop/widgets/w": there,
+    }
+    objects = objects_by_kind(yaml.safe_load((DEMO / "cluster.yaml").read_text(encoding="utf-8"))["items"])
+    with FakeApi(FakeCluster(objects, special=lambda asked: others.get(asked.path))) as fake:
+        found = Cluster.fetch(server=fake.url, kubeconfig=os.devnull, now=NOW).check(WIDGET)
+    told = [each for each in found.assumptions if "Widget" in str(each)]
+    assert (told == []) == is_certain
+    assert "dump" not in str(told)
 
 
 def test_a_notebook_shows_the_page_in_a_frame_that_runs_nothing(cluster: Cluster) -> None:
