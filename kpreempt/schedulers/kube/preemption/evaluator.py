@@ -287,12 +287,13 @@ class Evaluator:
         tried = remembered.recall(nodes) if remembered is not None else {}
         untried = [node_info for node_info in nodes if node_info.name not in tried]
         for node_info in untried:
-            name, steps = node_info.name, steps_of(node_info.name)
-            if steps is not None:
-                tried[name] = helped[name]._replace(steps=steps)
-                continue
-            orders = None if self._in_order(pod, node_info) else Steps(0)
-            tried[name] = self._dry_run(state, pod, node_info, orders)
+            name = node_info.name
+            steps = steps_of(name)
+            if steps is None:
+                # What the order of equal pods may change is known already: all that is missing are the steps.
+                orders = None if self._in_order(pod, node_info) else Steps(0)
+                steps = self._dry_run(state, pod, node_info, orders).steps
+            tried[name] = helped[name]._replace(steps=steps)
         if remembered is not None:
             remembered.remember(untried, tried)
         return [
