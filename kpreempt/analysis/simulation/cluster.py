@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -64,8 +64,8 @@ class SimulatedCluster:
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         self.assumptions: dict[Assumption, None] = {}
-        # Those that were told to go since the start, and are still there.
-        self.told: dict[str, None] = {}
+        # Those that were told to go since the start, and are still there, by their node.
+        self._told: dict[str, dict[str, None]] = {}
         self.budgets = Budgets(cluster, self.ready)
         self.quotas = Quotas(cluster)
         self._owned: dict[OwnerKey, dict[str, None]] = {}
@@ -118,6 +118,10 @@ class SimulatedCluster:
                 known = self._controlled[pod.key] = (pod, made)
             seen.append(known[1])
         return seen
+
+    def told_on(self, node: str) -> Mapping[str, Pod]:
+        """The pods of a node that were told to go since the start, and are still there."""
+        return {key: self.pods[key] for key in self._told.get(node, ())}
 
     def create(self, pod: Pod, at: float) -> Pod:
         """A pod is made; returns it as it is stored."""
@@ -204,7 +208,7 @@ class SimulatedCluster:
     def leave(self, key: str, at: float, grace: int | None = None) -> float:
         """A pod is told to go, within ``grace`` seconds or its own; returns when it is gone."""
         pod = self.pods[key]
-        self.told[key] = None
+        self._told.setdefault(pod.spec.node_name, {})[key] = None
         gone_at = at + seconds_to_stop(pod, grace)
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
@@ -244,7 +248,7 @@ class SimulatedCluster:
         """A pod is gone; returns it as it was."""
         pod = self.pods[key]
         self._take_out(pod)
-        self.told.pop(key, None)
+        self._told.get(pod.spec.node_name, {}).pop(key, None)
         self._count(pod, -1)
         if (owner := owner_key(pod)) is not None:
             del self._owned[owner][key]

@@ -104,8 +104,10 @@ def _in_all_orders(
 
 
 def _effect(branch: Branch, alike: Alike) -> Hashable:
-    kinds = Counter(map(alike, branch.leaving))
-    del kinds[None]
+    kinds: dict[Hashable, int] = {}
+    for kind in map(alike, branch.leaving):
+        if kind is not None:
+            kinds[kind] = kinds.get(kind, 0) + 1
     return branch.node, frozenset(kinds.items())
 
 

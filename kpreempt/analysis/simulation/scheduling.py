@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, has_queue, queue_for
@@ -60,6 +60,9 @@ class Scheduling:
         # Failed attempts since the last change, by what the scheduler sees of the pod.
         self._failed: dict[bytes, Verdict] = {}
         self._failed_at = -1
+        # By name, what makes pods alike here, each with the record that it is of; and the number of each kind.
+        self._kinds: dict[str, tuple[Pod, int | None]] = {}
+        self._kind_numbers: dict[Hashable, int] = {}
         for pod in waiting:
             self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_TRY)
         self.queue.advance(start)
@@ -101,10 +104,7 @@ class Scheduling:
         """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
         branches = branches_of(verdict, self._kind_of)
         if len(branches) > 1:
-            told: dict[str, list[Pod]] = {}
-            for pod in map(self._world.pods.__getitem__, self._world.told):
-                told.setdefault(pod.spec.node_name, []).append(pod)
-            branches = [each for each in branches if self._may_come(each, verdict, told.get(each.node, ()))] or branches
+            branches = [each for each in branches if self._may_come(each, verdict)] or branches
         if len(branches) == 1:
             return branches[0], []
         self.draws += 1
@@ -118,24 +118,29 @@ class Scheduling:
         pod = self._world.pods.get(key)
         if pod is None:
             return key
+        known = self._kinds.get(key)
+        if known is None or known[0] is not pod:
+            known = self._kinds[key] = pod, self._found_kind(pod)
+        return known[1]
+
+    def _found_kind(self, pod: Pod) -> int | None:
         metadata = pod.metadata
         if metadata.deletion_timestamp is not None:
             return None
-        return metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
+        kind = metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
+        return self._kind_numbers.setdefault(kind, len(self._kind_numbers))
 
-    def _may_come(self, branch: Branch, verdict: Verdict, told: Sequence[Pod]) -> bool:
-        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals.
-
-        ``told`` are those that were told to go on the branch's node.
-        """
+    def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
+        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
+        told = self._world.told_on(branch.node)
         if not told:
             return True
         gone = set(branch.leaving)
         if branch.violated is not None:
             gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
         pods = self._world.pods
-        spared = [pod for pod in told if pod.key not in gone]
-        going = [pods[key] for key in gone if key in pods and key not in self._world.told]
+        spared = [pod for key, pod in told.items() if key not in gone]
+        going = [pods[key] for key in gone if key in pods and key not in told]
         return not any(_are_alike(one, other) for one in spared for other in going)
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:

@@ -259,7 +259,10 @@ class KubeScheduler:
             held_by = gate.plugin if gate.plugin != SchedulingGates.name else ""
             return msgspec.structs.replace(frame, reason=gate.message, held_by=held_by)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
-        findings = framework.memory.of(pod) if framework.memory is not None else None
+        findings = None
+        if framework.memory is not None:
+            framework.memory.follow(prepared.cluster)
+            findings = framework.memory.of(pod)
         # What plugins from outside look at is not known.
         remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
         shape_findings = framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None

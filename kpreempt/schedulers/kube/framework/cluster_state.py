@@ -79,8 +79,7 @@ class ClusterState:
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
-        for pod in groups.get(NOMINATED, ()):
-            self._nominate(pod)
+        self._nominate(before)
         if before is None:
             self.node_infos = [NodeInfo(node, groups[node.metadata.name], behaviour) for node in nodes]
             self.by_name = {node_info.name: node_info for node_info in self.node_infos}
@@ -127,13 +126,49 @@ class ClusterState:
         changed.image_states = node_info.image_states
         return changed
 
-    def _nominate(self, pod: Pod) -> None:
-        """Keep the pod's room on the node that it is nominated to."""
-        node_name = pod.status.nominated_node_name
+    def _nominate(self, before: ClusterState | None) -> None:
+        """Keep the room of nominated pods on their nodes; where they are those of ``before``, the records are its."""
+        pods = self._groups.get(NOMINATED, [])
+        if before is not None and before._groups.get(NOMINATED, []) is pods:
+            self.nominated_pods = before.nominated_pods
+            self.nominated_outside_queue = before.nominated_outside_queue
+            if "_nominations" in before.__dict__:
+                self.__dict__["_nominations"] = before.__dict__["_nominations"]
+            return
+        by_node: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_node.setdefault(pod.status.nominated_node_name, []).append(pod)
         if not self.is_queued and not self.behaviour.keeps_nominated_pods_whole:
-            self.nominated_outside_queue.append(pod)
-            pod = _reference_to(pod)
-        self.nominated_pods.setdefault(node_name, []).append(PodInfo(pod, self.behaviour))
+            self.nominated_outside_queue = pods
+            by_node = {name: list(map(_reference_to, group)) for name, group in by_node.items()}
+        known = before.nominated_pods if before is not None else {}
+        for name, group in by_node.items():
+            infos = known.get(name, [])
+            is_same = len(infos) == len(group) and all(info.pod is pod for info, pod in zip(infos, group, strict=True))
+            self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+
+    def places_nominated_to(self, pod: Pod) -> frozenset[int]:
+        """The places in the list of nodes to which this very pod is nominated, by UID, or by name without any."""
+        identity = pod.metadata.uid
+        by_uid, by_key = self._nominations
+        if not identity:
+            return frozenset(place for _, place in by_key.get(pod.key, ()))
+        alike = by_key.get(pod.key, ())
+        return frozenset([*by_uid.get(identity, ()), *(place for uid, place in alike if not uid)])
+
+    @cached_property
+    def _nominations(self) -> tuple[dict[str, list[int]], dict[str, list[tuple[str, int]]]]:
+        """The places to which pods are nominated, by UID; and by name, each with the UID."""
+        by_uid: dict[str, list[int]] = {}
+        by_key: dict[str, list[tuple[str, int]]] = {}
+        for name, infos in self.nominated_pods.items():
+            place = self.position.get(name)
+            if place is None:
+                continue
+            for info in infos:
+                by_uid.setdefault(info.pod.metadata.uid, []).append(place)
+                by_key.setdefault(info.key, []).append((info.pod.metadata.uid, place))
+        return by_uid, by_key
 
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).

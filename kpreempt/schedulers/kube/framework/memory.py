@@ -11,33 +11,94 @@ in nothing but pods and budgets (``KubeScheduler.prepare``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
+from itertools import compress, count
+from operator import is_not
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
 from kpreempt.model.pod import Pod, Volume, annotations_of
 from kpreempt.schedulers.budgets import SelectingBudgets
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 
 Answer = TypeVar("Answer")
 
 # Kinds of pods that are remembered: those that came last.
 MOST_LIKENESSES = 8
 # And those that ask the same of a node, whatever else they are.
-MOST_SHAPES = 32
+MOST_SHAPES = 256
 # Nodes of clusters before that may stay in memory besides those that are there.
 MOST_OUTDATED = 100
+
+
+class Changes:
+    """The nodes that were other ones from one cluster to the next, by their places in the list of nodes."""
+
+    __slots__ = ("_nodes", "_nominated", "places")
+
+    def __init__(self) -> None:
+        # Only ever longer.
+        self.places: list[int] = []
+        self._nodes: Sequence[NodeInfo] = ()
+        self._nominated: Mapping[str, Sequence[PodInfo]] = {}
+
+    def follow(self, cluster: ClusterState) -> None:
+        """Go on to a cluster, which has the same nodes as the one before, perhaps with other pods."""
+        nodes, nominated = cluster.node_infos, cluster.nominated_pods
+        if nodes is not self._nodes:
+            self.places.extend(compress(count(), map(is_not, nodes, self._nodes)))
+            self._nodes = nodes
+        if nominated is not self._nominated:
+            before = self._nominated
+            names = {name for name, pods in nominated.items() if before.get(name) is not pods}
+            names |= before.keys() - nominated.keys()
+            self.places.extend(cluster.position[name] for name in names if name in cluster.position)
+            self._nominated = nominated
+
+
+class Column(Generic[Answer]):
+    """An answer for each node of a cluster, in their order. To be read until it is renewed for another cluster."""
+
+    __slots__ = ("_changes", "_open", "_seen", "answers")
+
+    def __init__(self, size: int, changes: Changes) -> None:
+        self.answers: list[Answer] = cast("list[Answer]", [None] * size)
+        self._changes = changes
+        self._seen = len(changes.places)
+        self._open = set(range(size))
+
+    def renew(self, find_out: Callable[[int], Answer], *, but_at: Collection[int] = ()) -> None:
+        """Have the answers at all places where something has changed found out, ``but_at`` some, which stay open."""
+        self._open.update(self._changes.places[self._seen :])
+        self._seen = len(self._changes.places)
+        for place in sorted(self._open):
+            if place not in but_at:
+                self.answers[place] = find_out(place)
+                self._open.discard(place)
 
 
 class Findings:
     """What is known about pods of one likeness, by question and node. Answers are never changed."""
 
-    __slots__ = ("_answers", "_given")
+    __slots__ = ("_answers", "_changes", "_columns", "_given")
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._answers: dict[str, dict[NodeInfo, Any]] = {}
         self._given: dict[str, object] = {}
+        self._changes = changes
+        self._columns: dict[Hashable, Column[Any]] = {}
+
+    def column(self, question: Hashable, size: int) -> Column[Any]:
+        """The answers of all nodes to one question, of which there are so many."""
+        known = self._columns.get(question)
+        if known is None:
+            known = self._columns[question] = Column(size, self._changes)
+        return known
 
     def on(self, question: str, given: object = None) -> dict[NodeInfo, Any]:
         """The answers to one question, to read and to add to; none are left where something else was ``given``."""
@@ -61,11 +122,16 @@ class Memory:
 
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
+        self._changes = Changes()
         # Those of the cluster that was asked about last.
         self.budgets: SelectingBudgets | None = None
         # The latest last.
         self._findings: dict[bytes, Findings | None] = {}
         self._shapes: dict[bytes, Findings | None] = {}
+
+    def follow(self, cluster: ClusterState) -> None:
+        """What is asked from now on is asked about this cluster."""
+        self._changes.follow(cluster)
 
     def of(self, pod: Pod) -> Findings | None:
         """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
@@ -83,7 +149,7 @@ class Memory:
         has_come = key in findings or self._expects_alike
         known = findings.pop(key, None)
         if has_come and known is None:
-            known = Findings()
+            known = Findings(self._changes)
         findings[key] = known
         if len(findings) > most:
             del findings[next(iter(findings))]
@@ -129,6 +195,8 @@ def answers_on(
     find_out: Callable[[NodeInfo], Answer],
 ) -> list[Answer]:
     """The answer on each of ``nodes``; those that are not in ``known`` are found out, in their order, and put there."""
+    with suppress(KeyError):
+        return list(map(known.__getitem__, nodes))
     for node_info in nodes:
         if node_info not in known:
             known[node_info] = find_out(node_info)

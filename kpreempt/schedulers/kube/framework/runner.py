@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from kpreempt.model.pod import Pod
@@ -165,7 +165,7 @@ class Framework:
                 return status
         return SUCCESS
 
-    def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Iterable[NodeInfo]) -> list[Status]:
+    def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
         """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster.
 
         Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
@@ -173,17 +173,26 @@ class Framework:
         findings = state.shape_findings or state.findings
         if findings is None:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
-        run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
-        beside = self._beside_nominated
-        if state.findings is not None and self.looks_at_nodes_alone(state):
-            beside = self._remembered_beside_nominated
-        nominated = self.cluster.nominated_pods
-        if not nominated:
-            return run.statuses_of(list(nodes))
-        return [
-            (beside(state, pod, node_info) if node_info.name in nominated else None) or run.status_of(node_info)
-            for node_info in nodes
-        ]
+        cluster = self.cluster
+        if nodes is not cluster.node_infos or not self.looks_at_nodes_alone(state):
+            run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
+            nominated = cluster.nominated_pods
+            return [
+                (self._beside_nominated(state, pod, node_info) if node_info.name in nominated else None)
+                or run.status_of(node_info)
+                for node_info in nodes
+            ]
+
+        def status_at(place: int) -> Status:
+            return self.run_filters_with_nominated_pods(state, pod, cluster.node_infos[place])
+
+        # Of equal pods the one that is nominated itself does not count itself.
+        own = cluster.places_nominated_to(pod)
+        column = findings.column(("filter", pod.priority, state.skip_filter_plugins), len(cluster.node_infos))
+        column.renew(status_at, but_at=own)
+        if not own:
+            return column.answers
+        return [status_at(place) if place in own else status for place, status in enumerate(column.answers)]
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:
         """Whether what each filter that runs says of a node hangs on that node and its pods only.
@@ -209,17 +218,6 @@ class Framework:
         state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
         status = self.run_filters(state_with_nominated, pod, with_nominated)
         return None if status.is_success else status
-
-    def _remembered_beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
-        """The same from memory, where the same pods were nominated to the node when it was found out."""
-        assert state.findings is not None
-        known = state.findings.on("filter beside nominated")
-        nominated = [info.pod for info in self.nominated_pods_beside(pod, node_info.name)]
-        before = known.get(node_info)
-        if before is None or before[0] != nominated:
-            before = known[node_info] = nominated, self._beside_nominated(state, pod, node_info)
-        status: Status | None = before[1]
-        return status
 
     def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""

@@ -75,19 +75,25 @@ class RememberedDryRuns:
         found = {}
         # By the identity of budgets that were there: the keys of those that are not there now.
         changes: dict[int, set[str]] = {}
+        recalled, now, nominated = self._known.get, self._now, self._nominated
         for node_info in nodes:
-            known = self._known.get(node_info)
-            if known is None or known.now not in (None, self._now) or known.beside != self._beside(node_info):
+            known = recalled(node_info)
+            if known is None or (known.now is not None and known.now != now):
+                continue
+            name = node_info.name
+            if known.beside != (self._beside(node_info) if name in nominated else []):
                 continue
             changed = changes.get(id(known.there))
             if changed is None:
                 there = self._there
                 changed = {key for key, budget in known.there.items() if there.get(key) is not budget}
                 changes[id(known.there)] = changed
-            asked = known.budgets.keys() & changed if changed else ()
-            if all(self._is_as_before(*known.budgets[key], known.victims) for key in asked):
-                known.there = self._there
-                found[node_info.name] = known.victims
+            if changed:
+                asked = known.budgets.keys() & changed
+                if not all(self._is_as_before(*known.budgets[key], known.victims) for key in asked):
+                    continue
+            known.there = self._there
+            found[name] = known.victims
         return found
 
     def remember(self, nodes: Sequence[NodeInfo], outcomes: Mapping[str, Victims]) -> None:

@@ -51,6 +51,28 @@ def awaited_by(plugin: str, *, asks_hints: bool = True) -> Sequence[Awaited]:
     return awaited if asks_hints else tuple(_without_hint(plugin, each) for each in awaited)
 
 
+class Awaiting(dict[str, Sequence[Awaited]]):
+    """By plugin, what it waits for that one event is; found out when it is first asked for."""
+
+    def __init__(self, event: ClusterEvent, *, asks_hints: bool) -> None:
+        self._event = event
+        self._asks_hints = asks_hints
+
+    def __missing__(self, plugin: str) -> Sequence[Awaited]:
+        found = tuple(
+            each for each in awaited_by(plugin, asks_hints=self._asks_hints) if each.event.awaits(self._event)
+        )
+        self[plugin] = found
+        return found
+
+
+@cache
+def awaiting(event: ClusterEvent, *, asks_hints: bool = True) -> Awaiting:
+    """What each plugin waits for that ``event`` is, in the order in which it states it."""
+    return Awaiting(event, asks_hints=asks_hints)
+
+
+@cache
 def is_of_interest(event: ClusterEvent, *, with_others: bool = False, asks_hints: bool = True) -> bool:
     """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
     waiting = [*(awaited_by(each, asks_hints=asks_hints) for each in _AWAITED), *([_EVERYTHING] if with_others else [])]

@@ -35,7 +35,7 @@ from kpreempt.schedulers.kube.queue.events import (
     InFlight,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.hints import awaited_by, is_of_interest
+from kpreempt.schedulers.kube.queue.hints import Awaiting, awaited_by, awaiting, is_of_interest
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues.heap import Heap
@@ -235,14 +235,15 @@ class PriorityQueue:
         """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
         with_others = self._rules.awaits_everything
         if is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
-            self._move_pods(list(filter(is_asked, self.unschedulable.values())), happening, now)
+            aside = self.unschedulable.values()
+            self._move_pods(list(aside if is_asked is every_pod else filter(is_asked, aside)), happening, now)
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
+        waiting = self._awaiting(happening.event)
         for info in infos:
-            is_gated_for_it = info.gating_plugin and not any(
-                each.event.awaits(happening.event) for each in self.awaited_by(info.gating_plugin)
-            )
-            strategy = Strategy.SKIP if is_gated_for_it else self._strategy(info, happening)
+            if info.gating_plugin and not waiting[info.gating_plugin]:
+                continue
+            strategy = self._strategy(info, happening)
             if strategy != Strategy.SKIP:
                 del self.unschedulable[info.key]
                 self._requeue(info, strategy, happening.event, now)
@@ -261,16 +262,17 @@ class PriorityQueue:
     def _strategy(self, info: QueuedPodInfo, happening: Happening) -> Strategy:
         """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``)."""
         event, old, new = happening
-        if not info.rejector_plugins:
+        rejectors = info.rejector_plugins
+        if not rejectors:
             return Strategy.AFTER_BACKOFF
         if event.is_wild_card:
             is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        for plugin in sorted(info.rejector_plugins):
-            for each in self.awaited_by(plugin):
-                if not each.event.awaits(event):
-                    continue
+        waiting = self._awaiting(event)
+        asked = [plugin for plugin in rejectors if waiting[plugin]]
+        for plugin in sorted(asked) if asked else ():
+            for each in waiting[plugin]:
                 if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
                 # Without hints the scheduler looks whether the pod fits on the node, where it is there to be asked.
@@ -285,6 +287,10 @@ class PriorityQueue:
     def awaited_by(self, plugin: str) -> Sequence[Awaited]:
         """The events that a plugin waits for in this queue."""
         return awaited_by(plugin, asks_hints=self._asks_hints)
+
+    def _awaiting(self, event: ClusterEvent) -> Awaiting:
+        """What each plugin waits for that ``event`` is."""
+        return awaiting(event, asks_hints=self._asks_hints)
 
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
         if strategy == Strategy.SKIP:
@@ -326,7 +332,8 @@ class PriorityQueue:
         counts_gated = bool(self.in_flight) and self.in_flight.last_event != UNSCHEDULABLE_TIMEOUT
         counted = [info for info in self.unschedulable.values() if counts_gated or not info.gating_plugin]
         if counted:
-            leftover = min(self.leftover_flush_time(info) for info in counted)
+            # Who is aside for the longest is left over first.
+            leftover = self.leftover_flush_time(min(counted, key=lambda info: info.timestamp))
             timers.append((leftover, self.flush_unschedulable_leftover))
         return min(timers, key=lambda timer: timer[0], default=None)
 

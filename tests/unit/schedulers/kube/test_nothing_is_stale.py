@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -202,6 +204,42 @@ def test_scores_of_storage_are_not_remembered() -> None:
     _, again, anew = decided(first, second, asked, behaviour=gates)
     assert again == anew
     assert {scores["VolumeBinding"] for scores in again.plugin_scores.values()} != {0}
+
+
+PLACES = st.none() | st.tuples(st.sampled_from(["on", "nominated"]), st.sampled_from(["n0", "n1", "n2"]))
+STEPS = st.lists(
+    st.tuples(st.lists(PLACES, min_size=5, max_size=5), st.integers(0, 4), st.booleans()), min_size=2, max_size=8
+)
+
+
+@given(STEPS, st.booleans())
+def test_pods_that_move_and_are_nominated_count_whoever_asks(steps: list[Any], has_affinity: bool) -> None:
+    """Five pods of three priorities and two sizes come, go, are nominated; one asks, and a new one like it."""
+    kube = KubeScheduler()
+    prepared, first = None, cluster_of(NODES)
+    for places, number, is_new_first in steps:
+        pods = [mover(index, place, has_affinity=has_affinity) for index, place in enumerate(places)]
+        cluster = msgspec.structs.replace(first, pods=cluster_of([*NODES, *pods]).pods)
+        prepared = kube.prepare(cluster, now=NOW, before=prepared, expects_alike=True)
+        own = pods[number]
+        new = {**own, "metadata": {**own["metadata"], "name": "new", "uid": "new", "labels": DB}, "status": {}}
+        new["spec"] = {**own["spec"], "nodeName": ""}
+        for asked in [new, own, new] if is_new_first else [own, new]:
+            if not asked["spec"]["nodeName"]:
+                again = kube.decide(prepared, pod_of(asked), records_steps=False)
+                assert again == kube.decide(kube.prepare(cluster, now=NOW), pod_of(asked), records_steps=False)
+
+
+def mover(index: int, place: tuple[str, str] | None, *, has_affinity: bool) -> Object:
+    how, where = place or ("", "")
+    requests = {"cpu": str(2 + index % 2), "memory": "1Gi"}
+    spec: Object = {"priority": 10 * (index % 3), "containers": [{"name": "main", "resources": {"requests": requests}}]}
+    if has_affinity and index == 0:
+        spec["affinity"] = near("podAntiAffinity")
+    made = pod(f"p{index}", on=where if how == "on" else "", **spec)
+    if how == "nominated":
+        made["status"]["nominatedNodeName"] = where
+    return made
 
 
 def following(rest: list[Object], before: list[Object], after: list[Object]) -> tuple[ClusterSnapshot, ClusterSnapshot]:
