@@ -6,6 +6,7 @@ A worker that dies is replaced, and its task is done again, some times; a cluste
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import time
 import zlib
@@ -34,6 +35,10 @@ _KILLED = "it ended each worker that had it alone, perhaps for want of memory"
 _SHARE = 0.85
 # Of its memory, what a task may be reckoned to need: above it Dask ends the worker.
 USABLE = 0.9
+# Tasks under way for each thread.
+_AHEAD = 2
+# What a worker needs before its first task: loaded once, and every worker is a fork of who has it.
+_LOADED = ["distributed", "kpreempt.fleet.work", "pyarrow.parquet"]
 _LOGGERS = (
     "distributed",
     "distributed.worker",
@@ -72,7 +77,7 @@ def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
         return
     dask = imported("dask")
     number, memory = _local(workers, num_targets)
-    settings = {
+    settings: dict[str, Any] = {
         # Every answer leaves a worker at once: above the bound it is ended, and nothing else helps.
         "distributed.worker.memory.target": False,
         "distributed.worker.memory.spill": False,
@@ -83,7 +88,12 @@ def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
         # An answer of a worker that has died is not waited for: it is worked out again.
         "distributed.comm.timeouts.connect": "3s",
     }
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        settings["distributed.worker.multiprocessing-method"] = "forkserver"
     with dask.config.set(settings):
+        context = imported("distributed.utils").get_mp_context()
+        if context.get_start_method() == "forkserver":
+            context.set_forkserver_preload(_LOADED)
         try:
             cluster = distributed.LocalCluster(
                 n_workers=number,
@@ -106,9 +116,10 @@ def swept(client: Any, plan: Plan, targets: Sequence[Target]) -> Iterator[Done]:
 
 
 class _Sweep:
-    """The tasks under way: as many as workers have threads, so that one that dies takes none down that waits.
+    """The tasks under way, of which each worker has the next one there when one ends.
 
-    Dask blames all tasks of a worker that dies. Whoever is blamed is tried once more at the end, alone.
+    Dask blames all tasks of a worker that dies, the next one with them. Whoever is blamed is tried once more at the
+    end, alone.
     """
 
     def __init__(self, client: Any, plan: Plan) -> None:
@@ -140,7 +151,7 @@ class _Sweep:
                     yield failed(target, self._digest, "Killed", _KILLED, HINT) if result is None else result
 
     def _fill(self, waiting: list[Target]) -> None:
-        while waiting and len(self._running) < _num_threads(self._client):
+        while waiting and len(self._running) < _AHEAD * _num_threads(self._client):
             self._submit(waiting.pop())
 
     def _submit(self, target: Target) -> None:
