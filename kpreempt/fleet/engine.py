@@ -6,7 +6,6 @@ A worker that dies is replaced, and its task is done again, some times; a cluste
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import time
 import zlib
@@ -37,8 +36,6 @@ _SHARE = 0.85
 USABLE = 0.9
 # Tasks under way for each thread.
 _AHEAD = 2
-# What a worker needs before its first task: loaded once, and every worker is a fork of who has it.
-_LOADED = ["distributed", "kpreempt.fleet.work", "pyarrow.parquet"]
 _LOGGERS = (
     "distributed",
     "distributed.worker",
@@ -77,7 +74,7 @@ def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
         return
     dask = imported("dask")
     number, memory = _local(workers, num_targets)
-    settings: dict[str, Any] = {
+    settings = {
         # Every answer leaves a worker at once: above the bound it is ended, and nothing else helps.
         "distributed.worker.memory.target": False,
         "distributed.worker.memory.spill": False,
@@ -88,12 +85,7 @@ def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
         # An answer of a worker that has died is not waited for: it is worked out again.
         "distributed.comm.timeouts.connect": "3s",
     }
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        settings["distributed.worker.multiprocessing-method"] = "forkserver"
     with dask.config.set(settings):
-        context = imported("distributed.utils").get_mp_context()
-        if context.get_start_method() == "forkserver":
-            context.set_forkserver_preload(_LOADED)
         try:
             cluster = distributed.LocalCluster(
                 n_workers=number,
