@@ -10,7 +10,7 @@ from kpreempt.cli.gate_options import Gate, GatedRequest
 from kpreempt.cli.options import After, AnyAlgorithm, manifest_options
 
 
-class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict", "at"]):
+class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict"]):
     """What the options of ``kpreempt check`` ask for."""
 
     files: Annotated[

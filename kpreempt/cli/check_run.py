@@ -22,7 +22,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
-from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
+from kpreempt.library.check import Change, check, job_seconds_of, pruned_from
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import with_objects
@@ -52,7 +52,6 @@ def run_check(request: CheckRequest) -> int:
     base = read_change(request.base, request.intake)
     pruned = pruned_from(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
-    refuse_recordings(request.snapshots)
     loaded = load_cluster(
         request.snapshots,
         live=live,
@@ -62,6 +61,7 @@ def run_check(request: CheckRequest) -> int:
         compared=compared_kinds([*documents, *base], namespace, deletions),
         wanted=asked.wanted,
         intake=request.intake,
+        at=request.at,
     )
     loaded = with_objects(loaded, live, wanted_objects([*documents, *base], namespace))
     answer = check(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Self
 
 from kpreempt import __version__
+from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.cli.clusters import live_connection
 from kpreempt.cli.output import write_stdout
 from kpreempt.cli.terminal import Progress, write_to_stderr
@@ -19,11 +22,12 @@ from kpreempt.errors import KpreemptError, UsageError
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.archives import parse_size
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import COMPARED, RECORDED
 from kpreempt.snapshot.live import Api, read_cluster
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.watching import Start, Watches
 from kpreempt.snapshot.recording.info import RecordingInfo, info_of
+from kpreempt.snapshot.recording.lines import Lines
 from kpreempt.snapshot.recording.recorder import Recorder, Stream, version_number
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from kpreempt.snapshot.write import DumpHeader
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 # So long nothing need be heard before it is time to look at the clock: what waits is due then.
 _PATIENCE = 0.2
+# So many bytes by chance salt the digests of a recording.
+_SALT = 16
 # Signals that end a recording: Ctrl-C, what service managers send, and a terminal that is closed.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -150,12 +156,21 @@ class _Ending:
 def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -> Recorder:
     """List the cluster, write it as the first base, and watch it from there."""
     taken_at = datetime.now(UTC)
-    reading = read_cluster(api, taken_at=taken_at, with_events=True, progress=progress)
+    lines = Lines(is_kept, partial(kept, salt=secrets.token_hex(_SALT)))
+    reading = read_cluster(
+        api,
+        taken_at=taken_at,
+        with_events=True,
+        progress=progress,
+        keeps=is_kept,
+        packs=lines.of_document,
+        compared=COMPARED,
+    )
     source = api.connection.server
     starts = {
-        Stream(KINDS[kind], reason): Start(api_version, version_number(version, source))
+        Stream(RECORDED[kind], reason): Start(api_version, version_number(version, source))
         for (kind, reason), (api_version, version) in reading.starts.items()
-        if kind in KINDS
+        if kind in RECORDED
     }
     header = DumpHeader(
         server_version=reading.cluster.version,
@@ -163,10 +178,20 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         kpreempt_version=__version__,
         assumptions=reading.assumptions,
         unread=reading.cluster.unread,
+        listed=reading.cluster.listed,
     )
     holder, _ = watches.holder()
     versions = {stream.label: start.version for stream, start in starts.items()}
-    recorder = Recorder(segments, reading.cluster, header, versions, source=source, holder=holder)
+    recorder = Recorder(
+        segments,
+        reading.cluster,
+        header,
+        versions,
+        source=source,
+        holder=holder,
+        lines=lines,
+        documents=reading.documents,
+    )
     watches.begin(starts)
     return recorder
 

@@ -39,7 +39,7 @@ from kpreempt.snapshot import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction
-from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed
+from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
 from kpreempt.verdict import API_VERSION, Assumption
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> lis
     pods = {pod.key: pod for pod in cluster.pods}
     for each in documents:
         if each["kind"] == "Pod":
-            pod = least(pods[f"{each['metadata']['namespace']}/{each['metadata']['name']}"])
-            each["status"] = msgspec.to_builtins(pod, enc_hook=str).get("status", {})
+            each["status"] = status_of(pods[f"{each['metadata']['namespace']}/{each['metadata']['name']}"])
     return documents
 
 

@@ -16,15 +16,13 @@ from kpreempt.analysis.check.rollout.shape import prepared
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
-from kpreempt.errors import InputError, UsageError
-from kpreempt.files import name_of
+from kpreempt.errors import UsageError
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.schedulers import Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.report.check.summary import summary
-from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.verdict.check import Check
 
 
@@ -134,17 +132,6 @@ def job_seconds_of(text: str) -> int:
     if seconds is None:
         raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
     return seconds
-
-
-def refuse_recordings(paths: Sequence[str]) -> None:
-    """Raise ``InputError`` for a recording: there are no manifests in it, and a change would seem to be another."""
-    for path in paths:
-        if is_recording(path):
-            raise InputError(
-                "is a recording, which has no manifests to compare a change with",
-                source=name_of(path),
-                hint="kpreempt snapshot --to cluster.json.gz, of the live cluster",
-            )
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:

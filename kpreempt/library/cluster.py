@@ -29,7 +29,6 @@ from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of, wit
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.unread import takes_the_ground
 
@@ -69,7 +68,6 @@ class _State(msgspec.Struct, frozen=True):
     max_unpacked: int | None = None
     now: datetime | None = None
     # Files that have no manifests to compare a change with.
-    recordings: tuple[str, ...] = ()
 
 
 class Cluster:
@@ -104,8 +102,7 @@ class Cluster:
         source = Source(skip_bad_objects=skip_bad_objects, intake=_intake(max_unpacked))
         names = [os.fspath(each) for each in paths]
         loaded = read_cluster_of(source, names, keeps=_is_compared, at=at)
-        recordings = tuple(each for each in names if is_recording(each))
-        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now), recordings=recordings))
+        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
 
     @classmethod
     def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:
@@ -371,14 +368,13 @@ class Cluster:
         says whether they all hold. A warning tells what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
-        from kpreempt.library.check import Change, check, job_seconds_of, pruned_from, refuse_recordings
+        from kpreempt.library.check import Change, check, job_seconds_of, pruned_from
         from kpreempt.library.gate.asked import settings_of
         from kpreempt.library.manifests import change_of
         from kpreempt.snapshot import object_decoder
 
         if autoscaled not in ("current", "max"):
             raise UsageError("autoscaled is current or max")
-        refuse_recordings(self._state.recordings)
         intake = _intake(self._state.max_unpacked)
         documents, before = change_of(manifests, intake), change_of(base, intake)
         if not documents and not delete:

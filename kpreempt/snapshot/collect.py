@@ -38,6 +38,8 @@ from kpreempt.verdict.unread import LIST
 
 _T = TypeVar("_T")
 
+# What is kept of a document, as whoever reads the cluster wants it.
+Packs = Callable[[dict[str, Any]], Any]
 # Whether the plain document of a record of a kind is kept beside the record.
 Keeps = Callable[[str, Record], bool]
 
@@ -99,7 +101,8 @@ class Collector:
     ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
     With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
     are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data,
-    beside the cluster; without it none are. What is ``wanted`` goes into the cluster itself.
+    beside the cluster; without it none are. ``packs`` says what is kept of each. What is ``wanted`` goes into the
+    cluster itself.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class Collector:
         defaults_namespace: bool,
         skips_bad_objects: bool = False,
         keeps: Keeps | None = None,
+        packs: Packs | None = None,
         wanted: Wanted = NOTHING_WANTED,
     ) -> None:
         self.set_aside: list[InputError] = []
@@ -115,6 +119,7 @@ class Collector:
         self._defaults_namespace = defaults_namespace
         self._skips_bad_objects = skips_bad_objects
         self._keeps = keeps
+        self._packs = packs
         self._filing = Filing(wanted, defaults_namespace=defaults_namespace)
         self._annotates = wanted.pod_annotations
         self._keeps_conditions = wanted.pod_conditions
@@ -122,7 +127,8 @@ class Collector:
         # conditions are missing.
         self._own_sources: set[str] = set()
         self._bare_pods: set[int] = set()
-        self._documents: dict[tuple[str, str, str], dict[str, Any]] = {}
+        # With the version of the API, by kind, namespace and name.
+        self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
         self._sharing = Sharing(keeps_conditions=wanted.pod_conditions)
         self._skipped: Counter[str] = Counter()
@@ -232,9 +238,9 @@ class Collector:
     def _wants_more_of_pods(self) -> bool:
         return self._annotates or self._keeps_conditions
 
-    def documents(self) -> list[dict[str, Any]]:
-        """The plain documents that were kept, in the order of the input, each with its kind and namespace."""
-        return list(self._documents.values())
+    def documents(self) -> list[Any]:
+        """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
+        return [packed for _, packed in self._documents.values()]
 
     def _what_is(self, json: Json, batch: Batch) -> _What:
         """The kind of an object, from its first bytes where it begins as usual."""
@@ -291,7 +297,8 @@ class Collector:
         document = parse_json(json)
         document = {"apiVersion": api_version, "kind": kind, **document}
         document["metadata"] = {**document["metadata"], "namespace": meta.namespace}
-        self._documents[kind, meta.namespace, meta.name] = document
+        packed = document if self._packs is None else self._packs(document)
+        self._documents[kind, meta.namespace, meta.name] = document["apiVersion"], packed
 
     def _keep_other(self, what: _What, json: Json) -> None:
         """Keep the document of an object that is passed over, where it is asked for."""
@@ -305,7 +312,7 @@ class Collector:
         if self._defaults_namespace and not meta.namespace and (what.name, _group(what.api_version)) in _NAMESPACED:
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
         key = (what.name, meta.namespace, meta.name)
-        is_other = key in self._documents and _group(self._documents[key]["apiVersion"]) != _group(what.api_version)
+        is_other = key in self._documents and _group(self._documents[key][0]) != _group(what.api_version)
         if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
             self._keep(what.name, what.api_version, meta, json)
 

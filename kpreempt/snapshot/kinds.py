@@ -119,6 +119,9 @@ COMPARED: dict[str, Kind] = {
     )
 }
 
+# The kinds that a recording has.
+RECORDED: dict[str, Kind] = {**KINDS, **COMPARED}
+
 
 def plural_of(kind: Kind) -> str:
     """The kind's name in paths and in rules of roles."""

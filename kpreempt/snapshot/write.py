@@ -15,10 +15,12 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.snapshot.least import least
 from kpreempt.verdict import Assumption
 
 # So many bytes are handed on together.
@@ -81,6 +83,12 @@ def header_line(header: DumpHeader) -> bytes:
 def line_of(kind: Kind, record: Record) -> bytes:
     """A record as the line of its object."""
     return _begin_of_object(kind) + _ENCODER.encode(record)[1:]
+
+
+def status_of(pod: Pod) -> dict[str, Any]:
+    """The status of a pod as plain data, with least fields."""
+    status: dict[str, Any] = msgspec.to_builtins(least(pod), enc_hook=str).get("status", {})
+    return status
 
 
 def api_version_of(kind: Kind) -> str:

@@ -24,7 +24,7 @@ from kpreempt.model.unread import Unread
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
-from kpreempt.snapshot.collect import Collector, Keeps
+from kpreempt.snapshot.collect import Collector, Keeps, Packs
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
@@ -60,7 +60,7 @@ class Reading(msgspec.Struct, frozen=True):
     cluster: ClusterSnapshot
     set_aside: list[InputError]
     assumptions: list[Assumption]
-    documents: list[dict[str, Any]] = []
+    documents: list[Any] = []
     starts: dict[tuple[str, str], tuple[str, str]] = {}
 
 
@@ -77,6 +77,7 @@ def read_cluster(
     phases: Phases = NO_PHASES,
     with_events: bool = False,
     keeps: Keeps | None = None,
+    packs: Packs | None = None,
     compared: Collection[str] = (),
     wanted: Wanted = NOTHING_WANTED,
     unneeded: Container[str] = (),
@@ -84,8 +85,8 @@ def read_cluster(
     """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
-    cluster. Kinds of which the cluster has no records (``COMPARED``) are read only where they are ``compared``, by
-    name, and for ``keeps`` alone.
+    cluster; ``packs`` says what is kept of each. Kinds of which the cluster has no records (``COMPARED``) are read only
+    where they are ``compared``, by name, and for ``keeps`` alone.
     Kinds that the question does not need (``unneeded``, by name) are not read, as if there were none.
     What plugins have ``wanted`` is listed beside the rest, and goes into the cluster; of a kind that the server does
     not know there is none.
@@ -93,7 +94,9 @@ def read_cluster(
     Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
     an object that is bad, if those are not skipped.
     """
-    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+    collector = Collector(
+        defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, packs=packs, wanted=wanted
+    )
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
         reader.read(taken_at, with_events=with_events, compared=compared, wanted=wanted, unneeded=unneeded)

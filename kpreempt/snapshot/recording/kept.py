@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.changes import Change, What
 
 Key = tuple[str, str]
@@ -14,7 +14,7 @@ class Kept:
     """The line of every object, by kind, then by namespace and name."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, dict[Key, bytes]] = {kind: {} for kind in KINDS}
+        self._lines: dict[str, dict[Key, bytes]] = {kind: {} for kind in RECORDED}
 
     def put(self, kind: str, key: Key, line: bytes) -> None:
         """An object is there, or is so now."""

@@ -17,7 +17,7 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import PodOrder
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.folder import began, segments_in
 from kpreempt.snapshot.recording.kept import Kept
@@ -154,8 +154,12 @@ class _State:
         """The header, then the objects, those of the header's own words changed to what is known at ``time``."""
         header = batch_of_header(name, TOP_LEVEL.decode(self.header))
         unread = {**(msgspec.json.decode(header.unread) if header.unread else {}), **self._unread}
+        listed = [kind for kind in (msgspec.json.decode(header.listed) if header.listed else ()) if kind not in unread]
         header = msgspec.structs.replace(
-            header, taken_at=time.isoformat(), unread=msgspec.json.encode(unread).decode() if unread else ""
+            header,
+            taken_at=time.isoformat(),
+            unread=msgspec.json.encode(unread).decode() if unread else "",
+            listed=msgspec.json.encode(listed).decode() if listed else "",
         )
         lines = list(self.kept.lines())
         starts = range(0, len(lines), _BATCH)
@@ -202,7 +206,7 @@ def named_line(line: bytes, source: str) -> _Named:
         named = _NAMED.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         named = None
-    if named is None or named.kind not in KINDS:
+    if named is None or named.kind not in RECORDED:
         raise InputError("holds something else than kpreempt writes", source=source)
     return named
 

@@ -15,10 +15,11 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decode_carefully, decoder_of
-from kpreempt.snapshot.kinds import KINDS, Kind, resource_of
+from kpreempt.snapshot.kinds import KINDS, RECORDED, Kind, resource_of
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, What
 from kpreempt.snapshot.recording.kept import Kept, Key
+from kpreempt.snapshot.recording.lines import Line, Lines, Named
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import seen_pod
 from kpreempt.snapshot.recording.segments import Segments
@@ -96,14 +97,20 @@ class Recorder:
         *,
         source: str,
         holder: str = "",
+        lines: Lines | None = None,
+        documents: Iterable[Line] = (),
     ) -> None:
-        """Begin with the cluster as it was listed, each stream (by label) at its version."""
+        """Begin with the cluster as it was listed, each stream (by label) at its version.
+
+        ``lines`` says how objects are written, and ``documents`` are those that it has made of the list.
+        """
         self.num_changes = 0
         self._segments = segments
         self._header = header
         self._versions = dict(versions)
         self._source = source
         self._holder = holder
+        self._lines = lines or Lines()
         self._kept = Kept()
         self._orders = NodeOrders()
         self._unread = dict(header.unread)
@@ -114,6 +121,8 @@ class Recorder:
                 self._kept.put(kind.name, _key(record), line)
                 if kind.name == "Pod":
                     self._orders.put(seen_pod(line))
+        for kept in documents:
+            self._kept.put(*kept)
         self._flushed = header.taken_at
         self._begin(header.taken_at, continues=False)
 
@@ -158,7 +167,8 @@ class Recorder:
         self._flushed = now
 
     def _begin(self, now: datetime, *, continues: bool) -> None:
-        header = msgspec.structs.replace(self._header, taken_at=now, unread=self._unread)
+        listed = [kind for kind in self._header.listed if kind not in self._unread]
+        header = msgspec.structs.replace(self._header, taken_at=now, unread=self._unread, listed=listed)
         end = BaseEnd(
             versions=self._versions,
             taken_at=now,
@@ -180,6 +190,8 @@ class Recorder:
 
     def _change(self, stream: Stream, seen: datetime, news: Watched) -> Change:
         record, version = self._decoded(stream.kind, news.object, news.api_version)
+        is_gone = news.what is What.DELETED
+        line = b"null" if is_gone else self._lines.line(stream.kind, record, news.object, news.api_version)
         self._versions[stream.label] = max(version, self._versions.get(stream.label, 0))
         namespace, name = _key(record)
         return Change(
@@ -189,7 +201,7 @@ class Recorder:
             namespace=namespace,
             name=name,
             version=version,
-            object=msgspec.Raw(b"null" if news.what is What.DELETED else line_of(stream.kind, least(record))),
+            object=msgspec.Raw(line),
         )
 
     def _differences(self, stream: Stream, seen: datetime, news: Listed) -> Iterator[Change]:
@@ -208,7 +220,8 @@ class Recorder:
             record, version = self._decoded(kind, json, news.api_version)
             key = _key(record)
             gone.discard(key)
-            line, known = line_of(kind, least(record)), self._kept.get(kind.name, key)
+            line = self._lines.line(kind, record, json, news.api_version)
+            known = self._kept.get(kind.name, key)
             if line != known:
                 what = What.ADDED if known is None else What.MODIFIED
                 yield Change(
@@ -234,7 +247,7 @@ class Recorder:
     def _decoded(self, kind: Kind, json: Json, api_version: str) -> tuple[Record, int]:
         try:
             try:
-                record = decoder_of(kind.record).decode(json)
+                record = decoder_of(kind.record if kind.name in KINDS else Named).decode(json)
             except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
                 record = decode_carefully(kind, json)
             record = as_served(record, api_version)
@@ -264,7 +277,7 @@ def follow(orders: NodeOrders, change: Change) -> None:
 
 def unread_as(change: Change) -> Unread:
     """The kind of a change as one that cannot be read."""
-    return Unread(change.status, resource_of(KINDS[change.kind]))
+    return Unread(change.status, resource_of(RECORDED[change.kind]))
 
 
 def _lines(header: DumpHeader, kept: Kept) -> Iterable[bytes]:

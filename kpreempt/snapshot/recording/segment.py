@@ -11,7 +11,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of, open_file
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.blocks import BASE, BASE_END, CHANGES, DamageError, read_blocks
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, What
 
@@ -50,7 +50,7 @@ class Segment:
         for content in self._contents(CHANGES):
             for line in content.split(b"\n"):
                 change = self._decoded(_CHANGE, line)
-                if change.what not in (What.ALIVE, What.SCHEDULER) and change.kind not in KINDS:
+                if change.what not in (What.ALIVE, What.SCHEDULER) and change.kind not in RECORDED:
                     raise InputError(f'"{change.kind[:40]}" is no kind that is recorded', source=self.name)
                 yield change
 

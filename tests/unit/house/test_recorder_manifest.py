@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from kpreempt.cli.app import make_app
 from kpreempt.snapshot.archives import parse_size
-from kpreempt.snapshot.kinds import KINDS, plural_of
+from kpreempt.snapshot.kinds import RECORDED, plural_of
 
 ROOT = Path(__file__).resolve().parents[3]
 Document = dict[str, Any]
@@ -26,7 +26,7 @@ def documents() -> dict[str, Document]:
 def test_the_recorder_may_list_and_watch_what_it_records_and_nothing_else(documents: dict[str, Document]) -> None:
     rules = documents["ClusterRole"]["rules"]
     granted = sorted((each["apiGroups"][0], name) for each in rules[:-1] for name in each["resources"])
-    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in KINDS.values())
+    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in RECORDED.values())
     assert {tuple(each["verbs"]) for each in rules[:-1]} == {("list", "watch")}
     assert rules[-1] == {"nonResourceURLs": ["/version"], "verbs": ["get"]}
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.model.unread import Unread
-from kpreempt.snapshot import cluster_from_json
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.batches import Batch
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.kinds import COMPARED, RECORDED
 from kpreempt.snapshot.recording.changes import What
+from kpreempt.snapshot.recording.lines import Lines
 from kpreempt.snapshot.recording.recorder import Holder, Listed, Recorder, Stream, Told, Watched
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from kpreempt.snapshot.write import DumpHeader, api_version_of
@@ -44,7 +48,7 @@ class Making:
     """A recording in ``folder``, of a cluster of which every version is remembered as a list would have it."""
 
     def __init__(
-        self, folder: Path, objects: dict[str, list[Document]] | None = None, limits: Limits | None = None
+        self, folder: Path, objects: dict[str, list[Document]] | None = None, limits: Limits | None = None, *, keeps_documents: bool = True
     ) -> None:
         self.folder = str(folder)
         self.now = START
@@ -55,27 +59,41 @@ class Making:
                 self._put(kind, document)
         self.at: dict[int, tuple[datetime, list[Document]]] = {self.version: (self.now, self.list())}
         self.limits = limits or Limits()
+        self.lines = Lines(is_kept, partial(kept, salt="salt")) if keeps_documents else Lines()
         self.begin()
 
     def begin(self) -> None:
         """Begin to record, as a process does that is started."""
         self.segments = Segments(self.folder, self.limits)
-        cluster = cluster_from_json([json.dumps(each).encode() for each in self.list()], "the test")
+        collector = Collector(defaults_namespace=False, keeps=self.lines.keeps, packs=self.lines.of_document)
+        collector.add(Batch("the test", [json.dumps(each).encode() for each in self.list()], lambda _: 0))
         header = DumpHeader(
-            server_version="v1.36.3", taken_at=self.now, kpreempt_version="1", unread=dict[str, Unread]()
+            server_version="v1.36.3",
+            taken_at=self.now,
+            kpreempt_version="1",
+            unread=dict[str, Unread](),
+            listed=list(COMPARED) if self.lines.keeps is is_kept else (),
         )
-        versions = dict.fromkeys(KINDS, self.version)
-        self.recorder = Recorder(self.segments, cluster, header, versions, source="the test", holder="one")
+        self.recorder = Recorder(
+            self.segments,
+            collector.cluster(),
+            header,
+            dict.fromkeys(RECORDED, self.version),
+            source="the test",
+            holder="one",
+            lines=self.lines,
+            documents=collector.documents(),
+        )
 
     def _put(self, kind: str, document: Document) -> Document:
         metadata = {**document["metadata"], "resourceVersion": str(self.version)}
-        whole = {"apiVersion": api_version_of(KINDS[kind]), "kind": kind, **document, "metadata": metadata}
+        whole = {"apiVersion": api_version_of(RECORDED[kind]), "kind": kind, **document, "metadata": metadata}
         self.objects[kind, metadata.get("namespace", ""), metadata["name"]] = whole
         return whole
 
     def list(self) -> list[Document]:
         """All objects, as lists of the server have them."""
-        kinds = list(KINDS)
+        kinds = list(RECORDED)
 
         def place(key: tuple[str, str, str]) -> tuple[int, str]:
             kind, namespace, name = key
@@ -93,15 +111,15 @@ class Making:
         self.at[self.version] = self.now, self.list()
         if told:
             news = Watched(What(what), json.dumps(whole).encode(), whole["apiVersion"])
-            self.recorder.take(Told(self.now, Stream(KINDS[kind]), news))
+            self.recorder.take(Told(self.now, Stream(RECORDED[kind]), news))
             self.recorder.tick(self.now)
         return self.version
 
     def relist(self, kind: str) -> None:
         """Have the recorder list a kind anew."""
         items = [msgspec.Raw(json.dumps(each).encode()) for each in self.list() if each["kind"] == kind]
-        listed = Listed(self.version, items, api_version_of(KINDS[kind]))
-        self.recorder.take(Told(self.now, Stream(KINDS[kind]), listed))
+        listed = Listed(self.version, items, api_version_of(RECORDED[kind]))
+        self.recorder.take(Told(self.now, Stream(RECORDED[kind]), listed))
 
     def hold(self, identity: str) -> None:
         """Have another scheduler go on."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json, load_snapshot
@@ -63,6 +64,45 @@ def test_base_and_changes_up_to_any_moment_are_a_list_at_that_moment(data: st.Da
             if any(each.field == "recording" for each in past.assumptions):
                 continue
             assert (found.pods, found.nodes) == (expected.pods, expected.nodes), version
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_the_documents_at_any_moment_are_those_of_a_dump_at_that_moment(data: st.DataObject) -> None:
+    drawn = st.fixed_dictionaries({"image": st.sampled_from("ab"), "env": st.lists(st.sampled_from("xy"), max_size=1)})
+    with TemporaryDirectory() as folder, closing(Making(Path(folder) / "rec", {}, LIMITS)) as making:
+        for _ in range(data.draw(st.integers(1, 15))):
+            kind = data.draw(st.sampled_from(["Deployment", "Pod", "CronJob", "HorizontalPodAutoscaler"]))
+            name = data.draw(st.sampled_from("mn"))
+            is_there = (kind, "shop", name) in making.objects
+            what = data.draw(st.sampled_from(["MODIFIED", "DELETED"])) if is_there else "ADDED"
+            making.change(what, kind, a_document(kind, name, **data.draw(drawn)))
+            if data.draw(st.integers(0, 9)) == 0:
+                making.wait(70)
+        making.recorder.flush(making.now)
+        for version, (time, documents) in making.at.items():
+            past = load_snapshot([making.folder], at=time.isoformat(), keeps=is_kept)
+            dumped = {each["metadata"]["name"]: kept(each, "salt") for each in documents if each["kind"] != "Pod"}
+            found = {each["metadata"]["name"]: each for each in past.documents if each["kind"] != "Pod"}
+            assert found == dumped, version
+            assert {each["metadata"]["name"]: each["spec"] for each in past.documents if each["kind"] == "Pod"} == {
+                each["metadata"]["name"]: kept(each, "salt")["spec"] for each in documents if each["kind"] == "Pod"
+            }
+
+
+def a_document(kind: str, name: str, image: str, env: list[str]) -> Document:
+    container = {"name": "c", "image": image, "env": [{"name": each, "value": "hidden"} for each in env]}
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    specs = {
+        "Deployment": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": pod},
+        "CronJob": {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": pod}}},
+        "HorizontalPodAutoscaler": {
+            "maxReplicas": len(env) + 1,
+            "scaleTargetRef": {"kind": "Deployment", "name": image},
+        },
+        "Pod": pod["spec"],
+    }
+    return {"metadata": {"namespace": "shop", "name": name}, "spec": specs[kind]}
 
 
 def test_a_moment_is_a_time_and_the_end_is_what_is_meant_without_one(tmp_path: Path) -> None:
