@@ -33,7 +33,15 @@ MEGABYTES = 1000
 _SEED = 20261123
 _VERSION = 10_000_000
 _PAGE = 500
-_PATHS = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}
+_PATHS = {
+    "/api/v1/pods": "Pod",
+    "/api/v1/nodes": "Node",
+    "/apis/apps/v1/deployments": "Deployment",
+    "/apis/apps/v1/replicasets": "ReplicaSet",
+}
+# Pods of a Deployment, and the ReplicaSets of a Deployment: those of ten former templates are kept.
+_REPLICAS = 30
+_TEMPLATES = 11
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 Object = dict[str, Any]
 
@@ -70,6 +78,9 @@ class Busy:
         found = list(objects(nodes=nodes, pods_per_node=pods_per_node))
         chance = random.Random(_SEED)
         of = {kind: [each for each in found if each["kind"] == kind] for kind in _PATHS.values()}
+        for deployment in map(_deployment, of["Pod"][::_REPLICAS], range(len(of["Pod"]))):
+            of["Deployment"].append(deployment)
+            of["ReplicaSet"] += (_replica_set(deployment, number) for number in range(_TEMPLATES))
         self.lines = [line for line, _ in zip(_changes(chance, of), range(rate * seconds), strict=False)]
         self.items = {kind: [_text(each) for each in each_kind] for kind, each_kind in of.items()}
         self.begun, self.over = Event(), Event()
@@ -88,8 +99,9 @@ class Busy:
         start = int(asked.query.get("continue", "0"))
         end, items = start + _PAGE, self.items[kind]
         head = {"resourceVersion": str(_VERSION), **({"continue": str(end)} if end < len(items) else {})}
-        body = b'{"kind":"%sList","apiVersion":"v1","metadata":%s,"items":[%s]}'
-        return Answer(body=body % (kind.encode(), _text(head), b",".join(items[start:end])))
+        version = b"v1" if asked.path.startswith("/api/") else b"apps/v1"
+        body = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}'
+        return Answer(body=body % (kind.encode(), version, _text(head), b",".join(items[start:end])))
 
     def _told(self, kind: str) -> Iterator[bytes]:
         for index, line in enumerate(self.lines):
@@ -155,7 +167,7 @@ def used(pid: int) -> Used:
 
 
 def _changes(chance: random.Random, of: Mapping[str, list[Object]]) -> Iterator[Line]:
-    """Changes without end: of ten, three are a pod that comes, two one that goes, and five are status."""
+    """Changes without end: of twelve, three are a pod that comes, two one that goes, and seven are status."""
     pods, nodes = list(of["Pod"]), of["Node"]
     version = _VERSION
 
@@ -183,6 +195,37 @@ def _changes(chance: random.Random, of: Mapping[str, list[Object]]) -> Iterator[
             yield line("MODIFIED", chance.choice(pods))
         for _ in range(2):
             yield line("MODIFIED", chance.choice(nodes))
+        for kind in ("ReplicaSet", "Deployment"):
+            model = chance.choice(of[kind])
+            yield line("MODIFIED", {**model, "status": {"replicas": _REPLICAS, "readyReplicas": version % _REPLICAS}})
+
+
+def _deployment(pod: Object, number: int) -> Object:
+    """A Deployment of pods like this one."""
+    labels, name = pod["metadata"]["labels"], f"deployment-{number:05}"
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": pod["metadata"]["namespace"], "uid": name, "labels": labels},
+        "spec": {
+            "replicas": _REPLICAS,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def _replica_set(deployment: Object, number: int) -> Object:
+    """One of the ReplicaSets of a Deployment, of which the last has the pods."""
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment["metadata"]["name"], "controller": True}
+    name = f"{owner['name']}-{number}"
+    return {
+        **deployment,
+        "kind": "ReplicaSet",
+        "metadata": {**deployment["metadata"], "name": name, "uid": name, "ownerReferences": [{**owner, "uid": "x"}]},
+        "spec": {**deployment["spec"], "replicas": _REPLICAS if number == _TEMPLATES - 1 else 0},
+    }
 
 
 def _text(value: Object) -> bytes:
