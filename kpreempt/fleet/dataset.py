@@ -133,7 +133,11 @@ class Dataset:
             path = self.path / folder / f"{name}.parquet"
             try:
                 with path.open("rb") as file:
-                    yield pq.read_table(file, columns=None if columns is None else list(columns))
+                    parts = pq.ParquetFile(file)
+                    wanted = parts.schema_arrow.names if columns is None else list(columns)
+                    if lacking := set(wanted) - set(parts.schema_arrow.names):
+                        raise ValueError(f"it has no column {min(lacking)}")
+                    yield parts.read(wanted, use_threads=False)
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 problem = str(error).partition("\n")[0][:200]
                 raise InputError(f"cannot be read: {problem}", source=name_of(os.fspath(path))) from None

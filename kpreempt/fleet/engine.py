@@ -5,6 +5,7 @@ A worker that dies is replaced, and its task is done again, some times; a cluste
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import time
@@ -82,6 +83,10 @@ def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
         "distributed.worker.memory.terminate": 0.95,
         "distributed.scheduler.allowed-failures": _DEATHS,
         "distributed.scheduler.work-stealing": False,
+        # Nobody looks at what they are doing at each moment, and looking takes turns with doing it.
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.tick.interval": "1s",
         # An answer of a worker that has died is not waited for: it is worked out again.
         "distributed.comm.timeouts.connect": "3s",
     }
@@ -122,6 +127,8 @@ class _Sweep:
         self._num_tasks = 0
         self._quiet_checks = 0
         self._num_losses = 0
+        self._threads = 0
+        self._known_until = 0.0
 
     def done(self, targets: Sequence[Target]) -> Iterator[Done]:
         """What becomes of each, in the order in which they end."""
@@ -143,7 +150,7 @@ class _Sweep:
                     yield failed(target, self._digest, "Killed", _KILLED, HINT) if result is None else result
 
     def _fill(self, waiting: list[Target]) -> None:
-        while waiting and len(self._running) < _AHEAD * _num_threads(self._client):
+        while waiting and len(self._running) < _AHEAD * self._num_threads():
             self._submit(waiting.pop())
 
     def _submit(self, target: Target) -> None:
@@ -151,6 +158,14 @@ class _Sweep:
         key = f"kpreempt-{self._digest[:8]}-{self._num_tasks}-{target.name}"
         future = self._client.submit(_task, target, self._packed, self._digest, pure=False, key=key)
         self._running[future] = target
+
+    def _num_threads(self) -> int:
+        """The threads that work, as far as that is known: to ask the scheduler takes its time."""
+        now = time.monotonic()
+        if not self._threads or now >= self._known_until:
+            self._threads = sum(map(int, self._client.nthreads().values()))
+            self._known_until = now + _SECONDS_BETWEEN_CHECKS
+        return self._threads
 
     def _ended(self) -> Iterator[tuple[Target, Done | None]]:
         """Those that have ended by now, or soon; without a result where a worker died of it."""
@@ -213,12 +228,20 @@ def _gone() -> KpreemptError:
 
 
 def _task(target: Target, packed: bytes, digest: str) -> Done:
+    _settle()
     return sweep_cluster(target, _unpacked(packed), digest, _memory_here())
 
 
 def _packed(plan: Plan) -> bytes:
     """The plan for each task: questions repeat their manifests, so that it is small."""
     return zlib.compress(msgspec.json.encode(plan))
+
+
+@lru_cache(maxsize=1)
+def _settle() -> None:
+    """What a worker has loaded by now stays: nobody need look through it after each cluster."""
+    gc.collect()
+    gc.freeze()
 
 
 @lru_cache(maxsize=1)
@@ -232,10 +255,6 @@ def _memory_here() -> int:
     worker = distributed.get_worker()
     limit = worker.memory_manager.memory_limit or imported("distributed.system").MEMORY_LIMIT
     return int(limit * USABLE / max(worker.state.nthreads, 1))
-
-
-def _num_threads(client: Any) -> int:
-    return sum(map(int, client.nthreads().values()))
 
 
 @contextmanager

@@ -74,21 +74,18 @@ def _cluster(about: dict[str, Any], verdicts: Any, tally: _Tally) -> SweptCluste
     outcomes: Counter[str] = Counter()
     audits: Counter[str] = Counter()
     name = about["cluster"]
-    asked = verdicts.group_by(["question", "algorithm"], use_threads=False).aggregate([])
-    tally.questions |= dict.fromkeys(asked["question"].to_pylist())
-    tally.algorithms |= dict.fromkeys(asked["algorithm"].to_pylist())
-    tally.answers[name] = asked.num_rows
-    counted = verdicts.group_by(["kind", "worst_outcome", "certain"], use_threads=False).aggregate(
-        [("cluster", "count"), ("victims", "sum"), ("violations", "sum")]
-    )
+    questions, algorithms = _columns(verdicts, "question", "algorithm")
+    tally.questions |= dict.fromkeys(questions)
+    tally.algorithms |= dict.fromkeys(algorithms)
+    tally.answers[name] = len(set(zip(questions, algorithms, strict=True)))
     victims = violations = uncertain = 0
-    for row in counted.to_pylist():
-        number = row["cluster_count"]
-        (outcomes if row["kind"] in _OF_PODS else audits)[row["worst_outcome"]] += number
-        uncertain += 0 if row["certain"] else number
-        if row["kind"] in _OF_PODS:
-            victims += row["victims_sum"] or 0
-            violations += row["violations_sum"] or 0
+    counted = _columns(verdicts, "kind", "worst_outcome", "certain", "victims", "violations")
+    for kind, outcome, certain, evicted, violated in zip(*counted, strict=True):
+        (outcomes if kind in _OF_PODS else audits)[outcome] += 1
+        uncertain += not certain
+        if kind in _OF_PODS:
+            victims += evicted or 0
+            violations += violated or 0
     return SweptCluster(
         cluster=name,
         source=about["source"] or "",
@@ -105,12 +102,15 @@ def _cluster(about: dict[str, Any], verdicts: Any, tally: _Tally) -> SweptCluste
     )
 
 
+def _columns(table: Any, *names: str) -> list[list[Any]]:
+    return [table[name].to_pylist() for name in names]
+
+
 def _assumptions(dataset: Dataset) -> list[SweepAssumption]:
     """By what is said, in how many clusters; what is said of most first."""
     found: Counter[tuple[str, str]] = Counter()
     for table in dataset.tables("assumptions", ["kind", "message"]):
-        distinct = table.group_by(["kind", "message"], use_threads=False).aggregate([])
-        found.update((row["kind"], row["message"]) for row in distinct.to_pylist())
+        found.update(set(zip(*_columns(table, "kind", "message"), strict=True)))
     listed = sorted(found.items(), key=lambda each: (-each[1], each[0]))[:_LISTED]
     return [SweepAssumption(kind=kind, message=message, clusters=number) for (kind, message), number in listed]
 
