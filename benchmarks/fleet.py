@@ -87,16 +87,11 @@ def write_dumps(folder: Path, number: int, parts_of: str) -> None:
     whole = (folder / "cluster-0000.json.zst").read_bytes()
     (folder / "cut.json.zst").write_bytes(whole[: len(whole) // 2])
     parts_of_big = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"x{index}"}, "data": {"x": _filler()}}
-        for index in range(300)
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"x{index}"}, "data": {"x": "y" * 1000}}
+        for index in range(250_000)
     ]
     big = {"apiVersion": "v1", "kind": "List", "items": parts_of_big}
     (folder / "big.json.zst").write_bytes(packer.compress(json.dumps(big).encode()))
-
-
-def _filler() -> str:
-    """A MiB that packs well, and not as nothing else does."""
-    return os.urandom(2048).hex() * 256
 
 
 def _parts(path: str, number: int, chance: random.Random) -> Iterator[list[dict[str, Any]]]:

@@ -20,7 +20,7 @@ import msgspec
 from kpreempt.errors import KpreemptError, UsageError
 from kpreempt.fleet.extra import imported
 from kpreempt.fleet.plan import Plan
-from kpreempt.fleet.sources import Target
+from kpreempt.fleet.sources import Size, Target
 from kpreempt.fleet.work import HINT, Done, failed, need_of, sweep_cluster, version_here
 
 _SECONDS_BETWEEN_CHECKS = 2
@@ -37,6 +37,8 @@ _SHARE = 0.85
 USABLE = 0.9
 # Tasks under way for each thread.
 _AHEAD = 2
+# A snapshot as most are, for which each worker is to have memory.
+_USUAL = Size(32 << 20, 10_000)
 _LOGGERS = (
     "distributed",
     "distributed.worker",
@@ -288,7 +290,7 @@ def _local(workers: Workers, num_targets: int) -> tuple[int, int]:
     """How many workers, and the bytes of each: as many as there are cores, memory for them, and clusters."""
     total = int(imported("distributed.system").MEMORY_LIMIT * _SHARE)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    least = workers.memory or need_of(32 << 20)
+    least = workers.memory or need_of(_USUAL)
     number = workers.number or max(min(cores, num_targets, total // least), 1)
     return number, workers.memory or total // number
 

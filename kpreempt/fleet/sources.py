@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -24,6 +24,7 @@ from kpreempt.snapshot.archives import InputStream, Intake, unpacked
 
 MOST_CLUSTERS = 100_000
 _MOST_FILES = 10_000
+_OBJECT = b"metadata"
 _CHUNK = 1 << 20
 _PACKINGS = ("zst", "gz", "tgz", "tar", "json", "jsonl", "yaml", "yml", "kprec")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*(://|::)", re.I)
@@ -81,27 +82,34 @@ def staged(target: Target, max_bytes: int) -> Iterator[str]:
         yield str(_download(target, Path(folder), max_bytes))
 
 
-def unpacked_size(path: str, max_bytes: int) -> int:
-    """How many bytes the snapshot unpacks to; reading stops above ``max_bytes``. Raises ``InputError``."""
-    total = 0
+class Size(NamedTuple):
+    """How many bytes a snapshot unpacks to, and how many objects are in it, at most."""
+
+    num_bytes: int
+    num_objects: int
+
+
+def unpacked_size(path: str, max_bytes: int) -> Size:
+    """The size of a snapshot; reading stops above ``max_bytes``. Raises ``InputError``."""
+    total = Size(0, 0)
     for file in _files(Path(path)):
         with open_file(str(file)) as stream:
-            intake = Intake(max(max_bytes - total, 1))
-            total += file.stat().st_size if _is_plain(stream.read(512)) else _unpacked(stream, str(file), intake)
+            intake = Intake(max(max_bytes - total.num_bytes, 1))
+            for member in unpacked(InputStream(stream, name_of(str(file))), intake):
+                total = _with(total, member.stream)
     return total
 
 
-def _is_plain(head: bytes) -> bool:
-    return not head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
-
-
-def _unpacked(stream: Any, name: str, intake: Intake) -> int:
-    stream.seek(0)
-    size = 0
-    for member in unpacked(InputStream(stream, name_of(name)), intake):
-        while chunk := member.stream.read(_CHUNK):
-            size += len(chunk)
-    return size
+def _with(size: Size, stream: Any) -> Size:
+    """The size, and that of one more stream, in which every object says its metadata."""
+    num_bytes, num_objects = size
+    end = b""
+    while chunk := stream.read(_CHUNK):
+        num_bytes += len(chunk)
+        text = end + chunk
+        num_objects += text.count(_OBJECT)
+        end = text[1 - len(_OBJECT) :]
+    return Size(num_bytes, num_objects)
 
 
 def _files(path: Path) -> Iterator[Path]:

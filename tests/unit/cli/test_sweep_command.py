@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import duckdb
 import pytest
 
 from kpreempt.fleet.rows import TABLES
+from tests.fake_api import FakeApi, FakeCluster, refused
 from tests.unit.cli.conftest import Kpreempt
 
 ROOT = Path(__file__).parents[3]
@@ -228,3 +230,34 @@ def _written(path: Path) -> str:
         except (OSError, ValueError):
             time.sleep(0.05)
     raise TimeoutError("the scheduler does not start")
+
+
+def test_a_context_that_cannot_be_reached_is_a_failure_and_the_others_are_answered(
+    kpreempt: Kpreempt, fleet: Path, server: FakeApi
+) -> None:
+    with FakeApi(FakeCluster({}, special=lambda _: refused(403, "no"))) as closed:
+        clusters = {"live": server.url, "closed": closed.url, "dead": "http://127.0.0.1:1"}
+        config = {
+            "clusters": [{"name": name, "cluster": {"server": url}} for name, url in clusters.items()],
+            "contexts": [{"name": name, "context": {"cluster": name}} for name in clusters],
+        }
+        (fleet / "config").write_text(json.dumps(config), encoding="utf-8")
+        contexts = ("--contexts", "live,closed,dead", "--kubeconfig", str(fleet / "config"))
+        to = ("--to", str(fleet / "out"), "--workers", "1")
+        run = kpreempt("sweep", str(fleet / "plan.toml"), *contexts, *to)
+    assert run.returncode == 3, run.stderr
+    assert {each[0] for each in rows(fleet / "out", "verdicts")} == {"live"}
+    assert len({each[:3] for each in rows(fleet / "out", "verdicts")}) == 6
+    failures = [(each[0], each[3]) for each in rows(fleet / "out", "failures")]
+    assert failures == [("closed", "Input"), ("dead", "Input")]
+    sources = duckdb.sql(f"SELECT source FROM '{fleet}/out/*/clusters.parquet' ORDER BY 1").fetchall()
+    assert sources == [("context closed",), ("context dead",), ("context live",)]
+
+
+@pytest.mark.skipif(find_spec("s3fs") is not None, reason="s3fs is installed")
+def test_a_store_whose_driver_is_not_installed_says_which_to_install(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    to = ("--ask", "pending", "--to", str(tmp_path / "out"))
+    run = kpreempt("sweep", "--snapshots", "s3://dumps/*.json.zst", *to)
+    assert run.returncode == 2
+    assert run.stderr == "s3://dumps/*.json.zst: Install s3fs to access S3\n  try: pip install s3fs, gcsfs or adlfs\n"
+    assert not (tmp_path / "out").exists()

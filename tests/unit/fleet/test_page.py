@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import yaml
+from dask.utils import parse_bytes
 
 from kpreempt.fleet.dataset import Dataset
 from kpreempt.fleet.plan import Given, Plan, make_plan
@@ -17,6 +19,7 @@ from kpreempt.fleet.summary import summary_of
 from kpreempt.fleet.work import failed, sweep_cluster
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
+from kpreempt.snapshot.archives import parse_size
 from kpreempt.verdict.sweep import Sweep, SweepFailure, SweptCluster
 
 ROOT = Path(__file__).parents[3]
@@ -114,3 +117,20 @@ def test_the_plan_on_the_page_is_one_and_the_keys_are_those_that_there_are(tmp_p
         for name in kinds.split(",")
     }
     assert rows == {name: {*kind.keys, *(["manifest"] if kind.has_manifest else [])} for name, kind in KINDS.items()}
+
+
+def test_the_commands_of_the_example_for_the_operator_are_those_of_dask() -> None:
+    from distributed.cli import dask_scheduler, dask_worker
+
+    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(apiVersion: kubernetes\.dask\.org.*?)```", page, re.DOTALL)
+    spec = yaml.safe_load(text)["spec"]
+    (worker,), (scheduler,) = (spec[each]["spec"]["containers"] for each in ("worker", "scheduler"))
+    assert (worker["args"][:2], scheduler["args"][:2]) == (["dask", "worker"], ["dask", "scheduler"])
+    given = dask_worker.main.make_context("dask worker", worker["args"][2:], resilient_parsing=False).params
+    dask_scheduler.main.make_context("dask scheduler", scheduler["args"][2:], resilient_parsing=False)
+    assert (given["nthreads"], given["name"]) == (1, "$(DASK_WORKER_NAME)")
+    # What Dask believes to have is what the container has.
+    assert parse_bytes(given["memory_limit"]) == parse_size(worker["resources"]["limits"]["memory"])
+    named = {each["name"] for each in scheduler["ports"]}
+    assert {each["targetPort"] for each in spec["scheduler"]["service"]["ports"]} <= named

@@ -69,9 +69,17 @@ def test_a_folder_behind_a_url_comes_whole_within_the_bound() -> None:
     system.pipe({"/folder/x/a.json": b"12345", "/folder/b.json": b"678"})
     with staged(Target("folder", "memory://folder"), 8) as path:
         assert sorted(each.name for each in Path(path).rglob("*.json")) == ["a.json", "b.json"]
-        assert unpacked_size(path, 100) == 8
+        assert unpacked_size(path, 100) == (8, 0)
     with pytest.raises(InputError, match="larger than"), staged(Target("folder", "memory://folder"), 7):
         pass
+
+
+def test_objects_are_counted_wherever_a_piece_of_the_file_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'{"kind":"List","metadata":{},"items":[{"metadata":{}},{"metadata":{}}]}')
+    for chunk in range(1, 40):
+        monkeypatch.setattr("kpreempt.fleet.sources._CHUNK", chunk)
+        assert unpacked_size(str(path), 1_000).num_objects == 3, chunk
 
 
 def test_an_unknown_protocol_is_one_message() -> None:
@@ -87,6 +95,6 @@ def test_sources_are_told_without_secrets() -> None:
 def test_a_packed_snapshot_counts_as_what_it_unpacks_to_and_reading_stops_at_the_bound(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b" " * 50_000))
-    assert unpacked_size(str(path), 10**6) == 50_000
+    assert unpacked_size(str(path), 10**6) == (50_000, 0)
     with pytest.raises(InputError, match="unpacks to more"):
         unpacked_size(str(path), 1_000)

@@ -48,7 +48,12 @@ class Making:
     """A recording in ``folder``, of a cluster of which every version is remembered as a list would have it."""
 
     def __init__(
-        self, folder: Path, objects: dict[str, list[Document]] | None = None, limits: Limits | None = None, *, keeps_documents: bool = True
+        self,
+        folder: Path,
+        objects: dict[str, list[Document]] | None = None,
+        limits: Limits | None = None,
+        *,
+        keeps_documents: bool = True,
     ) -> None:
         self.folder = str(folder)
         self.now = START
