@@ -1,6 +1,6 @@
 """Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
 
-Without names the answers of ``tests/golden/{answers,checks,examples,plugins,screens,volcano}.py`` are rewritten, too.
+Without names the answers of ``tests/golden/{answers,checks,examples,plugins,screens,sweeps,volcano}.py`` are rewritten, too.
 
 A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden import answers, checks, examples, explain_screens, plugins, screens, volcano
+from tests.golden import answers, checks, examples, explain_screens, plugins, screens, sweeps, volcano
 from tests.golden.cases import ROOT, case_names, expected_files, explain
 
 
@@ -30,7 +30,7 @@ def main(names: list[str]) -> int:
 
 
 def _rewrite_answers() -> None:
-    for module in (answers, explain_screens, volcano, checks, plugins, examples, screens):
+    for module in (answers, explain_screens, volcano, checks, plugins, examples, screens, sweeps):
         for name in module.ANSWERS:
             path = module.ROOT / name
             with tempfile.TemporaryDirectory() as folder:

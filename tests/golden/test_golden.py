@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import checks, examples, explain_screens, plugins, screens, volcano
+from tests.golden import checks, examples, explain_screens, plugins, screens, sweeps, volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -55,6 +55,11 @@ def test_a_terminal_shows_what_is_recorded_and_all_of_it_on_one_screen(name: str
     command, width, height = screens.ANSWERS[name]
     frames = text.split("-" * width + "\n")
     assert all(len(frame.splitlines()) < height for frame in frames if command != "at-risk")
+
+
+@pytest.mark.parametrize("name", sweeps.ANSWERS)
+def test_the_page_of_a_sweep_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+    assert sweeps.answer(name, tmp_path) == (sweeps.ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_scenario_of_volcano_is_shown() -> None:
