@@ -17,15 +17,15 @@ from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, Reso
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot import redact
 from kpreempt.verdict import Verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def redaction_of(cluster: ClusterSnapshot) -> Redaction:
+def redaction_of(cluster: ClusterSnapshot) -> redact.Redaction:
     """What redaction makes of a cluster now."""
-    return Redaction(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
+    return redact.redaction_of(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
 
 
 def make_pod(

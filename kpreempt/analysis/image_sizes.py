@@ -90,6 +90,22 @@ class ImageSizes:
         return score_of(sum(sizes), counted)
 
 
+class NamedImages:
+    """Images on nodes, as far as pods name them, which may come and go; with sizes that are exact."""
+
+    def __init__(self) -> None:
+        self._wanted: set[str] = set()
+
+    def add(self, cluster: ClusterSnapshot) -> None:
+        """More pods."""
+        self._wanted.update(name for names, _ in _wishes(cluster) for name in names)
+
+    def of(self, images: Iterable[ContainerImage]) -> list[ContainerImage]:
+        """A node's images without those that no pod names."""
+        found = ((image, [name for name in image.names if name in self._wanted]) for image in images)
+        return [msgspec.structs.replace(image, names=names) for image, names in found if names]
+
+
 def _wishes(cluster: ClusterSnapshot) -> set[_Wish]:
     """What pods want of images, as any version counts it."""
     state = ClusterState(ClusterSnapshot(), behaviour(), now=REDACTED_AT, scheduler_names=frozenset())

@@ -18,6 +18,26 @@ class RecordRequest(Request):
     info: Annotated[
         str | None, Option("--info", metavar="DIR", help="Record nothing, and say what the recording in DIR holds.")
     ] = None
+    source: Annotated[
+        str | None,
+        Option("--from", metavar="DIR", help="With --redact: what is recorded in DIR, in the place of a live cluster."),
+    ] = None
+    redact: Annotated[
+        bool,
+        Option(
+            "--redact",
+            help="Write names as tokens and times without dates, as kpreempt snapshot does: at the end, when all names "
+            "are known.",
+        ),
+    ] = False
+    redact_map: Annotated[
+        str | None,
+        Option(
+            "--redact-map",
+            metavar="FILE",
+            help="With --redact: which token stands for which name. Keep it to yourself.",
+        ),
+    ] = None
     duration: Annotated[
         str | None, Option("--for", metavar="TIME", help="End after this time: 10m, 8h.  [until Ctrl-C]")
     ] = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,8 +19,10 @@ from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.cli.clusters import live_connection
 from kpreempt.cli.output import write_stdout
+from kpreempt.cli.redaction_map import check_map, map_file, write_map
 from kpreempt.cli.terminal import Progress, write_to_stderr
-from kpreempt.errors import KpreemptError, UsageError
+from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.files import name_of
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.archives import parse_size
@@ -26,6 +30,7 @@ from kpreempt.snapshot.kinds import COMPARED, RECORDED
 from kpreempt.snapshot.live import Api, read_cluster
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.watching import Start, Watches
+from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.snapshot.recording.info import RecordingInfo, info_of
 from kpreempt.snapshot.recording.lines import Lines
 from kpreempt.snapshot.recording.recorder import Recorder, Stream, version_number
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
 
 # So long nothing need be heard before it is time to look at the clock: what waits is due then.
 _PATIENCE = 0.2
+# What a folder is called beside the one that is asked for: while names are in it, and while it is not whole.
+_CLEAR, _PART = ".clear", ".part"
 # So many bytes by chance salt the digests of a recording.
 _SALT = 16
 # Signals that end a recording: Ctrl-C, what service managers send, and a terminal that is closed.
@@ -49,17 +56,33 @@ def run_record(request: RecordRequest) -> int:
     """Record, or say what is recorded, and return the exit code."""
     if (request.to is None) == (request.info is None):
         raise UsageError("either --to or --info is needed", hint="kpreempt record --to DIR")
+    check_map(request.redact_map, redacts=request.redact)
+    if request.source is not None and not request.redact:
+        raise UsageError("--from: a recording is only written anew to be redacted", hint="--redact")
+    if request.source is not None and request.duration is not None:
+        raise UsageError("--from: nothing live is recorded, so no --for")
     if request.info is not None:
         write_stdout(_told(request.info, info_of(request.info)))
         return 0
     assert request.to is not None
+    if request.redact:
+        _refuse_recording(request.to)
     limits = Limits(
         keep=_duration("--keep", request.keep),
         max_size=parse_size(request.max_size, "--max-size"),
         base_every=_duration("--base-every", request.base_every),
     )
     seconds = None if request.duration is None else seconds_of("--for", request.duration)
-    record_into(request.to, request.connection, limits, seconds)
+    if request.source is not None:
+        _redact(request.source, request)
+    elif request.redact:
+        clear = request.to.rstrip("/") + _CLEAR
+        _refuse_recording(clear)
+        record_into(clear, request.connection, limits, seconds)
+        _redact(clear, request)
+        shutil.rmtree(clear)
+    else:
+        record_into(request.to, request.connection, limits, seconds)
     if not request.quiet:
         write_to_stderr(_told(request.to, info_of(request.to)))
     return 0
@@ -68,6 +91,35 @@ def run_record(request: RecordRequest) -> int:
 def seconds_of(option: str, text: str) -> float:
     """The seconds of a duration that an option has. Raises ``UsageError``."""
     return _duration(option, text).total_seconds()
+
+
+def _refuse_recording(folder: str) -> None:
+    """Raise ``InputError`` where a recording is in the folder: tokens of another one mean other names."""
+    if is_recording(folder):
+        hint = (
+            f"kpreempt record --redact --from {folder} --to DIR" if folder.endswith(_CLEAR) else "--to another folder"
+        )
+        raise InputError("has a recording", source=name_of(folder), hint=hint)
+
+
+def _redact(source: str, request: RecordRequest) -> None:
+    """Write the recording under other names; it is there once it is whole."""
+    from kpreempt.analysis.image_sizes import NamedImages
+    from kpreempt.snapshot.recording.redacted import Images, redact_recording
+
+    assert request.to is not None
+    named, target = NamedImages(), Path(request.to)
+    part = target.with_name(f"{target.name}{_PART}")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with map_file(request.redact_map) as file:
+            redaction = redact_recording(source, str(part), secrets.token_bytes(), Images(named.add, named.of))
+            write_map(file, redaction)
+            part.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", source=name_of(request.to)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: float | None) -> None:

@@ -29,6 +29,7 @@ from kpreempt.cli.clusters import (
 )
 from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import whole_file, write_stdout_pieces
+from kpreempt.cli.redaction_map import check_map, map_file, write_map
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
@@ -38,9 +39,9 @@ from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
-from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
-from kpreempt.verdict import API_VERSION, Assumption
+from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
     from kpreempt.cli.snapshot import SnapshotRequest
@@ -92,20 +93,20 @@ def run_snapshot(request: SnapshotRequest) -> int:
 
 def _check(request: SnapshotRequest) -> None:
     """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
-    if request.redact_map is not None:
-        if not request.redact:
-            raise UsageError("--redact-map: nothing is redacted", hint="--redact")
-        if request.redact_map in ("", _STANDARD):
-            raise UsageError("--redact-map: a file is expected", hint="--redact-map names.json")
-        if request.to != _STANDARD and Path(request.to).resolve() == Path(request.redact_map).resolve():
-            raise UsageError("--redact-map: the dump goes to the same file")
+    check_map(request.redact_map, redacts=request.redact)
+    if (
+        request.redact_map
+        and request.to != _STANDARD
+        and Path(request.to).resolve() == Path(request.redact_map).resolve()
+    ):
+        raise UsageError("--redact-map: the dump goes to the same file")
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
 
 
 def _redaction(cluster: ClusterSnapshot, taken_at: datetime) -> Redaction:
-    return Redaction(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded)
+    return redaction_of(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded)
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
@@ -163,11 +164,7 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
     ``None`` where the reader of standard output has gone away.
     """
     with ExitStack() as stack:
-        if redaction is not None and request.redact_map:
-            file = stack.enter_context(whole_file(request.redact_map, mode=_OWNER_ONLY))
-            found = {"names": dict(redaction.pairs()), "times": dict(redaction.times())}
-            document = {"apiVersion": API_VERSION, "kind": "RedactionMap", **found}
-            file.buffer.write(printable_json_bytes(msgspec.json.encode(document)) + b"\n")
+        write_map(stack.enter_context(map_file(request.redact_map)), redaction)
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         # Without redaction it tells all about the cluster.
@@ -186,7 +183,7 @@ def _tell(
     for pod in asked:
         namespace, name = pod.metadata.namespace, pod.metadata.name
         if redaction is not None:
-            namespace, name = redaction.pod_key(namespace, name)
+            namespace, name = redaction.key("Pod", namespace, name)
         words = ["explain", f"pod/{name}", "-n", namespace, "--snapshot", request.to]
         complain(f"ask about {pod.key}: {request.program} {shlex.join(words)}")
 

@@ -27,7 +27,7 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.replay import Replay
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits
-from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.write import line_of
 from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verification
 
@@ -124,7 +124,7 @@ class _Files:
 def _write(folder: Path, number: int, decision: TakenDecision, predicted: Prediction) -> str:
     """Write a line for ``kpreempt batch`` that predicts the decision anew, under other names; the file's name."""
     cluster, pod = predicted.cluster, predicted.pod
-    redaction = Redaction(cluster, decision.at, secrets.token_bytes(), ImageSizes(cluster).rounded)
+    redaction = redaction_of(cluster, decision.at, secrets.token_bytes(), ImageSizes(cluster).rounded)
     objects = [
         msgspec.Raw(line_of(kind, redaction.record(record)))
         for kind in KINDS.values()
@@ -156,5 +156,5 @@ def _decided(decision: TakenDecision, predicted: Prediction, redaction: Redactio
     node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)
     name = redaction.record(node).metadata.name if node is not None else "a node that is not there"
     words = f"decided: {decision.decision.lower()} to {name}"
-    victims = ["/".join(redaction.pod_key(*key.split("/", 1))) for key in decision.victims]
+    victims = ["/".join(redaction.key("Pod", *key.split("/", 1))) for key in decision.victims]
     return f"{words}, evicting {', '.join(victims)}" if victims else words

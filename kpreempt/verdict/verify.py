@@ -17,6 +17,10 @@ class DecisionKind(StrEnum):
     REFUSED = "Refused"
 
 
+# What stands in a redacted recording for the rest of a message.
+REDACTED = "[redacted"
+
+
 class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One decision, as the API server told of it ``at`` a time; ``pod`` is ``namespace/name``.
 

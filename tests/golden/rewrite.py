@@ -1,6 +1,6 @@
 """Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
 
-Without names the answers of ``tests/golden/{answers,checks,examples,plugins,screens,sweeps,volcano}.py`` are rewritten, too.
+Without names the answers of the other modules of ``tests/golden`` are rewritten, too.
 
 A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
 """

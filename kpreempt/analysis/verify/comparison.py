@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kpreempt.verdict import PossibleOutcome, Verdict
-from kpreempt.verdict.verify import DecisionKind, TakenDecision
+from kpreempt.verdict.verify import REDACTED, DecisionKind, TakenDecision
 
 # From 1.37 on a message goes on with the node that is picked, and its victims' number (``Preempt``, ``preemption.go``).
 PLACEMENT = "preemption: found a potential placement for pod on node "
@@ -36,7 +36,7 @@ def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[s
     elif not any(each.node == decision.node and is_outcome(each, decision.victims, gone) for each in told):
         expected = " or ".join(_victims(each) for each in told if each.node == decision.node)
         lines.append(f"evicted {_listed(decision.victims)} from {decision.node}; predicted: {expected}")
-    if decision.message not in (messages := told_messages(verdict, decision.node)):
+    if REDACTED not in decision.message and decision.message not in (messages := told_messages(verdict, decision.node)):
         expected = " or ".join(f'"{each}"' for each in sorted(messages))
         lines.append(f'said "{decision.message}"; predicted: {expected}')
     return lines

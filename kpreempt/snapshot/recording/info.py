@@ -10,6 +10,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
+from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, What
 from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.past import shown
@@ -33,7 +34,8 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
         """The same in words."""
         total = sum(self.changes.values())
         files = "1 segment" if self.segments == 1 else f"{self.segments:,} segments"
-        yield f"{name_of(folder)}: {shown(self.begins)} to {shown(self.ends)}, {files}, {_in_words(self.size)}"
+        how = "redacted, " if self.ends <= REDACTED_AT else ""
+        yield f"{name_of(folder)}: {how}{shown(self.begins)} to {shown(self.ends)}, {files}, {_in_words(self.size)}"
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.changes.items())
         yield f"  {total:,} change{'' if total == 1 else 's'}{': ' if kinds else ''}{kinds}"
         for begin, end in self.gaps:

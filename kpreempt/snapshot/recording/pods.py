@@ -11,6 +11,7 @@ from kpreempt.model.meta import Time
 from kpreempt.model.pod import TERMINAL_PHASES, PodCondition
 from kpreempt.snapshot.decode import Json
 from kpreempt.snapshot.recording.orders import Seen
+from kpreempt.verdict.verify import REDACTED
 
 # How the scheduler says that no node fits, which it finds before it assumes a pod anywhere.
 _NO_NODE = re.compile(r"0/\d+ nodes are available")
@@ -24,9 +25,13 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     deletion_timestamp: Time | None = None
 
 
+class _Empty(msgspec.Struct, frozen=True):
+    """Of which it only counts that it is there."""
+
+
 class _Volume(msgspec.Struct, frozen=True, rename="camel"):
-    persistent_volume_claim: msgspec.Raw | None = None
-    ephemeral: msgspec.Raw | None = None
+    persistent_volume_claim: _Empty | None = None
+    ephemeral: _Empty | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -54,8 +59,8 @@ class PodLine(msgspec.Struct, frozen=True):
     @property
     def has_claims(self) -> bool:
         """Whether something else has to be bound before the pod is, which takes its time."""
-        claimed = (each.persistent_volume_claim or each.ephemeral for each in self.spec.volumes)
-        return bool(self.spec.resource_claims) or any(claimed)
+        claims = (claim for each in self.spec.volumes for claim in (each.persistent_volume_claim, each.ephemeral))
+        return bool(self.spec.resource_claims) or any(claim is not None for claim in claims)
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of a type, if the pod has it."""
@@ -70,6 +75,12 @@ class PodLine(msgspec.Struct, frozen=True):
 
 
 _LINE = msgspec.json.Decoder(PodLine)
+
+
+def redacted_refusal(refusal: str, number: int) -> str:
+    """What stands for a refusal, which has a number of its own: how many nodes there were, where it says so."""
+    nodes = _NO_NODE.match(refusal)
+    return f"{nodes[0] if nodes else 'refused'}: {REDACTED} {number}]"
 
 
 def pod_line(line: Json) -> PodLine:

@@ -23,7 +23,7 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import TOP_LEVEL, batch_of_header
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.decode import Record, decoder_of
-from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.kept import Key, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
@@ -168,6 +168,8 @@ class Replay:
         self.assumptions = collector.assumptions
         for line in lines:
             named = named_line(line, first.name)
+            if named.kind not in KINDS:
+                continue
             self.records[named.kind][named.key] = self._decoded(named.kind, line)
             if named.kind == "Pod":
                 self._orders.put(seen_pod(line))
@@ -214,6 +216,8 @@ class Replay:
         return msgspec.structs.replace(self._header, **records, pod_orders=orders, taken_at=at)
 
     def _apply(self, change: Change) -> None:
+        if change.kind in COMPARED:
+            return
         if change.what in (What.ADDED, What.MODIFIED, What.DELETED) and change.kind != "Event":
             records, key = self.records[change.kind], (change.namespace, change.name)
             before = records.pop(key, None)

@@ -24,7 +24,7 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import rules, spaces, well_known
 from kpreempt.snapshot.redact.rules import Rule
-from kpreempt.snapshot.redact.spaces import Renamer, RoundedImages, public_version
+from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, public_version
 from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
@@ -37,37 +37,62 @@ _SHARED_RECORDS = (pod.ResourceRequirements,)
 _TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)
 
 
-class Redaction:
-    """The tokens for all names of a cluster."""
+# So many parts of records are remembered that others may share.
+_REMEMBERED = 1_000_000
 
-    def __init__(self, cluster: ClusterSnapshot, taken_at: datetime, key: bytes, images: RoundedImages) -> None:
-        """Look through the cluster once, as it was ``taken_at``; takes a pass over all objects.
+
+def redaction_of(cluster: ClusterSnapshot, taken_at: datetime, key: bytes, images: RoundedImages) -> Redaction:
+    """The tokens for all names of a cluster, as it was ``taken_at``; takes a pass over all objects."""
+    records = (record for kind in KINDS.values() for record in getattr(cluster, kind.field))
+    return Redaction(records, Known(cluster), taken_at, key, images, kinds=cluster.skipped)
+
+
+class Redaction:
+    """The tokens for all names of objects."""
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        known: Known,
+        taken_at: datetime,
+        key: bytes,
+        images: RoundedImages,
+        *,
+        kinds: Iterable[str] = (),
+    ) -> None:
+        """Look through all records once, of which together so much is ``known``, and at the names of ``kinds``.
 
         The ``key``, up to 64 bytes by chance, is for this dump alone: it gives tokens their order where none is needed.
-        ``images`` gives those of a node as exactly as scores need them.
+        ``images`` gives those of a node as exactly as scores need them. Times are told back from ``taken_at``.
         """
         self._names = Names(key)
         self._times = Times(taken_at)
-        if cluster.pod_groups:
+        if known.has_groups:
             # The space that comes first decides what the tokens of pods look like.
             self._names.collect(spaces.MEMBER, "")
-        renamer = Renamer(cluster, self._names.collect, self._names, self._times.collect, images)
-        for kind in KINDS.values():
-            for record in getattr(cluster, kind.field):
-                redacted(renamer, kind.name, least(record))
-        for name in cluster.skipped:
+        renamer = Renamer(known, self._names.collect, self._names, self._times.collect, images)
+        for record in records:
+            redacted(renamer, _KIND_OF[type(record)], least(record))
+        for name in kinds:
             self._names.collect(spaces.KIND, name)
         self._names.number()
         self._times.number()
-        self._renamer = Renamer(cluster, self._names.token, self._names, self._times.token, images)
+        self._renamer = Renamer(known, self._names.token, self._names, self._times.token, images)
 
     def record(self, record: Record) -> Record:
         """An object of the cluster under its new names."""
         return redacted(self._renamer, _KIND_OF[type(record)], least(record))
 
-    def pod_key(self, namespace: str, name: str) -> tuple[str, str]:
-        """Namespace and name of a pod of the cluster, as they are now."""
-        return self._names.token(spaces.NAMESPACE, namespace), self._names.token(spaces.POD, name)
+    def key(self, kind: str, namespace: str, name: str) -> tuple[str, str]:
+        """Namespace and name of an object, as they are now. Raises ``KeyError`` for one that was in no record."""
+        self._renamer.namespace = namespace
+        return self._names.token(spaces.NAMESPACE, namespace) if namespace else "", rules.object_name(
+            self._renamer, kind, name
+        )
+
+    def time(self, time: datetime) -> datetime:
+        """A time as far from the end as it was."""
+        return self._times.shifted(time)
 
     def version(self, version: str) -> str:
         """A server's version without what its vendor adds."""
@@ -98,6 +123,8 @@ def _kind_word(subject: str) -> str:
 
 def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
     """The object with the names that the renamer gives; the input stays as it is."""
+    if len(renamer.memo) > _REMEMBERED:
+        renamer.memo.clear()
     metadata = record.metadata
     renamer.namespace = metadata.namespace
     renamer.has_landed = isinstance(record, pod.Pod) and bool(record.spec.node_name)

@@ -116,6 +116,31 @@ class Retime(Protocol):
     def __call__(self, time: datetime, *, is_ordered_only: bool) -> datetime: ...
 
 
+class Known:
+    """What of all objects together decides by what single names are replaced."""
+
+    def __init__(self, cluster: ClusterSnapshot | None = None) -> None:
+        """Nothing is known yet, or what the objects of a cluster say."""
+        self.number_labels: set[str] = set()
+        self.number_taints: set[str] = set()
+        self.places = set(well_known.ZONES)
+        self.ephemeral: dict[tuple[str, str], tuple[str, str]] = {}
+        self.regions: dict[str, str] = {}
+        self.has_groups = False
+        if cluster is not None:
+            self.add(cluster)
+
+    def add(self, cluster: ClusterSnapshot) -> None:
+        """Look through more objects."""
+        labels, taints = number_keys(cluster)
+        self.number_labels |= labels
+        self.number_taints |= taints
+        self.places |= _topology_keys(cluster.pods)
+        self.ephemeral |= _ephemeral_claims(cluster.pods)
+        self.regions |= _regions(cluster)
+        self.has_groups |= bool(cluster.pod_groups)
+
+
 class Renamer:
     """Replaces names and times while one object after the other is walked; ``namespace`` is that of the object.
 
@@ -125,7 +150,7 @@ class Renamer:
 
     def __init__(
         self,
-        cluster: ClusterSnapshot,
+        known: Known,
         rename: Callable[[Space, str], str],
         names: Names,
         retime: Retime,
@@ -138,10 +163,10 @@ class Renamer:
         self.has_landed = False
         self.memo: dict[int, tuple[Any, Any]] = {}
         self._names = names
-        self._number_labels, self._number_taints = number_keys(cluster)
-        self._places = well_known.ZONES | _topology_keys(cluster.pods)
-        self._ephemeral = _ephemeral_claims(cluster.pods)
-        self._regions = _regions(cluster)
+        self._number_labels, self._number_taints = known.number_labels, known.number_taints
+        self._places = known.places
+        self._ephemeral = known.ephemeral
+        self._regions = known.regions
 
     def label_value(self, key: str, value: str) -> str:
         """The value of a label, or one that it is compared with."""

@@ -69,6 +69,10 @@ class Times:
         self._new |= {age: _ZERO + place * _LEAST for place, age in enumerate(reversed(ancient), start=1)}
         self._new[self._now - _ZERO] = _ZERO
 
+    def shifted(self, time: datetime) -> datetime:
+        """What stands for any time from which others are told exactly."""
+        return REDACTED_AT - (self._now - time)
+
     def pairs(self) -> Iterator[tuple[datetime, datetime]]:
         """Every time, and the one that it stands for."""
         seen = self._exact | self._ordered

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.recorder import Bookmark, Holder, Listed, Recorder, Refused, Stream, Told, Watched
 from kpreempt.snapshot.recording.segments import Segments
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, refused
-from tests.unit.snapshot.recording.making import a_node, a_pod
+from tests.unit.snapshot.recording.making import Making, a_node, a_pod
 
 Kpreempt = Callable[..., Any]
 PODS = Stream(KINDS["Pod"])
@@ -180,6 +182,66 @@ def test_a_cluster_is_recorded_and_read_back(
     info = kpreempt("record", "--info", folder)
     assert info.stdout == result.stderr
     assert all(each.path and set(each.query) <= READING for each in server.asked)
+
+
+def test_a_live_recording_is_redacted_at_its_end(
+    kpreempt: Kpreempt, cluster: FakeCluster, server: FakeApi, tmp_path: Path
+) -> None:
+    to, names = tmp_path / "rec", tmp_path / "names.json"
+    words = ("--redact", "--redact-map", str(names), "--for", "1s", "--server", server.url)
+    result = kpreempt("record", "--to", str(to), *words)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith(f"{to}: redacted, 1999-12-31T23:59:5")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["names.json", "rec"]
+    assert names.stat().st_mode & 0o777 == 0o600
+    found = json.loads(names.read_text(encoding="utf-8"))["names"]
+    (node,) = load_snapshot([str(to)]).cluster.nodes
+    assert found[node.metadata.name] == "n1"
+    again = kpreempt("record", "--to", str(to), *words)
+    assert again.returncode == 3
+    assert again.stderr == f"{to}: has a recording\n  try: --to another folder\n"
+
+
+def test_what_was_killed_before_it_was_redacted_is_not_lost(
+    kpreempt: Kpreempt, server: FakeApi, tmp_path: Path
+) -> None:
+    shutil.copytree("fixtures/recording", tmp_path / "rec.clear")
+    result = kpreempt("record", "--to", str(tmp_path / "rec"), "--redact", "--server", server.url)
+    assert result.returncode == 3
+    assert result.stderr.splitlines()[1] == f"  try: kpreempt record --redact --from {tmp_path}/rec.clear --to DIR"
+    done = kpreempt("record", "--redact", "--from", f"{tmp_path}/rec.clear", "--to", str(tmp_path / "rec"), "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "fixtures/recording"), "--from: a recording is only written anew to be redacted\n"),
+        (("--redact-map", "x"), "--redact-map: nothing is redacted\n"),
+        (("--redact", "--from", "fixtures/recording", "--redact-map", "-"), "--redact-map: a file is expected\n"),
+        (
+            ("--redact", "--from", "fixtures/recording", "--for", "1s"),
+            "--from: nothing live is recorded, so no --for\n",
+        ),
+    ],
+)
+def test_options_of_redaction_that_make_no_sense_are_told(
+    kpreempt: Kpreempt, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    result = kpreempt("record", "--to", str(tmp_path / "rec"), *words)
+    assert result.returncode == 2
+    assert result.stderr.startswith(message)
+
+
+def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1")]})
+    making.recorder._add([Change(what=What.DELETED, seen=making.now, kind="Pod", namespace="a", name="b", version=9)])
+    making.end()
+    result = kpreempt("record", "--redact", "--from", making.folder, "--to", str(tmp_path / "to"))
+    assert result.returncode == 3
+    assert result.stderr == f"{making.folder}: tells of an object that it does not have\n"
+    assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])

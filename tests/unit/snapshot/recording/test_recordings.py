@@ -20,9 +20,12 @@ from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded
+from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.info import info_of
 from kpreempt.snapshot.recording.past import Moment, past_of
+from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of
+from kpreempt.snapshot.recording.segment import Segment
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from tests.unit.snapshot.recording.making import START, Document, Making, a_node, a_pod
 
@@ -319,3 +322,23 @@ def test_a_pod_that_two_are_nominated_to_evict_is_marked_for_the_first(tmp_path:
     (run,) = runs_of(making.folder)
     found = {trace.decision.pod: (trace.version, trace.decision.victims) for trace in run.traces}
     assert found == {"shop/first": (marked, ["shop/low"]), "shop/second": (marked + 3, ["shop/low"])}
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, True),
+        ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}, True),
+        ({"resourceClaims": [{"name": "gpu"}]}, True),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, False),
+        ({}, False),
+    ],
+)
+def test_pods_with_claims_are_recorded_and_known_as_such(tmp_path: Path, parts: Document, expected: bool) -> None:
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1")]})
+    pod = a_pod("a")
+    making.change("ADDED", "Pod", pod | {"spec": pod["spec"] | parts})
+    making.end()
+    (line,) = (each.object for each in Segment(segments_in(making.folder)[0]).changes())
+    assert pod_line(line).has_claims is expected
+    assert names(read(making)) == ["a"]

@@ -1,0 +1,200 @@
+"""A recording under other names: each name has one token in all of it, and all times are moved by the same.
+
+Tokens that sort as the names do take all names at once. So a recording is redacted when it is there, and not while it
+is written: it is gone through for what is known of all objects, for their names, and once more to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from kpreempt import __version__
+from kpreempt.errors import InputError
+from kpreempt.files import name_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.batches import TOP_LEVEL, batch_of_header
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.decode import Record, decoder_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
+from kpreempt.snapshot.recording.folder import is_recording, segments_in
+from kpreempt.snapshot.recording.past import named_line
+from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
+from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segments import Limits, Segments
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.redact.spaces import Known, RoundedImages
+from kpreempt.snapshot.write import DumpHeader, header_line, line_of
+
+_T = TypeVar("_T")
+
+_TOGETHER = 4096
+# It takes no more than what it is made of.
+_NO_LIMITS = Limits(keep=timedelta.max, max_size=2**62, base_every=timedelta.max)
+
+
+class Images(NamedTuple):
+    """``add`` is told of pods, a cluster at a time; ``of`` gives those images of a node that any of them names."""
+
+    add: Callable[[ClusterSnapshot], None]
+    of: RoundedImages
+
+
+def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redaction:
+    """Write the recording in ``folder`` into another one under other names, and return the tokens for them.
+
+    The ``key`` is that of ``Redaction``. Raises ``InputError``, also where ``to`` has a recording.
+    """
+    paths = segments_in(folder)
+    if not paths:
+        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+    if is_recording(to):
+        raise InputError("has a recording", source=name_of(to), hint="--to another folder")
+    known, end, kinds = Known(), Segment(paths[0]).end.taken_at, set[str]()
+    for segment in map(Segment, paths):
+        kinds |= _header(segment)[0].skipped.keys()
+        end = max([end, segment.end.taken_at, *(change.seen for change in segment.changes())])
+        for records in _together(_records(segment)):
+            cluster = _cluster_of(records)
+            known.add(cluster)
+            images.add(cluster)
+    every = (record for path in paths for record in _records(Segment(path)))
+    redaction = Redaction(every, known, end, key, images.of, kinds=kinds)
+    try:
+        _Writer(redaction).write(map(Segment, paths), to)
+    except KeyError:
+        raise InputError("tells of an object that it does not have", source=name_of(folder)) from None
+    return redaction
+
+
+def _together(items: Iterable[_T]) -> Iterator[list[_T]]:
+    remaining = iter(items)
+    while found := list(islice(remaining, _TOGETHER)):
+        yield found
+
+
+def _cluster_of(records: Iterable[Record]) -> ClusterSnapshot:
+    by_kind: dict[str, list[Record]] = {}
+    for each in records:
+        by_kind.setdefault(_FIELD_OF[type(each)], []).append(each)
+    return ClusterSnapshot(**by_kind)  # type: ignore[arg-type]
+
+
+_FIELD_OF = {kind.record: kind.field for kind in KINDS.values()}
+
+
+def _records(segment: Segment) -> Iterator[Record]:
+    """All objects of a segment, each as it was after every change."""
+    for kind, line in _lines(segment):
+        yield decoder_of(KINDS[kind].record).decode(line)
+    for change in segment.changes():
+        if change.what in (What.ADDED, What.MODIFIED) and change.kind in KINDS:
+            yield decoder_of(KINDS[change.kind].record).decode(change.object)
+
+
+def _lines(segment: Segment) -> Iterator[tuple[str, bytes]]:
+    lines = segment.base(Intake())
+    next(lines, None)
+    for line in lines:
+        kind = named_line(line, segment.name).kind
+        if kind in KINDS:
+            yield kind, line
+
+
+def _header(segment: Segment) -> tuple[ClusterSnapshot, list[Any]]:
+    """What the base says of itself, and what was assumed when it was read."""
+    collector = Collector(defaults_namespace=True)
+    collector.add(batch_of_header(segment.name, TOP_LEVEL.decode(next(segment.base(Intake()), b"{}"))))
+    return collector.cluster(), collector.assumptions
+
+
+class _Writer:
+    """Writes segments anew; texts that are only compared get numbers, those of all segments."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+        self._holders: dict[str, str] = {"": ""}
+        self._refusals: dict[str, int] = {}
+
+    def write(self, segments: Iterable[Segment], to: str) -> None:
+        """Write all of them. Raises ``InputError`` and ``KeyError``."""
+        written = Segments(to, _NO_LIMITS)
+        is_whole = True
+        try:
+            for segment in segments:
+                end = self._end(segment.end)
+                # What follows on what is damaged does not continue it.
+                written.begin(self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_whole))
+                kept = (each for each in segment.changes() if each.kind not in COMPARED)
+                for changes in _together(map(self._change, kept)):
+                    written.append(changes)
+                is_whole = segment.damage is None
+        finally:
+            written.close()
+
+    def _base(self, segment: Segment) -> Iterator[bytes]:
+        cluster, assumptions = _header(segment)
+        redaction = self._redaction
+        yield header_line(
+            DumpHeader(
+                server_version=redaction.version(cluster.version),
+                taken_at=redaction.time(segment.end.taken_at),
+                kpreempt_version=__version__,
+                skipped=redaction.skipped(cluster.skipped),
+                assumptions=redaction.assumptions(assumptions),
+                unread={kind: each for kind, each in cluster.unread.items() if kind in KINDS},
+            )
+        )
+        for kind, line in _lines(segment):
+            yield self._line(kind, line)
+
+    def _end(self, end: BaseEnd) -> BaseEnd:
+        versions: Mapping[str, int] = {label: each for label, each in end.versions.items() if label not in COMPARED}
+        return BaseEnd(
+            versions=versions,
+            taken_at=self._redaction.time(end.taken_at),
+            holder=self._holder(end.holder),
+            orders={self._redaction.key("Node", "", node)[1]: self._order(each) for node, each in end.orders.items()},
+            continues=end.continues,
+        )
+
+    def _order(self, order: Order) -> Order:
+        return Order([each and self._pod(each) for each in order.places], [self._pod(each) for each in order.unplaced])
+
+    def _pod(self, key: str) -> str:
+        return "/".join(self._redaction.key("Pod", *key.split("/", 1)))
+
+    def _holder(self, identity: str) -> str:
+        return self._holders.setdefault(identity, f"holder-{len(self._holders)}")
+
+    def _change(self, change: Change) -> Change:
+        seen = self._redaction.time(change.seen)
+        if change.what is What.SCHEDULER:
+            return msgspec.structs.replace(change, seen=seen, name=self._holder(change.name))
+        if not change.name:
+            return msgspec.structs.replace(change, seen=seen)
+        namespace, name = self._redaction.key(change.kind, change.namespace, change.name)
+        line = change.object if change.what is What.DELETED else msgspec.Raw(self._line(change.kind, change.object))
+        return msgspec.structs.replace(change, seen=seen, namespace=namespace, name=name, object=line)
+
+    def _line(self, kind: str, line: bytes | msgspec.Raw) -> bytes:
+        record = self._redaction.record(decoder_of(KINDS[kind].record).decode(line))
+        if isinstance(record, Pod) and (refusal := pod_line(line).refusal):
+            number = self._refusals.setdefault(refusal, len(self._refusals) + 1)
+            record = _with_message(record, redacted_refusal(refusal, number))
+        return line_of(KINDS[kind], record)
+
+
+def _with_message(pod: Pod, message: str) -> Pod:
+    conditions = [
+        msgspec.structs.replace(each, message=message) if each.type == "PodScheduled" else each
+        for each in pod.status.conditions
+    ]
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions))
