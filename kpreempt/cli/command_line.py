@@ -91,6 +91,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--to",
             "--resume",
             "--info",
+            "--from",
             "--for",
             "--keep",
             "--max-size",

@@ -137,6 +137,30 @@ def test_what_the_scheduler_decides_among_300_pods_is_predicted(
         compared[f"{kind.lower()} of a recording predicted"] += each["predicted"]
         compared[f"{kind.lower()} of a recording raced"] += each["raced"]
     _explain_a_victim(plane, recording.folder, capsys)
+    _check_a_change(plane, recording.folder, tmp_path, capsys)
+    redacted = str(tmp_path / "redacted")
+    assert run(["record", "--redact", "--from", recording.folder, "--to", redacted, "-q"]) == 0
+    other = answered(capsys, "verify", redacted)
+    assert (other["items"] == [] or {each["cause"] for each in other["items"]} == {"Race"}) and other["score"] == 100.0
+    decided = {each["decision"]: each["predicted"] + each["raced"] for each in other["decisions"]}
+    assert decided == {kind: each["predicted"] + each["raced"] for kind, each in numbers.items()}
+
+
+def _check_a_change(plane: ControlPlane, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change is to the end of the recording what it is to the live cluster."""
+    live = next(iter(plane.request("GET", "/apis/apps/v1/deployments")["items"]))
+    metadata = {key: live["metadata"][key] for key in ("name", "namespace")}
+    spec = {**live["spec"], "replicas": live["spec"]["replicas"] + 1}
+    path = tmp_path / "change.json"
+    document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    changes = []
+    for source in (["--snapshot", folder], ["--kubeconfig", str(plane.kubeconfig)]):
+        capsys.readouterr()
+        assert run(["check", "-f", str(path), "--runs", "1", *source, "-o", "json"]) in (0, 1)
+        changes.append(json.loads(capsys.readouterr().out)["changes"])
+    assert changes[0] == changes[1]
+    assert [each["object"] for each in changes[0]] == [f"Deployment {metadata['namespace']}/{metadata['name']}"]
 
 
 def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
