@@ -46,14 +46,15 @@ def decide_pending(
 ) -> Iterator[tuple[Pod, Verdict]]:
     """Each pod with its verdict. Pods in whom the scheduler sees no difference share one, up to the pod's name.
 
-    The effects of a shared verdict are left out: they name the pod.
+    The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes.
     """
     keys = [likeness_to(scheduler, pod) for pod in pods]
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
 
     def decide(pod: Pod) -> Verdict:
         verdict = scheduler.decide(prepared, pod, records_steps=False, phases=phases)
-        return msgspec.structs.replace(verdict, effects=[])
+        # Other processes hand it on, and nobody asks how nodes were rated.
+        return msgspec.structs.replace(verdict, effects=[], scores={}, plugin_scores={})
 
     verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))

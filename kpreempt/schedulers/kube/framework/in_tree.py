@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.model.pod import Pod
@@ -88,12 +88,28 @@ class NodeFilterPlugin(FilterPlugin, ABC):
     """A filter to which pods do not matter: what it says of a node is the same whichever are on it."""
 
 
+class SparseFilterPlugin(FilterPlugin):
+    """A filter that tells at a glance on which nodes it succeeds."""
+
+    @abstractmethod
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
+        """Those of ``nodes`` that it may refuse, after PreFilter; on all others ``filter`` succeeds."""
+
+
 class BulkScorePlugin(ScorePlugin):
     """Rates many nodes at once in less time than one after the other."""
 
     @abstractmethod
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
         """What ``score`` gives for each of ``nodes``."""
+
+
+class LocalBulkScorePlugin(ScorePlugin):
+    """Rates many nodes at once, each by itself, so that what is known of a node need not be found out again."""
+
+    @abstractmethod
+    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """What ``score`` gives for each of ``nodes``; ``None`` where that is only found one by one."""
 
 
 class LimitedFilterPlugin(FilterPlugin, ABC):

@@ -7,11 +7,14 @@ from functools import partial
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LocalBulkScorePlugin
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError, ScorePlugin
 from kpreempt.schedulers.kube.framework.memory import answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status
+
+# From so many nodes on they are rated at once.
+_MANY = 100
 
 
 class RememberedRun:
@@ -68,8 +71,16 @@ def raw_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence
         return plugin.score_all(state, pod, nodes)
     score = partial(plugin.score, state, pod)
     findings = state.shape_findings or state.findings
-    if plugin.is_local and findings is not None:
-        return answers_on(findings.on(f"score {plugin.name}"), nodes, score)
+    known = findings.on(f"score {plugin.name}") if plugin.is_local and findings is not None else None
+    if isinstance(plugin, LocalBulkScorePlugin) and len(nodes) >= _MANY:
+        unknown = nodes if known is None else [node_info for node_info in nodes if node_info not in known]
+        scores = plugin.scores_at_once(state, pod, unknown) if len(unknown) >= _MANY else None
+        if scores is not None and known is None:
+            return scores
+        if scores is not None and known is not None:
+            known.update(zip(unknown, scores, strict=True))
+    if known is not None:
+        return answers_on(known, nodes, score)
     return [score(node_info) for node_info in nodes]
 
 

@@ -72,7 +72,7 @@ class ResourceScorer:
         """``devices`` counts those that serve a resource on a node which does not offer it itself."""
         self._devices = devices
         self.weights = weights
-        self._score = score
+        self.usage_score = score
         self._counts_pod_level = counts_pod_level
         self._use_requested = use_requested
         self._rounds_by_container = rounds_by_container
@@ -101,19 +101,20 @@ class ResourceScorer:
 
     def score(self, requests: list[int], node_info: NodeInfo) -> int:
         """The node's score for a pod with ``requests``."""
-        return self._score(
+        return self.usage_score(
             [self._usage(name, request, node_info) for (name, _), request in zip(self.weights, requests, strict=True)]
         )
 
     def _usage(self, name: str, request: int, node_info: NodeInfo) -> Usage:
         if request == 0 and is_scalar_resource(name):
             return Usage(0, 0, 0)
-        allocatable, allocated = self._on_node(name, node_info)
+        allocatable, allocated = self.on_node(name, node_info)
         if allocatable == 0:
             return Usage(0, 0, 0)
         return Usage(allocated + request, allocated, allocatable)
 
-    def _on_node(self, name: str, node_info: NodeInfo) -> tuple[int, int]:
+    def on_node(self, name: str, node_info: NodeInfo) -> tuple[int, int]:
+        """How much of a resource is allocatable on a node, and how much is allocated."""
         total, used = node_info.allocatable, node_info.requested
         if name == CPU:
             return total.milli_cpu, used.milli_cpu if self._use_requested else node_info.non_zero_milli_cpu
@@ -135,10 +136,10 @@ def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[Reso
     weights = resource_weights(strategy.get("resources"))
     kind = strategy.get("type")
     if kind == "MostAllocated":
-        return weighted(weights, most_allocated), weights
+        return WeightedMean(weights, most_allocated), weights
     if kind == "RequestedToCapacityRatio":
         return requested_to_capacity_ratio(weights, _shape_of(strategy)), weights
-    return weighted(weights, least_allocated), weights
+    return WeightedMean(weights, least_allocated), weights
 
 
 def resource_weights(resources: object) -> list[ResourceWeight]:
@@ -153,18 +154,21 @@ def weighted_resources(resources: list[dict[str, Any]] | None) -> list[dict[str,
     return [{"name": "", **resource, "weight": resource.get("weight") or 1} for resource in given]
 
 
-def weighted(weights: list[ResourceWeight], rate: Callable[[int, int], int]) -> UsageScore:
+class WeightedMean:
     """The weighted mean of each resource's rating."""
 
-    def score(usages: Sequence[Usage]) -> int:
+    def __init__(self, weights: Sequence[ResourceWeight], rate: Callable[[int, int], int]) -> None:
+        self.rate = rate
+        self._weights = weights
+
+    def __call__(self, usages: Sequence[Usage]) -> int:
+        """The mean over the resources that count; 0 where none does."""
         total = weight_sum = 0
-        for (_, weight), usage in zip(weights, usages, strict=True):
+        for (_, weight), usage in zip(self._weights, usages, strict=True):
             if usage.allocatable:
-                total += rate(usage.requested, usage.allocatable) * weight
+                total += self.rate(usage.requested, usage.allocatable) * weight
                 weight_sum += weight
         return total // weight_sum if weight_sum else 0
-
-    return score
 
 
 def least_allocated(requested: int, capacity: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
 
 from kpreempt.model.pod import Pod
@@ -11,6 +11,7 @@ from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
+from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -165,12 +166,36 @@ class Framework:
                 return status
         return SUCCESS
 
+    def _run_filters_on(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
+        """``run_filters`` for each of ``nodes``, without those that succeed for sure."""
+        filters: list[tuple[FilterPlugin, Container[NodeInfo]]] = []
+        everywhere = frozenset(nodes)
+        for plugin in self._filters_of(state):
+            suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else everywhere
+            if suspects:
+                filters.append((plugin, frozenset(suspects)))
+
+        def status_of(node_info: NodeInfo) -> Status:
+            for plugin, suspects in filters:
+                if node_info in suspects and (status := run_filter(plugin, state, pod, node_info)) is not SUCCESS:
+                    return status
+            return SUCCESS
+
+        return list(map(status_of, nodes))
+
+    def _filters_of(self, state: CycleState) -> list[FilterPlugin]:
+        """The filters that run, after PreFilter."""
+        skipped = state.skip_filter_plugins
+        return [plugin for plugin in self.plugins.filters if plugin.name not in skipped]
+
     def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
         """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster.
 
         Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
         """
         findings = state.shape_findings or state.findings
+        if findings is None and not self.cluster.nominated_pods:
+            return self._run_filters_on(state, pod, nodes)
         if findings is None:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
         cluster = self.cluster

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.events import Action, on_node
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, SparseFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 
 REASON_NODE_NAME = "node(s) didn't match the requested node name"
 
 
-class NodeName(NodeFilterPlugin):
+class NodeName(NodeFilterPlugin, SparseFilterPlugin):
     """Compares ``spec.nodeName`` with the node's name."""
 
     name = "NodeName"
@@ -24,6 +26,10 @@ class NodeName(NodeFilterPlugin):
         if not wanted or wanted == node_info.name:
             return SUCCESS
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(wanted))
+
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
+        """All but none, where the pod names one."""
+        return nodes if pod.spec.node_name else ()
 
 
 PLUGIN = in_tree(NodeName, awaits=lambda: [on_node(Action.ADD)])

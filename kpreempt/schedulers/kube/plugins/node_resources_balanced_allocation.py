@@ -13,8 +13,8 @@ from kpreempt.schedulers.kube.framework.arg_types import RESOURCES
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
-from kpreempt.schedulers.kube.framework.in_tree import in_tree
-from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin, ScorePlugin
+from kpreempt.schedulers.kube.framework.in_tree import LocalBulkScorePlugin, in_tree
+from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
@@ -32,13 +32,14 @@ _CRASH = "the scheduler crashes at the selectors of device class {}: invalid mem
 _STATE_KEY = TreeKey("NodeResourcesBalancedAllocation")
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+class NodeResourcesBalancedAllocation(PreScorePlugin, LocalBulkScorePlugin):
     """Compares the spread between resources before and after the pod."""
 
     name = "NodeResourcesBalancedAllocation"
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._handle = handle
         self._skips_best_effort = handle.behaviour.skips_balance_without_requests
         self._scorer = ResourceScorer(
             resource_weights(args.get("resources")),
@@ -72,6 +73,15 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         if self._cluster is not None and not is_only:
             self._crash_at_selectors(self._cluster, requests, node_info)
         return self._scorer.score(requests, node_info)
+
+    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """The same of many nodes, in clusters big enough for columns."""
+        if self._handle.tables is None:
+            return None
+        from kpreempt.schedulers.kube.bulk.resource_scores import scores_at_once  # noqa: PLC0415
+
+        prepared = state.read(_STATE_KEY)
+        return scores_at_once(self._scorer, prepared[0], nodes) if isinstance(prepared, tuple) else None
 
     def _crash_at_selectors(self, cluster: ClusterState, requests: list[int], node_info: NodeInfo) -> None:
         """Upstream's plugin has no cache of expressions, and the process ends where it needs one."""

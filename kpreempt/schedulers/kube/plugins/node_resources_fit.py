@@ -5,7 +5,7 @@ Follows ``plugins/noderesources/fit.go`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.node import Node
@@ -15,7 +15,12 @@ from kpreempt.schedulers.kube.framework.container_requests import is_sidecar
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_place, is_same, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, forbidden, invalid, required, unsupported
-from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import (
+    LimitedFilterPlugin,
+    LocalBulkScorePlugin,
+    SparseFilterPlugin,
+    in_tree,
+)
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -23,7 +28,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -60,13 +64,14 @@ STATE_KEY = TreeKey("NodeResourcesFit")
 _PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
 
 
-class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin):
     """Requests against what the node has left; the score follows the configured strategy."""
 
     name = "NodeResourcesFit"
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._handle = handle
         self._behaviour = handle.behaviour
         self._rules_out_excess = handle.behaviour.rules_out_requests_above_allocatable
         self._device_resources = handle.cluster.classes_of_extended_resources
@@ -102,6 +107,21 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
             raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
         return self.refusal(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
+
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
+        """Those on which CPU, memory, disk or places are short, and all where the pod asks for more than these."""
+        requested = state.read(STATE_KEY)
+        if not isinstance(requested, Resource) or requested.scalar or self._has_disabled_sidecars(pod):
+            return nodes
+        cpu, memory, disk = requested.milli_cpu, requested.memory, requested.ephemeral_storage
+        return [
+            node_info
+            for node_info in nodes
+            if (used := node_info.requested).milli_cpu + cpu > (total := node_info.allocatable).milli_cpu
+            or used.memory + memory > total.memory
+            or used.ephemeral_storage + disk > total.ephemeral_storage
+            or node_info.num_pods + 1 > total.allowed_pod_number
+        ]
 
     def _has_disabled_sidecars(self, pod: Pod) -> bool:
         return not self._behaviour.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
@@ -180,6 +200,15 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         requests = state.read(_PRE_SCORE_KEY)
         # Without PreScore the requests are computed here.
         return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
+
+    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """The same of many nodes, in clusters big enough for columns."""
+        if self._handle.tables is None:
+            return None
+        from kpreempt.schedulers.kube.bulk.resource_scores import scores_at_once  # noqa: PLC0415
+
+        requests = state.read(_PRE_SCORE_KEY)
+        return scores_at_once(self._scorer, requests, nodes) if isinstance(requests, list) else None
 
 
 def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:

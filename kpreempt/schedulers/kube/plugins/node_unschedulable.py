@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, SparseFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
@@ -16,7 +18,7 @@ REASON_UNSCHEDULABLE = "node(s) were unschedulable"
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(NodeFilterPlugin):
+class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
     """Refuses nodes with ``spec.unschedulable`` unless the pod tolerates the taint that stands for it."""
 
     name = "NodeUnschedulable"
@@ -38,6 +40,10 @@ class NodeUnschedulable(NodeFilterPlugin):
             [REASON_UNSCHEDULABLE],
             detail=details.UntoleratedTaint(taint.key, taint.value, taint.effect),
         )
+
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
+        """Those that are cordoned."""
+        return [node_info for node_info in nodes if node_info.node.spec.unschedulable]
 
 
 def is_opened(pod: Pod, old: Node | None, new: Node | None) -> bool:

@@ -5,14 +5,14 @@ Follows ``plugins/tainttoleration`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, SparseFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -32,7 +32,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 _STATE_KEY = TreeKey("TaintToleration")
 
 
-class TaintToleration(NodeFilterPlugin, PreScorePlugin, ScorePlugin):
+class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, ScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"
@@ -57,6 +57,10 @@ class TaintToleration(NodeFilterPlugin, PreScorePlugin, ScorePlugin):
             reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
         detail = details.UntoleratedTaint(taint.key, taint.value, taint.effect)
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
+
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
+        """Those with taints."""
+        return [node_info for node_info in nodes if node_info.node.spec.taints]
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Keep the tolerations that can cover soft taints."""

@@ -13,10 +13,10 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
     ResourceWeight,
+    WeightedMean,
     balance_afterwards,
     least_allocated,
     most_allocated,
-    weighted,
 )
 from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
@@ -139,7 +139,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 def _by_share(weight: int, rate: Callable[[int, int], int]) -> ResourceScorer:
     """A score of the shares of CPU and memory, which count alike."""
     weights = [ResourceWeight(CPU, weight), ResourceWeight(MEMORY, weight)]
-    score = weighted(weights, rate)
+    score = WeightedMean(weights, rate)
     return ResourceScorer(
         weights, score, counts_pod_level=False, use_requested=False, rounds_by_container=_ROUNDS_BY_CONTAINER
     )
