@@ -10,14 +10,14 @@ import msgspec
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.kueue.explaining import explain_workloads
-from kpreempt.analysis.kueue.manifest import QUEUE_LABEL, workload_documents
+from kpreempt.analysis.kueue.manifest import workload_documents
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.kueue_ground import KueueGround, read_ground
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import Workload
+from kpreempt.model.kueue import QUEUE_LABEL, Workload
 from kpreempt.snapshot import decode_document
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 

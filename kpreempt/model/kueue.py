@@ -18,6 +18,8 @@ from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Taint, Toleration
 
 KUEUE_GROUP = "kueue.x-k8s.io"
+# The LocalQueue of what Kueue is to admit.
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 ELASTIC = "kueue.x-k8s.io/elastic-job"

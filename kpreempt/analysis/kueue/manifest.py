@@ -11,9 +11,8 @@ from typing import Any
 from kpreempt.analysis.kueue.assumed import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP
+from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP, QUEUE_LABEL
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _TOPOLOGY = {

@@ -24,6 +24,7 @@ from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
+from kpreempt.analysis.check.rollout.queued import admission_assumed
 from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
@@ -240,7 +241,7 @@ class _Planner:
         given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)
-        self._assumptions += [*told, *planned.assumptions]
+        self._assumptions += [*told, *planned.assumptions, *admission_assumed(given.document, planned.change)]
         if planned.workload is not None:
             self._workloads.append(planned.workload)
             self._count(given, planned.new_pods)
@@ -248,7 +249,7 @@ class _Planner:
     def _apply_pod(self, given: ManifestDocument) -> None:
         planned = plan_pod(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)
-        self._assumptions += planned.assumptions
+        self._assumptions += [*planned.assumptions, *admission_assumed(given.document, planned.change)]
         if planned.deleted:
             self._deleted_pods[planned.deleted] = None
         if planned.relabelled is not None:
