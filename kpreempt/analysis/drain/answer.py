@@ -26,6 +26,7 @@ from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.eviction.drain_command import DrainCommand
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kueue import ADMITTED_LABELS
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -149,7 +150,9 @@ def drain_nodes(
         untried=untried,
         removals=can_go,
         order=order,
-        assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
+        assumptions=list(
+            dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])
+        ),
     )
 
 
@@ -245,7 +248,20 @@ def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpt
         if (pod.metadata.namespace, owner.name) not in there[owner.kind]:
             message = f"{owner.kind} {owner.name} is not in the snapshot: if it is gone, nothing makes the pod again"
             found.append(Assumption(f"Pod {pod.key}", "metadata.ownerReferences", message, AssumptionKind.UNCERTAIN))
-    return found
+    return [*found, *_of_kueue(cluster, moved)]
+
+
+def _of_kueue(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumption]:
+    """That Kueue leaves the Workloads alone of which pods are moved."""
+    pods = [each for each in cluster.pods if each.key in moved and any(map(each.metadata.labels.get, ADMITTED_LABELS))]
+    if not pods:
+        return []
+    who = f"{pods[0].key} is a pod" if len(pods) == 1 else f"{pods[0].key} and {len(pods) - 1} more are pods"
+    message = (
+        f"{who} of Workloads that Kueue has admitted: they keep their quota while their pods are made again, which is "
+        "simulated; that Kueue evicts a whole Workload whose pods are not ready again in time (waitForPodsReady) is not"
+    )
+    return [Assumption("Workloads", "status.admission", message, AssumptionKind.TOLD)]
 
 
 def _with_data(cluster: ClusterSnapshot, moved: Collection[str]) -> list[str]:

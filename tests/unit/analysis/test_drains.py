@@ -9,12 +9,14 @@ import pytest
 
 from kpreempt.analysis.drain.shifts import Upgrade
 from kpreempt.gate_rules import RuleId
+from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import GateStanding
 from kpreempt.verdict.drain import BlockReason, Drain, KeepRule, NotGoing
 from kpreempt.verdict.simulation import StepKind
 from tests.drains import altered, budget, drained
 from tests.rollouts import Document, nodes, priority_class, running, workload
 
+PODSET = "kueue.x-k8s.io/podset"
 UNREADY = [{"type": "Ready", "status": "False"}]
 
 
@@ -429,3 +431,18 @@ def test_nodes_go_one_beside_the_other_as_long_as_everybody_finds_room() -> None
     assert {each.why for each in drain.removals if not each.goes} == {NotGoing.PENDING}
     assert [each.node for each in drain.drained] == ["n1", "n2"]
     assert drain.finishes and drain.left_pending == 0
+
+
+def test_pods_of_workloads_that_kueue_admitted_are_told_of_and_keep_no_drain_back() -> None:
+    plain = [*nodes(2, "4"), *deployment("web", ["n1", "n1", "n2"]), budget("web", maxUnavailable=1)]
+    admitted = [
+        each
+        if each["kind"] != "Pod"
+        else {**each, "metadata": {**each["metadata"], "labels": {**each["metadata"]["labels"], PODSET: "main"}}}
+        for each in plain
+    ]
+    before, drain = drained(plain, "n1"), drained(admitted, "n1")
+    (found,) = [each for each in drain.assumptions if each not in before.assumptions]
+    assert found.kind is AssumptionKind.TOLD
+    assert found.message.startswith("shop/web-old-a and 1 more are pods of Workloads that Kueue has admitted: ")
+    assert before.passed and drain.passed
