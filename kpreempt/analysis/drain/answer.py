@@ -150,9 +150,7 @@ def drain_nodes(
         untried=untried,
         removals=can_go,
         order=order,
-        assumptions=list(
-            dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])
-        ),
+        assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
     )
 
 

@@ -12,13 +12,17 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, SparseFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import (
+    LocalBulkScorePlugin,
+    NodeFilterPlugin,
+    SparseFilterPlugin,
+    in_tree,
+)
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
     PluginError,
     PreScorePlugin,
-    ScorePlugin,
     normalize_to_max,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -32,7 +36,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 _STATE_KEY = TreeKey("TaintToleration")
 
 
-class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, ScorePlugin):
+class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"
@@ -78,6 +82,12 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Scor
             taint.effect == SOFT_EFFECT and not self._is_tolerated(taint, tolerations)
             for taint in node_info.node.spec.taints
         )
+
+    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """The same of many nodes, of which few have taints."""
+        if not isinstance(state.read(_STATE_KEY), list):
+            return None
+        return [self.score(state, pod, each) if each.node.spec.taints else 0 for each in nodes]
 
     def _is_tolerated(self, taint: Taint, tolerations: list[Toleration]) -> bool:
         return any(toleration.tolerates(taint, compares_numbers=self._compares_numbers) for toleration in tolerations)
