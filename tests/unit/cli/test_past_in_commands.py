@@ -87,11 +87,5 @@ def test_an_export_is_a_snapshot_of_the_moment(kpreempt: Kpreempt, tmp_path: Pat
     assert victims(explained(kpreempt, dump)) == ["shop/encode-1"]
 
 
-def test_a_change_is_not_compared_with_a_recording(kpreempt: Kpreempt) -> None:
-    run = kpreempt("check", "-f", "fixtures/demo/api.yaml", "--snapshot", str(FOLDER))
-    assert run.returncode == 3
-    assert "has no manifests to compare a change with" in run.stderr
-
-
 def _low(*names: str) -> list[Document]:
     return [a_pod(name, "node-a", startTime=STARTED) for name in names]

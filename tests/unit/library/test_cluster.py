@@ -238,7 +238,6 @@ def test_a_cluster_of_a_node_alone_has_room_for_what_fits_it() -> None:
         pytest.param(lambda cluster: cluster.check(), "no change", id="no change"),
         pytest.param(lambda cluster: cluster.check(API, prune=True), "prune", id="nothing to prune by"),
         pytest.param(lambda cluster: cluster.check(API, gate=Gate(rules={"max": 1})), "no rule", id="no rule"),
-        pytest.param(lambda _cluster: Cluster.load(RECORDING).check(API), "recording", id="a recording"),
         pytest.param(lambda cluster: cluster.drain("node-z"), "node-z", id="no such node"),
         pytest.param(lambda cluster: cluster.drain(), "which nodes", id="no node"),
         pytest.param(lambda cluster: cluster.drain("node-a", forced=True), "forced", id="no such option"),
@@ -311,3 +310,9 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
         list(pool.map(lambda _: Cluster.load(DEMO / "cluster.yaml"), range(8)))
     assert gc.isenabled()
     assert gc.get_freeze_count() <= frozen, "what a process froze before may go meanwhile, and nothing comes"
+
+
+def test_a_change_is_checked_against_a_moment_of_a_recording() -> None:
+    found = Cluster.load(RECORDING, at="2026-11-21T03:00:32Z").check(API, gate=Gate())
+    assert [each.object for each in found.changes] == ["Deployment shop/api"]
+    assert found.at == datetime(2026, 11, 21, 3, 0, 32, tzinfo=UTC)

@@ -45,7 +45,8 @@ class Looks:
             return fit(plugin, state, pod, node_info)
 
         self.prepared = self._kube.prepare(cluster, now=NOW, before=self.prepared)
-        with patch.object(NodeResourcesFit, "filter", noted):
+        everywhere = patch.object(NodeResourcesFit, "suspects", lambda _plugin, _state, _pod, nodes: nodes)
+        with everywhere, patch.object(NodeResourcesFit, "filter", noted):
             self._kube.decide(self.prepared, pod)
         return asked
 
