@@ -113,12 +113,14 @@ class Scheduler(Protocol):
         pod: Pod,
         *,
         records_steps: bool = True,
+        records_scores: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
         """What becomes of a pod as the scheduler would see it.
 
-        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims. ``phases``
+        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims, and without
+        ``records_scores`` nobody need say which plugin gave a node what. ``phases``
         is told what the time goes to. ``is_popped`` says that the pod comes from a queue with these ``queue_rules``.
         """
 

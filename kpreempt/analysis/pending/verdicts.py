@@ -52,9 +52,9 @@ def decide_pending(
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
 
     def decide(pod: Pod) -> Verdict:
-        verdict = scheduler.decide(prepared, pod, records_steps=False, phases=phases)
+        verdict = scheduler.decide(prepared, pod, records_steps=False, records_scores=False, phases=phases)
         # Other processes hand it on, and nobody asks how nodes were rated.
-        return msgspec.structs.replace(verdict, effects=[], scores={}, plugin_scores={})
+        return msgspec.structs.replace(verdict, effects=[], scores={})
 
     verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))

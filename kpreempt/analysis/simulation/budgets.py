@@ -18,7 +18,7 @@ from kpreempt.eviction.budgets import failed_conditions, with_allowed_condition
 from kpreempt.eviction.records import StoredBudget
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus, check_selecting
 from kpreempt.verdict.simulation import BudgetLow
@@ -48,7 +48,8 @@ class Budgets:
         }
         self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
         self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
-        # What was found of those that were asked since their pods changed.
+        self._known: list[set[OwnerReference | None]] = [set() for _ in budgets]
+        # What was found of those that were asked since their pods' owners changed.
         self._failures: dict[int, SyncError | None] = {}
         if budgets and workloads_change:
             for pod in cluster.pods:
@@ -95,7 +96,8 @@ class Budgets:
         """A pod is gone."""
         for index in self._of(pod):
             self._pods[index].pop(pod.key, None)
-            self._failures.pop(index, None)
+            if self._failures.get(index) is not None:
+                del self._failures[index]
 
     def change(self, pod: Pod, by: int) -> None:
         """A pod became healthy (1), or is so no more (-1)."""
@@ -159,8 +161,11 @@ class Budgets:
     def _add(self, index: int, pod: Pod) -> bool:
         """Whether no other pod of its owner was there."""
         self._pods[index][pod.key] = pod
-        self._failures.pop(index, None)
         owner = controller_of(pod.metadata)
+        # Another pod of owners that have a size is no reason to fail.
+        if owner not in self._known[index] or self._failures.get(index) is not None:
+            self._known[index].add(owner)
+            self._failures.pop(index, None)
         if owner is None or (owner.kind, owner.name) in self._owners[index]:
             return False
         self._owners[index].add((owner.kind, owner.name))

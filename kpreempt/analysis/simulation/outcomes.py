@@ -11,8 +11,8 @@ import msgspec
 
 from kpreempt.schedulers.kube.preemption.odds import (
     SampledCandidate,
-    outcomes_from_a_start,
     outcomes_in_any_order,
+    outcomes_of_scores,
 )
 from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, PossibleOutcome, SearchOrder, Verdict
 
@@ -174,10 +174,11 @@ def _landings(verdict: Verdict) -> Mapping[str, float]:
     nodes, sampling = verdict.lands_on or verdict.chosen_nodes, verdict.sampling
     if sampling is None:
         return _weighted(nodes, ())
+    if sampling.order is SearchOrder.LIST:
+        scores = [verdict.scores[node] for node in verdict.feasible_nodes]
+        return _weighted(nodes, outcomes_of_scores(verdict.feasible_nodes, scores, sampling.nodes_to_find))
     by_score = {score: SampledCandidate(False, (score,)) for score in set(verdict.scores.values())}
     scored = {node: by_score[verdict.scores[node]] for node in verdict.feasible_nodes}
-    if sampling.order is SearchOrder.LIST:
-        return _weighted(nodes, outcomes_from_a_start(verdict.feasible_nodes, scored, sampling.nodes_to_find))
     return _weighted(nodes, outcomes_in_any_order(scored, sampling.nodes_to_find))
 
 

@@ -92,7 +92,9 @@ class Scheduling:
         key = likeness_to(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
-        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False, is_popped=True)
+        verdict = self._scheduler.decide(
+            self._world.prepared(at), pod, records_steps=False, records_scores=False, is_popped=True
+        )
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))

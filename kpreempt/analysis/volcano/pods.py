@@ -98,6 +98,7 @@ class VolcanoOfPods:
         pod: Pod,
         *,
         records_steps: bool = True,
+        records_scores: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:

@@ -7,6 +7,8 @@ choice is random the verdict holds every node that it can end with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import not_
 
 import msgspec
 
@@ -135,7 +137,6 @@ class Cycle:
         if node_names is not None:
             filtered.absent = self._absent()
         evaluated: dict[str, Status] = {}
-        feasible: list[NodeInfo] = []
         # A running scheduler looks at the nominated node even where PreFilter left it out.
         preferred = self._pod.status.nominated_node_name if self._cluster.is_queued else ""
         nodes = self._node_infos
@@ -147,14 +148,15 @@ class Cycle:
         except FrameworkError as error:
             self._may_miss_errors = self._stops_early(node_names, nodes)
             raise self._error_by_name(error, nodes) from error
-        refused = filtered.statuses
-        for node_info, status in zip(nodes, statuses, strict=True):
-            name = node_info.node.metadata.name
-            evaluated[name] = status
-            if status is SUCCESS or status.is_success:
-                feasible.append(node_info)
-            else:
-                refused[name] = status
+        is_feasible = [status is SUCCESS or status.is_success for status in statuses]
+        feasible = list(compress(nodes, is_feasible))
+        evaluated.update(zip([node_info.node.metadata.name for node_info in nodes], statuses, strict=True))
+        if len(feasible) < len(nodes):
+            is_refused = map(not_, is_feasible)
+            filtered.statuses = {
+                node_info.node.metadata.name: status
+                for node_info, status in compress(zip(nodes, statuses, strict=True), is_refused)
+            }
         self._evaluated = evaluated
         self._passing_filters = len(feasible)
         self._search = self._sampling(node_names, len(feasible))
@@ -196,19 +198,18 @@ class Cycle:
         return self._preempt(filtered, evaluated, pre_filter)
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
+        plugin_scores: dict[str, dict[str, int]] = {}
+        extending = self._extending
         with self._state.phases.phase("score"):
-            plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
-            extending = self._extending
+            sums = self._sums(evaluated, feasible)
+            if sums is None:
+                plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
             # A single node is taken without scores, which nobody is asked for then.
-            if extending is not None and len(feasible) > 1:
+            if plugin_scores and extending is not None and len(feasible) > 1:
                 given = extending.prioritize(feasible)
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
-        # Without plugins that score and without extenders every node's total is 1.
-        base = 0 if self._framework.plugins.scores or extending is not None else 1
-        # Nodes with the same scores mostly share their record.
-        records = {id(each): each for each in plugin_scores.values()}
-        totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
-        scores = {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
+        names = [node_info.node.metadata.name for node_info in feasible]
+        scores = self._totals(plugin_scores) if sums is None else dict(zip(names, sums, strict=True))
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name
@@ -217,15 +218,39 @@ class Cycle:
             Outcome.LANDS,
             [] if is_taken else rounded_images(self._framework.plugins, self._pod, feasible, self._cluster),
             filter=evaluated,
-            feasible_nodes=[node_info.name for node_info in feasible],
+            feasible_nodes=names,
             scores=scores,
-            plugin_scores=plugin_scores,
+            plugin_scores=plugin_scores if self._state.records_scores else {},
             chosen_nodes=chosen,
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
             lands_on=[nominated] if is_taken else chosen,
             devices=devices_on(scores, self._state),
             sampling=None if is_taken else sampling,
         )
+
+    def _totals(self, plugin_scores: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+        """Each node's score in all."""
+        # Without plugins that score and without extenders every node's total is 1.
+        base = 0 if self._framework.plugins.scores or self._extending is not None else 1
+        # Nodes with the same scores mostly share their record.
+        records = {id(each): each for each in plugin_scores.values()}
+        totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
+        return {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
+
+    def _sums(self, evaluated: Mapping[str, Status], feasible: list[NodeInfo]) -> list[int] | None:
+        """Each node's score in all, where all are rated at once, and nobody wants to know by whom."""
+        state, framework = self._state, self._framework
+        can_rate = framework.rates_at_once and framework.plugins.scores
+        if state.records_scores or self._extending is not None or not can_rate:
+            return None
+        import numpy as np  # noqa: PLC0415 - it is there in big clusters
+
+        is_feasible = [status is SUCCESS or status.is_success for status in evaluated.values()]
+        state.places = np.flatnonzero(np.array(is_feasible, np.bool_))
+        sums = framework.run_scores_in_sum(state, self._pod, feasible)
+        if sums is None:
+            state.places = None
+        return sums
 
     def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
         by_name = self._cluster.by_name

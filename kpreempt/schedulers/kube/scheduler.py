@@ -187,6 +187,7 @@ class KubeScheduler:
                 # It needs NumPy, which is loaded for big clusters only.
                 from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
 
+                framework.rates_at_once = True
                 serve(handle, framework.plugins.filters, tables)
             frameworks[profile.scheduler_name] = framework
         return Prepared(self, state, frameworks, tables)
@@ -195,8 +196,9 @@ class KubeScheduler:
         """Columns over the pods of a big cluster."""
         if state.num_pods < MIN_PODS_OF_TABLE:
             return None
-        # OpenBLAS ends the process where there is no room for it, so that it is asked for first.
-        mmap(-1, _ROOM_OF_NUMPY).close()
+        if before is None:
+            # OpenBLAS ends the process where there is no room for it, so that it is asked for first.
+            mmap(-1, _ROOM_OF_NUMPY).close()
         from kpreempt.schedulers.kube.bulk import LatestTable  # noqa: PLC0415
 
         return LatestTable(state, before)
@@ -226,13 +228,15 @@ class KubeScheduler:
         pod: Pod,
         *,
         records_steps: bool = True,
+        records_scores: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod.
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
-        report shows, and on big clusters it takes a fraction of the time. ``phases`` are ``filter``, then ``score``, or
+        report shows, and on big clusters it takes a fraction of the time. Without ``records_scores`` it says what nodes
+        score in all, and no more. ``phases`` are ``filter``, then ``score``, or
         ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let
         in: no plugin from outside holds it back any more, whatever has changed since.
 
@@ -266,7 +270,13 @@ class KubeScheduler:
         # What plugins from outside look at is not known.
         remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
         shape_findings = framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None
-        state = CycleState(records_steps=records_steps, phases=phases, findings=findings, shape_findings=shape_findings)
+        state = CycleState(
+            records_steps=records_steps,
+            records_scores=records_scores,
+            phases=phases,
+            findings=findings,
+            shape_findings=shape_findings,
+        )
         if self.extenders:
             ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 

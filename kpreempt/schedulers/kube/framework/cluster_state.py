@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import compress
+from operator import is_not
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -66,16 +68,13 @@ class ClusterState:
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
             self._groups: dict[Place, list[Pod]] = {name: [] for name in self.position}
             add_by_place(self._groups, cluster.pods, self._place_of)
+        elif changes is None:
+            self.position = before.position
+            self._groups = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
         else:
             self.position = before.position
-            self._groups = (
-                regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
-                if changes is None
-                else moved(before._groups, changes, self._place_of)
-            )
+            self._groups = moved(before._groups, changes, self._place_of)
         groups = self._groups
-        # The pods of each node, by its name.
-        self.assigned: dict[str, list[Pod]] = {name: groups[name] for name in self.position}
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
@@ -108,12 +107,11 @@ class ClusterState:
     def _take_nodes(self, before: ClusterState) -> None:
         """The nodes of the state before, those that have other pods anew."""
         groups = self._groups
-        changed = {name for name in self.position if groups[name] is not before._groups[name]}
-        self.node_infos = [
-            self._with_pods(node_info) if node_info.node.metadata.name in changed else node_info
-            for node_info in before.node_infos
-        ]
-        self.by_name = {node_info.node.metadata.name: node_info for node_info in self.node_infos}
+        pairs = map(is_not, map(groups.__getitem__, self.position), map(before._groups.__getitem__, self.position))
+        changed = dict(compress(self.position.items(), pairs))
+        self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
+        for name, place in changed.items():
+            self.node_infos[place] = self.by_name[name] = self._with_pods(before.node_infos[place])
         if (counted := before.__dict__.get("_pods_by_labels")) is not None:
             self.__dict__["_pods_by_labels"] = counted.followed(
                 (before.by_name[name], self.by_name[name]) for name in changed
@@ -122,7 +120,7 @@ class ClusterState:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
     def _with_pods(self, node_info: NodeInfo) -> NodeInfo:
-        changed = NodeInfo(node_info.node, self.assigned[node_info.name], self.behaviour)
+        changed = NodeInfo(node_info.node, self._groups[node_info.name], self.behaviour)
         changed.image_states = node_info.image_states
         return changed
 
@@ -197,9 +195,14 @@ class ClusterState:
             }
 
     @cached_property
+    def assigned(self) -> dict[str, list[Pod]]:
+        """The pods of each node, by its name."""
+        return {name: self._groups[name] for name in self.position}
+
+    @cached_property
     def num_pods(self) -> int:
         """Pods that take room on nodes."""
-        return sum(map(len, self.assigned.values()))
+        return sum(map(len, map(self._groups.__getitem__, self.position)))
 
     def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
         """How many pods of the namespace are selected, by their node's name, without those that are being deleted.

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.memory import Findings
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 
 class TreeKey:
@@ -33,9 +37,11 @@ class CycleState:
     """Plugin state by key, and the plugins that asked to be skipped.
 
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
-    ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates.
+    ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates;
+    ``records_scores`` that each plugin's scores are, and not just their totals.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
-    cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node.
+    cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node. ``places`` are those
+    of the nodes that fit in the cluster's list, where they are rated at once.
     """
 
     __slots__ = (
@@ -44,6 +50,8 @@ class CycleState:
         "_skip_score_plugins",
         "findings",
         "phases",
+        "places",
+        "records_scores",
         "records_steps",
         "shape_findings",
     )
@@ -52,6 +60,7 @@ class CycleState:
         self,
         *,
         records_steps: bool = True,
+        records_scores: bool = True,
         phases: Phases = NO_PHASES,
         findings: Findings | None = None,
         shape_findings: Findings | None = None,
@@ -60,6 +69,8 @@ class CycleState:
         self.findings = findings
         self.shape_findings = shape_findings
         self.records_steps = records_steps
+        self.records_scores = records_scores
+        self.places: Integers | None = None
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
         self._skip_score_plugins: frozenset[str] = frozenset()
@@ -93,6 +104,7 @@ class CycleState:
         """A copy whose mutable states are independent of this one's. Raises ``CloneError``."""
         copy = CycleState(
             records_steps=self.records_steps,
+            records_scores=self.records_scores,
             phases=self.phases,
             findings=self.findings,
             shape_findings=self.shape_findings,

@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.versions import Behaviour
 if TYPE_CHECKING:
     # They need NumPy, which is loaded for big clusters only.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
-    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
 
 DefaultArgs = Callable[[Mapping[str, Any], Behaviour], dict[str, Any]]
 ArgProblems = Callable[[str, Mapping[str, Any], Behaviour], list[str]]
@@ -110,6 +110,18 @@ class LocalBulkScorePlugin(ScorePlugin):
     @abstractmethod
     def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """What ``score`` gives for each of ``nodes``; ``None`` where that is only found one by one."""
+
+
+class EvenScorePlugin(ScorePlugin):
+    """A plugin that brings nodes of the same score to the same one, whoever and however many they are."""
+
+
+class ColumnScorePlugin(ScorePlugin):
+    """Rates the nodes that fit in columns of its own."""
+
+    @abstractmethod
+    def normalized_column(self, state: CycleState) -> Integers | None:
+        """The normalised scores at the ``places`` of the state, after PreScore; ``None`` where it has no columns."""
 
 
 class LimitedFilterPlugin(FilterPlugin, ABC):

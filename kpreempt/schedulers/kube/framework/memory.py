@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 
 Answer = TypeVar("Answer")
+SomeColumn = TypeVar("SomeColumn")
 
 # Kinds of pods that are remembered: those that came last.
 MOST_LIKENESSES = 8
@@ -85,20 +86,28 @@ class Column(Generic[Answer]):
 class Findings:
     """What is known about pods of one likeness, by question and node. Answers are never changed."""
 
-    __slots__ = ("_answers", "_changes", "_columns", "_given")
+    __slots__ = ("_answers", "_changes", "_columns", "_given", "_kept")
 
     def __init__(self, changes: Changes) -> None:
         self._answers: dict[str, dict[NodeInfo, Any]] = {}
         self._given: dict[str, object] = {}
         self._changes = changes
-        self._columns: dict[Hashable, Column[Any]] = {}
+        self._columns: dict[Hashable, Any] = {}
+        self._kept: dict[Hashable, Any] = {}
 
-    def column(self, question: Hashable, size: int) -> Column[Any]:
+    def column(self, question: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
         """The answers of all nodes to one question, of which there are so many."""
-        known = self._columns.get(question)
+        known: SomeColumn | None = self._columns.get(question)
         if known is None:
-            known = self._columns[question] = Column(size, self._changes)
+            known = self._columns[question] = make(size, self._changes)
         return known
+
+    def kept(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
+        """The answer to a question that hangs on the nodes alone, and not on any pods of theirs."""
+        if question not in self._kept:
+            self._kept[question] = find_out()
+        answer: Answer = self._kept[question]
+        return answer
 
     def on(self, question: str, given: object = None) -> dict[NodeInfo, Any]:
         """The answers to one question, to read and to add to; none are left where something else was ``given``."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
+from typing import TypeVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -28,10 +29,14 @@ from kpreempt.schedulers.kube.framework.interface import (
     QueueSortPlugin,
     ScorePlugin,
 )
-from kpreempt.schedulers.kube.framework.memory import Memory
+from kpreempt.schedulers.kube.framework.memory import Column, Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.on_node import RememberedRun, raw_scores, run_filter, wrapped
 from kpreempt.verdict import SUCCESS, Code, Status
+
+SomeScores = TypeVar("SomeScores")
+# Weights that all together are no more than this cannot make a sum that 64 bits do not hold.
+_MOST_WEIGHT = 2**48
 
 
 class ProfilePlugins:
@@ -75,6 +80,8 @@ class Framework:
         self._behaviour = cluster.behaviour
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
         self.has_foreign_plugins = plugins.has_foreign
+        # Whether there is NumPy, as there is for big clusters.
+        self.rates_at_once = False
 
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
         """The first status that is not Success, named after its plugin.
@@ -213,7 +220,8 @@ class Framework:
 
         # Of equal pods the one that is nominated itself does not count itself.
         own = cluster.places_nominated_to(pod)
-        column = findings.column(("filter", pod.priority, state.skip_filter_plugins), len(cluster.node_infos))
+        question = ("filter", pod.priority, state.skip_filter_plugins)
+        column: Column[Status] = findings.column(question, len(cluster.node_infos), Column)
         column.renew(status_at, but_at=own)
         if not own:
             return column.answers
@@ -291,6 +299,39 @@ class Framework:
 
     def run_scores(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
         """Weighted, normalised scores: node to plugin to score. Skipped plugins are left out."""
+
+        def rate(plugin: ScorePlugin) -> list[int]:
+            return plugin.normalize_scores(state, pod, raw_scores(plugin, state, pod, nodes), nodes)
+
+        columns = self._rated(state, pod, nodes, rate)
+        if any(
+            min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
+            for scores in columns.values()
+        ):
+            raise FrameworkError(_out_of_range(columns))
+        weighted = [[score * self.plugins.weights[name] for score in scores] for name, scores in columns.items()]
+        by_node = list(zip(*weighted, strict=True)) if weighted else [()] * len(nodes)
+        # Many nodes have the same scores: one record does for them.
+        records = {scores: dict(zip(columns, scores, strict=True)) for scores in set(by_node)}
+        return {node_info.name: records[scores] for node_info, scores in zip(nodes, by_node, strict=True)}
+
+    def run_scores_in_sum(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """What ``run_scores`` gives each of ``nodes`` in all, in their order; ``None`` where only that can tell.
+
+        Nodes whose ``places`` the state has are rated at once, if no plugin is out-of-tree and no sum can overflow.
+        """
+        weights = self.plugins.weights
+        if state.places is None or self.has_foreign_plugins or sum(map(abs, weights.values())) > _MOST_WEIGHT:
+            return None
+        from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - it needs NumPy
+
+        at_once = ScoresAtOnce(state, pod, nodes, self.cluster.node_infos)
+        return at_once.in_sum(self._rated(state, pod, nodes, at_once.rate), weights)
+
+    def _rated(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], rate: Callable[[ScorePlugin], SomeScores]
+    ) -> dict[str, SomeScores]:
+        """What ``rate`` gives for each plugin that scores, once all have looked at the nodes."""
         skipped = set()
         for pre_score in self.plugins.pre_scores:
             status = pre_score.pre_score(state, pod, nodes)
@@ -299,31 +340,16 @@ class Framework:
             elif not status.is_success:
                 raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
         state.skip_scores(skipped)
-        columns: dict[str, list[int]] = {}
+        found: dict[str, SomeScores] = {}
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
                 continue
             try:
-                raw = raw_scores(plugin, state, pod, nodes)
-                columns[plugin.name] = plugin.normalize_scores(state, pod, raw, nodes)
+                found[plugin.name] = rate(plugin)
             except PluginError as error:
                 doing = f'running Score plugins: plugin "{plugin.name}" failed with'
                 raise FrameworkError(wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
-        return self._weighted(columns, [node_info.name for node_info in nodes])
-
-    def _weighted(self, columns: Mapping[str, Sequence[int]], nodes: Sequence[str]) -> dict[str, dict[str, int]]:
-        """By node the scores times the plugins' weights. One that is out of range, by an overflow, ends the cycle."""
-        is_invalid = any(
-            min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
-            for scores in columns.values()
-        )
-        if is_invalid:
-            raise FrameworkError(_out_of_range(columns))
-        weighted = [[score * self.plugins.weights[name] for score in scores] for name, scores in columns.items()]
-        by_node = list(zip(*weighted, strict=True)) if weighted else [()] * len(nodes)
-        # Many nodes have the same scores: one record does for them.
-        records = {scores: dict(zip(columns, scores, strict=True)) for scores in set(by_node)}
-        return {node: records[scores] for node, scores in zip(nodes, by_node, strict=True)}
+        return found
 
 
 def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:

@@ -13,6 +13,7 @@ from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import (
+    EvenScorePlugin,
     LocalBulkScorePlugin,
     NodeFilterPlugin,
     SparseFilterPlugin,
@@ -36,7 +37,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 _STATE_KEY = TreeKey("TaintToleration")
 
 
-class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin):
+class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin, EvenScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
 from kpreempt.verdict import Code, Odds, OddsOutcome, SearchOrder
@@ -130,10 +130,23 @@ def outcomes_from_a_start(
     can_win = _rivals(candidates)
     rivals = [(index, candidate.rank) for index, candidate in found if potential_nodes[index] in can_win]
     ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], wanted)
-    outcomes = []
-    for tier, starts in _won(size, rivals, ends):
-        nodes = [potential_nodes[index] for index in tier if _is_reached(index, size, ends, starts)]
-        outcomes.append((starts[0], OddsOutcome(nodes, len(starts) / size)))
+    return _told(potential_nodes, ends, _won(size, rivals, ends))
+
+
+def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], wanted: int) -> list[OddsOutcome]:
+    """``outcomes_from_a_start`` where each of ``nodes`` is a candidate, as good as its score."""
+    size = len(nodes)
+    if wanted == 0 or not nodes:
+        return []
+    ends = range(min(wanted, size) - 1, min(wanted, size) - 1 + size)
+    return _told(nodes, ends, _won(size, enumerate(scores), ends))
+
+
+def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]) -> list[OddsOutcome]:
+    size, outcomes = len(nodes), []
+    for tier, starts in won:
+        reached = [nodes[index] for index in tier if _is_reached(index, size, ends, starts)]
+        outcomes.append((starts[0], OddsOutcome(reached, len(starts) / size)))
     return _likely([outcome for _, outcome in sorted(outcomes, key=lambda each: each[0])])
 
 
@@ -182,13 +195,15 @@ def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: in
     return ends
 
 
-def _won(size: int, rivals: list[tuple[int, Rank]], ends: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+def _won(
+    size: int, rivals: Iterable[tuple[int, Rank | int]], ends: Sequence[int]
+) -> Iterator[tuple[list[int], list[int]]]:
     """The candidates of each rank that wins, with the starts (ascending) of the searches that it wins; the best first.
 
     As the start moves on by one node, so does the end of its search, or it stays: who comes to a candidate are
     neighbours.
     """
-    tiers: dict[Rank, list[int]] = {}
+    tiers: dict[Any, list[int]] = {}
     for index, rank in rivals:
         tiers.setdefault(rank, []).append(index)
     left: list[_Span] = [(0, size)]
@@ -224,7 +239,7 @@ def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Spa
     return inside, outside
 
 
-def _is_reached(index: int, size: int, ends: list[int], starts: list[int]) -> bool:
+def _is_reached(index: int, size: int, ends: Sequence[int], starts: list[int]) -> bool:
     """Whether one of ``starts`` (ascending) comes to the node, before or after the end of the list."""
     before = bisect_right(starts, index) - bisect_left(starts, bisect_left(ends, index))
     around = len(starts) - bisect_left(starts, bisect_left(ends, index + size))

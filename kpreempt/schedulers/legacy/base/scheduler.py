@@ -106,6 +106,7 @@ class LegacyScheduler:
         pod: Pod,
         *,
         records_steps: bool = True,
+        records_scores: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:

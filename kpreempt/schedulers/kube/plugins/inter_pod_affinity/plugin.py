@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework.arg_types import BOOL, INT32
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import EvenScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -21,7 +21,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
@@ -45,7 +44,7 @@ PRE_FILTER_KEY = TreeKey("PreFilterInterPodAffinity")
 PRE_SCORE_KEY = TreeKey("PreScoreInterPodAffinity")
 
 
-class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
+class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, EvenScorePlugin):
     """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
 
     name = "InterPodAffinity"

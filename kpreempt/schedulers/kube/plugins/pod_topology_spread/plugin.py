@@ -6,7 +6,7 @@ Follows ``plugins/podtopologyspread`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
-from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, ColumnScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -42,7 +42,7 @@ from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
-    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
@@ -50,7 +50,7 @@ PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
 PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
-class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin):
+class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin, ColumnScorePlugin):
     """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
 
     A pod without constraints gets the default ones for what its services and its controller select.
@@ -113,6 +113,13 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             return SKIP
         # The system's defaults score nodes that lack one of the labels too.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
+        inclusion = NodeInclusion(pod, self._behaviour)
+        if state.places is not None and self._behaviour.counts_spread_by_constraint:
+            from kpreempt.schedulers.kube.bulk.spread_scores import SpreadScores  # noqa: PLC0415 - it needs NumPy
+
+            spread = SpreadScores(state, pod, constraints, self._cluster, requires_all_keys=requires_all_keys)
+            state.write(PRE_SCORE_KEY, spread.normalized(inclusion))
+            return SUCCESS
         scoring = ScoreState(
             pod,
             constraints,
@@ -121,7 +128,6 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             requires_all_keys=requires_all_keys,
             counts_by_constraint=self._behaviour.counts_spread_by_constraint,
         )
-        inclusion = NodeInclusion(pod, self._behaviour)
         scoring.add_all(self._cluster.by_name, inclusion, requires_all_keys=requires_all_keys)
         state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS
@@ -133,6 +139,11 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
         """How crowded the domains of each node are."""
         return _score_state(state).scores_of(nodes)
+
+    def normalized_column(self, state: CycleState) -> Integers | None:
+        """What PreScore found at once."""
+        found = state.read(PRE_SCORE_KEY)
+        return None if isinstance(found, ScoreState) else cast("Integers | None", found)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Turn crowding around: the least crowded node has the most."""
