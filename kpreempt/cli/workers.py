@@ -37,7 +37,7 @@ def in_order(
 ) -> Iterator[Result]:
     """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
 
-    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``). Then it forks, so that ``jobs`` workers
+    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``), or not at all for 0. Then it forks, so that ``jobs`` workers
     share what it has loaded and prepared by then. ``items`` are not read far ahead; items and results must be
     picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed, cannot be
     started, or does not have enough memory.
@@ -45,6 +45,9 @@ def in_order(
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
     spent = 0.0
+    if jobs > 1 and not patience:
+        yield from _Workers(iterator, work, jobs).results()
+        return
     for item in iterator:
         start = time.monotonic()
         result = work(item)
@@ -63,8 +66,10 @@ class Spread:
         self._stopwatch = stopwatch
         self._jobs = num_cores() if jobs is None else jobs
 
-    def __call__(self, items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
-        """The result of ``work`` for each item, in the order of the items."""
+    def __call__(
+        self, items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False
+    ) -> Iterator[Result]:
+        """The result of ``work`` for each item, in the order of the items; where each ``is_long``, without patience."""
 
         def measured(item: Item) -> tuple[Result, dict[str, float], int]:
             before = dict(self._stopwatch.seconds)
@@ -72,7 +77,7 @@ class Spread:
             after = self._stopwatch.seconds
             return result, {name: after[name] - before.get(name, 0.0) for name in after}, os.getpid()
 
-        for result, seconds, process in in_order(items, measured, self._jobs):
+        for result, seconds, process in in_order(items, measured, self._jobs, patience=0.0 if is_long else None):
             if process != os.getpid():
                 self._stopwatch.add(seconds)
             yield result

@@ -33,11 +33,13 @@ _SECONDS = 24 * 3600.0
 # So many simulations by default where chance leaves more; all of them where one simulation foretells no more than that.
 _FEW_PLAYS = 20
 _MOST_PLAYS = 2 * _FEW_PLAYS
-_LEAST_PLAYS = 5
+_LEAST_PLAYS = 4
 # As many are enough to see whether it makes a difference how fast everything is.
 _PACED_PLAYS = 4
 # What the drawn simulations may come to together, in decisions times nodes, which is what a decision takes.
-_MOST_DECISIONS = 5_000_000
+_MOST_DECISIONS = 4_000_000
+# From here on a simulation takes a second or more.
+_MANY_DECISIONS = 300_000
 _DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
 
 
@@ -153,7 +155,8 @@ class Rollouts:
 class Simulations(Generic[SomeSimulated]):
     """Simulates a scenario any number of times: ``play`` does so once, with choices and a pace.
 
-    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
+    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes. So many ``decisions``, times
+    nodes, are foreseen for each.
     """
 
     def __init__(
@@ -162,7 +165,9 @@ class Simulations(Generic[SomeSimulated]):
         *,
         chances: Callable[[int], Choose],
         paces: Callable[[int], Pace] = lambda _: AT_ONCE,
+        decisions: int = 0,
     ) -> None:
+        self._is_long = decisions >= _MANY_DECISIONS
         self._play = play
         self._chances = chances
         self._paces = paces
@@ -185,6 +190,10 @@ class Simulations(Generic[SomeSimulated]):
 
     def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[SomeSimulated]:
         """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
+        if self._is_long and runs > 1:
+            found = list(spread(range(seed, seed + runs), self.by_chance, is_long=True))
+            yield from found if is_up_to_chance(found[0].simulation) else found[:1]
+            return
         first = self.by_chance(seed)
         yield first
         if is_up_to_chance(first.simulation):
@@ -216,10 +225,12 @@ class Simulations(Generic[SomeSimulated]):
         their decisions leave room for. They are not all where another pace leads to something else. How long a decision
         takes on this machine has no part in it.
         """
-        first = self.by_chance(seed)
+        # What takes long is begun before it is known whether anything is up to chance.
+        first, *more = self.several(seed, _LEAST_PLAYS, spread) if self._is_long else [self.by_chance(seed)]
         if not is_up_to_chance(first.simulation):
             return [first], True
-        room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
+        made = max(first.decisions * len(first.before.nodes), 1)
+        room = _MOST_DECISIONS // made
         if prod(first.widths) <= _FEW_PLAYS:
             # More than one simulation foretells may be there after all; those that were looked at count all the same.
             of_all = first if self._paces(seed).is_at_once else None
@@ -229,7 +240,8 @@ class Simulations(Generic[SomeSimulated]):
             ):
                 return found, is_all
         runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
-        return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
+        seeds = range(seed + 1 + len(more), seed + runs)
+        return [first, *more, *spread(seeds, self.by_chance, is_long=made >= _MANY_DECISIONS)], False
 
     def _is_foretold(self, found: Sequence[SomeSimulated], seeds: range, spread: Spread) -> bool:
         """Whether it makes no difference how long everything takes."""

@@ -86,7 +86,9 @@ def drain_nodes(
         of: ClusterSnapshot, shifts: Sequence[Shift], command: DrainCommand, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
         play = DrainRuns(of, shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
-        return Simulations(play, chances=chances, paces=paces)
+        going = {node for shift in shifts for node in shift.nodes}
+        decisions = sum(pod.spec.node_name in going for pod in of.pods) * len(of.nodes)
+        return Simulations(play, chances=chances, paces=paces, decisions=decisions)
 
     shifts, can_go = question.shifts, list[NodeRemoval]()
     if question.removes:

@@ -26,12 +26,14 @@ def pending_pods(cluster: ClusterSnapshot) -> list[Pod]:
 class Spread(Protocol):
     """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
 
-    def __call__(self, items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
-        """The result of ``work`` for each item."""
+    def __call__(
+        self, items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False
+    ) -> Iterator[Result]:
+        """The result of ``work`` for each item; ``is_long`` says that each takes a second or more."""
         ...
 
 
-def one_by_one(items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
+def one_by_one(items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False) -> Iterator[Result]:
     """The result of ``work`` for each item."""
     return map(work, items)
 

@@ -175,7 +175,7 @@ def _landings(verdict: Verdict) -> Mapping[str, float]:
     if sampling is None:
         return _weighted(nodes, ())
     if sampling.order is SearchOrder.LIST:
-        scores = [verdict.scores[node] for node in verdict.feasible_nodes]
+        scores = list(map(verdict.scores.__getitem__, verdict.feasible_nodes))
         return _weighted(nodes, outcomes_of_scores(verdict.feasible_nodes, scores, sampling.nodes_to_find))
     by_score = {score: SampledCandidate(False, (score,)) for score in set(verdict.scores.values())}
     scored = {node: by_score[verdict.scores[node]] for node in verdict.feasible_nodes}

@@ -113,7 +113,10 @@ class Cycle:
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
             if feasible:
-                return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
+                sampling = self._search
+                if len(feasible) != self._passing_filters:
+                    sampling = self._sampling(node_names, len(feasible))
+                return self._score(evaluated, feasible, sampling)
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
             extender = f" of extender {error.status.plugin}" if self._is_extender(error.status.plugin) else ""
@@ -245,8 +248,12 @@ class Cycle:
             return None
         import numpy as np  # noqa: PLC0415 - it is there in big clusters
 
-        is_feasible = [status is SUCCESS or status.is_success for status in evaluated.values()]
-        state.places = np.flatnonzero(np.array(is_feasible, np.bool_))
+        size = len(self._node_infos)
+        if len(feasible) == size:
+            state.places = np.arange(size)
+        else:
+            is_feasible = (status is SUCCESS or status.is_success for status in evaluated.values())
+            state.places = np.flatnonzero(np.fromiter(is_feasible, np.bool_, size))
         sums = framework.run_scores_in_sum(state, self._pod, feasible)
         if sums is None:
             state.places = None

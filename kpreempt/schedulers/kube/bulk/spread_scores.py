@@ -50,6 +50,8 @@ class SpreadScores:
         self._findings, self._of_shape = findings, state.shape_findings or findings
         self._pod, self._constraints, self._cluster, self._places = pod, constraints, cluster, state.places
         self._size = len(cluster.node_infos)
+        # The constraints that the system states select the same pods.
+        self._on_hosts: dict[int, Integers] = {}
         self._has_all: Booleans | None = None
         if requires_all_keys:
             keys = tuple(constraint.topology_key for constraint in constraints)
@@ -72,7 +74,10 @@ class SpreadScores:
         self, index: int, constraint: SpreadConstraint, inclusion: NodeInclusion, fitting: Integers
     ) -> Floats:
         """What a constraint adds to each node that fits; ``fitting`` are those whose domains count."""
-        on_hosts, places = self._selected(index, constraint), self._places
+        same = next(place for place, each in enumerate(self._constraints) if each.selector is constraint.selector)
+        if same not in self._on_hosts:
+            self._on_hosts[same] = self._selected(index, constraint)
+        on_hosts, places = self._on_hosts[same], self._places
         key = constraint.topology_key
         domains, has_domain = self._domains(key)
         if key == HOSTNAME:

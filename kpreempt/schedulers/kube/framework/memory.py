@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 SomeColumn = TypeVar("SomeColumn")
 
-# Kinds of pods that are remembered: those that came last.
-MOST_LIKENESSES = 8
+# Kinds of pods that are remembered: those that came last, so many of them or what is known of so many nodes.
+LEAST_LIKENESSES = 8
+MOST_ON_NODES = 50_000
 # And those that ask the same of a node, whatever else they are.
 MOST_SHAPES = 256
 # Nodes of clusters before that may stay in memory besides those that are there.
@@ -132,6 +133,7 @@ class Memory:
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
         self._changes = Changes()
+        self._most_likenesses = LEAST_LIKENESSES
         # Those of the cluster that was asked about last.
         self.budgets: SelectingBudgets | None = None
         # The latest last.
@@ -141,10 +143,11 @@ class Memory:
     def follow(self, cluster: ClusterState) -> None:
         """What is asked from now on is asked about this cluster."""
         self._changes.follow(cluster)
+        self._most_likenesses = max(LEAST_LIKENESSES, MOST_ON_NODES // max(len(cluster.node_infos), 1))
 
     def of(self, pod: Pod) -> Findings | None:
         """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
-        return self._latest(self._findings, likeness(pod), MOST_LIKENESSES)
+        return self._latest(self._findings, likeness(pod), self._most_likenesses)
 
     def of_shape(self, pod: Pod) -> Findings | None:
         """What is known about pods that ask the same of a node, for plugins in the tree that look at no more.

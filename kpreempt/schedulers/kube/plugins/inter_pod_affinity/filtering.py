@@ -99,11 +99,10 @@ class FilterState:
     def add_known(self, nodes: Sequence[NodeInfo], findings: Findings) -> None:
         """As ``add_all``, where only nodes are looked at that are not known."""
         mine = (self.affinity, self.anti_affinity, self.existing_anti_affinity)
-        for node_counts in answers_on(findings.on("affinity filter"), nodes, self._counts_on):
-            if node_counts:
-                for counts, more in zip(mine, node_counts, strict=True):
-                    for pair, count in more.items():
-                        counts[pair] = counts.get(pair, 0) + count
+        for node_counts in filter(None, answers_on(findings.on("affinity filter"), nodes, self._counts_on)):
+            for counts, more in zip(mine, node_counts, strict=True):
+                for pair, count in more.items():
+                    counts[pair] = counts.get(pair, 0) + count
 
     def _counts_on(self, node_info: NodeInfo) -> tuple[TopologyCounts, ...]:
         """The three counts over the pods of one node; empty where there is nothing to count."""
