@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -206,6 +207,8 @@ def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[t
         own.close()
         if theirs is not connection:
             theirs.close()
+    # What was there before is shared with the other processes, and need not be looked at again.
+    gc.freeze()
     try:
         while True:
             connection.send(_attempt(work, connection.recv()))

@@ -153,9 +153,10 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
             prepared = kube.prepare(cluster, now=now, is_queued=is_queued, before=prepared)
             anew = kube.prepare(cluster, now=now, is_queued=is_queued)
             for asked in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
-                records_steps = data.draw(st.booleans())
-                again = kube.decide(prepared, asked, records_steps=records_steps)
-                assert again == kube.decide(anew, asked, records_steps=records_steps)
+                records_steps, records_scores = data.draw(st.booleans()), data.draw(st.booleans())
+                again = kube.decide(prepared, asked, records_steps=records_steps, records_scores=records_scores)
+                expected = kube.decide(anew, asked, records_steps=records_steps)
+                assert again == (expected if records_scores else msgspec.structs.replace(expected, plugin_scores={}))
             cluster = data.draw(st.composite(next_cluster)(cluster, pod, f"next-{number}"))
 
 

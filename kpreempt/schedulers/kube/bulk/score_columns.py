@@ -1,7 +1,7 @@
 """Scores of all nodes that fit at once, as columns over the nodes of the cluster, where only their sum is wanted.
 
 What a local plugin gives a node is kept from one cluster to the next that follows it, as ``framework/memory.py`` has
-it, by the node's place. Held equal to the scores one by one by ``tests/property/test_scores_in_sum.py``.
+it, by the node's place. Held equal to the scores one by one by ``tests/property/test_prepared_again.py``.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ class ClusterState:
         self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
         for name, place in changed.items():
             self.node_infos[place] = self.by_name[name] = self._with_pods(before.node_infos[place])
+        self.num_pods = before.num_pods + sum(len(groups[name]) - len(before._groups[name]) for name in changed)
         if (counted := before.__dict__.get("_pods_by_labels")) is not None:
             self.__dict__["_pods_by_labels"] = counted.followed(
                 (before.by_name[name], self.by_name[name]) for name in changed
@@ -202,7 +203,7 @@ class ClusterState:
     @cached_property
     def num_pods(self) -> int:
         """Pods that take room on nodes."""
-        return sum(map(len, map(self._groups.__getitem__, self.position)))
+        return sum(len(self._groups[name]) for name in self.position)
 
     def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
         """How many pods of the namespace are selected, by their node's name, without those that are being deleted.

@@ -145,7 +145,9 @@ def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], wanted: int)
 def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]) -> list[OddsOutcome]:
     size, outcomes = len(nodes), []
     for tier, starts in won:
-        reached = [nodes[index] for index in tier if _is_reached(index, size, ends, starts)]
+        # A search comes to the node that it starts with.
+        is_all = len(starts) == size
+        reached = [nodes[index] for index in tier if is_all or _is_reached(index, size, ends, starts)]
         outcomes.append((starts[0], OddsOutcome(reached, len(starts) / size)))
     return _likely([outcome for _, outcome in sorted(outcomes, key=lambda each: each[0])])
 

@@ -12,7 +12,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, Toleration, Volume
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.memory import MOST_LIKENESSES, MOST_OUTDATED, Memory, likeness
+from kpreempt.schedulers.kube.framework.memory import LEAST_LIKENESSES, MOST_OUTDATED, Memory, likeness
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -126,7 +126,7 @@ def test_pods_with_claims_that_are_named_after_them_are_not_alike() -> None:
 
 def test_only_the_likenesses_that_came_last_are_remembered() -> None:
     memory = Memory()
-    pods = [make_pod("pod", cpu=str(cpu)) for cpu in range(1, MOST_LIKENESSES + 2)]
+    pods = [make_pod("pod", cpu=str(cpu)) for cpu in range(1, LEAST_LIKENESSES + 2)]
     for pod in [*pods, *pods[1:]]:
         memory.of(pod)
     assert memory.of(pods[-1]) is not None
