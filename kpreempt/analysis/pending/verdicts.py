@@ -12,7 +12,7 @@ from kpreempt.analysis.what_if import pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict import Verdict
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,11 +55,8 @@ def decide_pending(
 
     def decide(pod: Pod) -> Verdict:
         verdict = scheduler.decide(prepared, pod, records_steps=False, records_scores=False, phases=phases)
-        # Other processes hand it on, and nobody asks how nodes were rated, nor on which others there is room.
-        verdict = msgspec.structs.replace(verdict, effects=[], scores={})
-        # Refusals of nodes name claims.
-        needs_no_refusals = verdict.outcome is Outcome.LANDS and not pod.spec.volumes
-        return msgspec.structs.replace(verdict, filter={}, feasible_nodes=[]) if needs_no_refusals else verdict
+        # Other processes hand it on, and nobody asks how nodes were rated.
+        return msgspec.structs.replace(verdict, effects=[], scores={})
 
     verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
