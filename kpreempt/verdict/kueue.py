@@ -33,10 +33,11 @@ class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
-    """A pod set with its flavors by resource, and why it has none."""
+    """A pod set with its flavors by resource, and why it has none; its ``count`` of pods of those ``wanted``."""
 
     name: str
     count: int
+    wanted: int
     flavors: dict[str, str]
     message: str
 

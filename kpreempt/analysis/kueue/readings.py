@@ -74,7 +74,7 @@ class Decided:
             waits_for_checks=waits,
             evicted_in=self._evicted_in(workload, admitted_in),
             targets=[self._preempted(each) for each in targets],
-            pod_sets=_pod_sets(entries, admitted_in),
+            pod_sets=_pod_sets(workload, entries, admitted_in),
             cycles=self.cycles,
             other_outcomes=self._other_outcomes,
         )
@@ -139,12 +139,15 @@ def _is_held(workload: Workload, objects: KueueObjects) -> bool:
     )
 
 
-def _pod_sets(entries: list[tuple[dict[str, Any], dict[str, Any]]], admitted_in: int) -> list[AdmittedPodSet]:
+def _pod_sets(
+    workload: Workload, entries: list[tuple[dict[str, Any], dict[str, Any]]], admitted_in: int
+) -> list[AdmittedPodSet]:
     if not entries or "final" not in entries[-1][1]:
         return []
     told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
+    wanted = {each.name: each.count for each in workload.spec.pod_sets}
     return [
-        AdmittedPodSet(each["name"], each["count"], each["api"]["flavors"], each["message"])
+        AdmittedPodSet(each["name"], each["count"], wanted[each["name"]], each["api"]["flavors"], each["message"])
         for each in told["final"]["podSets"]
     ]
 

@@ -54,7 +54,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
         return (name, " ", Span("is not queued", "bad"), ".")
     if reading.outcome is WorkloadOutcome.PENDING:
         return (name, " ", Span("stays pending", "bad"), " in Kueue.")
-    given = with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
+    given = with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values()) + _fewer(reading)
     then = _landing_in_words(answer)
     if reading.outcome is WorkloadOutcome.ADMITTED:
         return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
@@ -68,6 +68,12 @@ def _headline(answer: KueueAnswer) -> Phrase:
     gone = "it is" if len(reading.targets) == 1 else "they are"
     gets = "gets quota" if reading.waits_for_checks else "is admitted"
     return (name, " ", Span("preempts", "warn"), f" {goes}, and {gets}{given} once {gone} gone{then}.")
+
+
+def _fewer(reading: Reading) -> str:
+    """That a Workload does with fewer pods than it wants."""
+    count, wanted = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
+    return f" for {count} of its {wanted} pods" if count < wanted else ""
 
 
 def _landing_in_words(answer: KueueAnswer) -> str:
@@ -87,7 +93,8 @@ def _add_flavors(page: Page, reading: Reading) -> None:
     rows: list[list[Phrase]] = []
     for pod_set in reading.pod_sets:
         given = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
-        rows.append([(strong(pod_set.name),), (str(pod_set.count),), (given or "no flavor",)])
+        pods = str(pod_set.count) if pod_set.count == pod_set.wanted else f"{pod_set.count} of {pod_set.wanted}"
+        rows.append([(strong(pod_set.name),), (pods,), (given or "no flavor",)])
     if not rows or entry is None:
         return
     page.blank()
