@@ -38,10 +38,10 @@ def in_order(
 ) -> Iterator[Result]:
     """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
 
-    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``), or not at all for 0. Then it forks, so that ``jobs`` workers
-    share what it has loaded and prepared by then. ``items`` are not read far ahead; items and results must be
-    picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed, cannot be
-    started, or does not have enough memory.
+    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``), or not at all for 0. Then it forks, so
+    that ``jobs`` workers share what it has loaded and prepared by then. ``items`` are not read far ahead; items and
+    results must be picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed,
+    cannot be started, or does not have enough memory.
     """
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
@@ -70,7 +70,7 @@ class Spread:
     def __call__(
         self, items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False
     ) -> Iterator[Result]:
-        """The result of ``work`` for each item, in the order of the items; where each ``is_long``, without patience."""
+        """The result of ``work`` for each item, in their order; where each ``is_long``, without patience."""
 
         def measured(item: Item) -> tuple[Result, dict[str, float], int]:
             before = dict(self._stopwatch.seconds)

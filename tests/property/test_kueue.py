@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 from kpreempt.model.workloads import Namespace
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, run_cycles
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, infos_of, run_cycles
 from kpreempt.schedulers.kueue.configuration import FairSharingConfiguration
 from kpreempt.snapshot import decode_document
 
@@ -159,7 +159,7 @@ def _filled(objects: KueueObjects) -> set[str]:
 def test_being_decided_about_as_the_only_head_is_a_cycle_with_nobody_else(
     objects: KueueObjects, config: KueueConfiguration
 ) -> None:
-    standing = Standing(objects, config, NOW)
+    standing = Standing(objects, infos_of(objects, config), config, NOW)
     for key in standing.waiting():
         first = run_cycles(objects, config, now=NOW, cycles=1, only=[key]).cycles[0]
         targets = {each["workload"] for entry in first["entries"] for each in entry["final"]["targets"]}

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.kueue.readings import Decided, queue_of, read_cycles
 from kpreempt.model.kueue import ClusterQueue, ResourceQuota, Workload
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Shortage, Standing
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Shortage, Standing, infos_of
 from kpreempt.schedulers.kueue.amounts import amount_text
 from kpreempt.verdict.kueue import Reading, WorkloadChange, WorkloadChangeKind
 
@@ -55,7 +55,7 @@ def smallest_changes(
     proofs = _Proofs(workload, config, now, len(objects.workloads))
     found: list[WorkloadChange] = []
     try:
-        standing = Standing(objects, config, now)
+        standing = Standing(objects, infos_of(objects, config), config, now)
         for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
             found += _raised(workload, queue, objects, standing, proofs, kind)
         found += [each for way in (_priority, _pods) if (each := way(workload, objects, proofs))]

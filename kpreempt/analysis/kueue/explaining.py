@@ -17,7 +17,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import PodSet, ResourceFlavor, Workload
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, adjusted
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, adjusted, infos_of
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
     AdmittedPodSet,
@@ -55,8 +55,9 @@ def explain_workloads(
     made = {each.key: assumed_of_made(each, origin) for each, origin in asked}
     objects = with_workloads([each for each, _ in asked], objects, now)
     by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
-    alone, said = read_cycles(objects, config, now, by_key.keys())
-    together, said_together = read_cycles(objects, config, now)
+    infos = infos_of(objects, config)
+    alone, said = read_cycles(objects, config, now, by_key.keys(), infos)
+    together, said_together = read_cycles(objects, config, now, infos=infos)
     readings = {key: alone.reading(each) for key, each in by_key.items()}
     landings, said_of_pods = _landings(by_key, readings, objects, scheduler, now)
     said = [*assumed_of(objects, config), *said, *said_together, *said_of_pods]

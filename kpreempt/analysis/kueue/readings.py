@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from kpreempt.analysis.kueue.assumed import assumed_of_chance, assumed_of_end
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, Workload
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, run_cycles
+from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, run_cycles
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.kueue import AdmittedPodSet, PreemptedWorkload, Reading, WorkloadOutcome
 
@@ -33,10 +34,14 @@ def queue_of(workload: Workload, objects: KueueObjects) -> str:
 
 
 def read_cycles(
-    objects: KueueObjects, config: KueueConfiguration, now: datetime, only: Collection[str] = ()
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    now: datetime,
+    only: Collection[str] = (),
+    infos: Sequence[Info] | None = None,
 ) -> tuple[Decided, list[Assumption]]:
     """What Kueue does with all that wait, or where only some do, with those of these keys."""
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS)
+    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS, infos=infos)
     decided = Decided(found.cycles, objects, len(found.others))
     return decided, [*assumed_of_chance(found), *assumed_of_end(found)]
 
@@ -86,8 +91,12 @@ class Decided:
 
     def _preempted(self, target: dict[str, str]) -> PreemptedWorkload:
         workload = self._by_key[target["workload"]]
-        pods = sorted(pod.key for pod in pods_of(workload, self._objects.cluster))
+        pods = self._pods.of(workload)
         return PreemptedWorkload(target["workload"], target["clusterQueue"], target["reason"], pods)
+
+    @cached_property
+    def _pods(self) -> PodsOfWorkloads:
+        return PodsOfWorkloads(self._objects.cluster)
 
 
 def _is_admitted(workload: Workload, cycle: dict[str, Any]) -> bool:
@@ -152,14 +161,24 @@ def _pod_sets(
     ]
 
 
-def pods_of(workload: Workload, cluster: ClusterSnapshot) -> Iterator[Pod]:
-    """The pods of a Workload: its owner, if that is a pod, or those that its owner controls."""
-    uids = {each.uid for each in workload.metadata.owner_references if each.uid}
-    named = {(each.kind, each.name) for each in workload.metadata.owner_references}
-    for pod in cluster.pods:
-        if pod.metadata.namespace != workload.metadata.namespace or pod.is_terminal:
-            continue
-        owners = pod.metadata.owner_references
-        is_owned = any(each.uid in uids if each.uid else (each.kind, each.name) in named for each in owners)
-        if is_owned or pod.metadata.uid in uids or ("Pod", pod.metadata.name) in named:
-            yield pod
+class PodsOfWorkloads:
+    """The pods of a cluster that have not ended, by what owns them."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        # By namespace, and the UID or kind and name of an owner, or of a pod itself.
+        self._pods: dict[tuple[str, str | tuple[str, str]], list[Pod]] = {}
+        for pod in cluster.pods:
+            if pod.is_terminal:
+                continue
+            metadata = pod.metadata
+            owners = {each.uid or (each.kind, each.name) for each in metadata.owner_references}
+            for key in {metadata.uid, ("Pod", metadata.name), *owners}:
+                self._pods.setdefault((metadata.namespace, key), []).append(pod)
+
+    def of(self, workload: Workload) -> list[str]:
+        """The names of a Workload's pods: its owner, if that is a pod, or those that its owner controls."""
+        namespace, found = workload.metadata.namespace, set[str]()
+        for owner in workload.metadata.owner_references:
+            for key in (owner.uid, (owner.kind, owner.name)):
+                found.update(pod.key for pod in self._pods.get((namespace, key), ()) if key)
+        return sorted(found)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
 from kpreempt.analysis.kueue.pending import IsAsked
-from kpreempt.analysis.kueue.readings import MOST_CYCLES, MOST_HEADS, Cycles, pods_of, queue_of
+from kpreempt.analysis.kueue.readings import MOST_CYCLES, MOST_HEADS, Cycles, PodsOfWorkloads, queue_of
 from kpreempt.model.kueue import Workload
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, Standing, run_cycles
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, Standing, infos_of, run_cycles
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import BorrowedQuota, WorkloadAtRisk, WorkloadsAtRisk, WorkloadThreat
 
@@ -38,8 +38,9 @@ def workloads_at_risk(
 
     A threat is who preempts one as the only head, or with all that wait.
     """
-    standing = Standing(objects, config, now)
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS)
+    infos = infos_of(objects, config)
+    standing = Standing(objects, infos, config, now)
+    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS, infos=infos)
     known = _together(found)
     said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
     waiting = standing.waiting()
@@ -58,7 +59,8 @@ def workloads_at_risk(
         priority = preemptor.spec.priority or 0
         threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
     asked = [each for each in objects.workloads if _has_quota(each) and is_asked(each)]
-    items = [_item(each, threats.get(each.key, []), standing, objects) for each in asked]
+    pods = PodsOfWorkloads(objects.cluster)
+    items = [_item(each, threats.get(each.key, []), standing, pods) for each in asked]
     items.sort(key=lambda each: (not each.threats, not any(one.reclaimers for one in each.borrowed), each.priority))
     return WorkloadsAtRisk(
         items=items[:limit],
@@ -94,14 +96,14 @@ def _has_quota(workload: Workload) -> bool:
 
 
 def _item(
-    workload: Workload, threats: list[WorkloadThreat], standing: Standing, objects: KueueObjects
+    workload: Workload, threats: list[WorkloadThreat], standing: Standing, pods: PodsOfWorkloads
 ) -> WorkloadAtRisk:
     admission = workload.status.admission
     return WorkloadAtRisk(
         workload=workload.key,
         cluster_queue=admission.cluster_queue if admission else "",
         priority=workload.spec.priority or 0,
-        pods=sorted(pod.key for pod in pods_of(workload, objects.cluster)),
+        pods=pods.of(workload),
         threats=sorted(threats, key=lambda each: (-each.priority, each.workload)),
         borrowed=[BorrowedQuota(*each) for each in standing.loans(workload.key)],
     )

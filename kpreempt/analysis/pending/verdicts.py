@@ -33,7 +33,13 @@ class Spread(Protocol):
         ...
 
 
-def one_by_one(items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False) -> Iterator[Result]:
+def one_by_one(
+    items: Iterable[Item],
+    work: Callable[[Item], Result],
+    /,
+    *,
+    is_long: bool = False,  # noqa: ARG001 - others begin such work sooner
+) -> Iterator[Result]:
     """The result of ``work`` for each item."""
     return map(work, items)
 

@@ -3,7 +3,18 @@
 from kpreempt.schedulers.kueue.adjustment import adjusted
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.objects import KueueObjects
-from kpreempt.schedulers.kueue.run import Outcomes, run_cycles
+from kpreempt.schedulers.kueue.run import Outcomes, infos_of, run_cycles
 from kpreempt.schedulers.kueue.standing import Shortage, Standing
+from kpreempt.schedulers.kueue.workloads import Info
 
-__all__ = ["KueueConfiguration", "KueueObjects", "Outcomes", "Shortage", "Standing", "adjusted", "run_cycles"]
+__all__ = [
+    "Info",
+    "KueueConfiguration",
+    "KueueObjects",
+    "Outcomes",
+    "Shortage",
+    "Standing",
+    "adjusted",
+    "infos_of",
+    "run_cycles",
+]

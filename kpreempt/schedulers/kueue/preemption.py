@@ -89,6 +89,8 @@ class Stage:
     def candidates(self, policy: str, need: Need, queue: Queue) -> Iterator[Info]:
         """Those of a ClusterQueue whom a policy lets a Workload preempt, who goes first before the others."""
         most = MAX_INT64 if policy == _ANY else need.info.effective_priority
+        if policy == _LOWER_PRIORITY:
+            most -= 1
         for each in queue.in_order(need.short):
             if each.effective_priority > most:
                 # Only who is evicted already comes before those of lower priority.

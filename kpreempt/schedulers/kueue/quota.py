@@ -156,7 +156,12 @@ class Node:
 
     def is_within_nominal(self, frs: Iterable[FlavorResource]) -> bool:
         """Whether no more is used of any of them than the subtree has."""
-        return all(self.subtree.get(fr, 0) >= self.usage.get(fr, 0) for fr in frs)
+        subtree, usage = self.subtree, self.usage
+        # It is asked very often, and a generator takes twice as long.
+        for fr in frs:  # noqa: SIM110
+            if subtree.get(fr, 0) < usage.get(fr, 0):
+                return False
+        return True
 
     def add(self, amounts: Mapping[FlavorResource, int]) -> None:
         """Use more, here and in the cohorts that it is borrowed from."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -46,6 +46,11 @@ class Outcomes(NamedTuple):
     is_cut: bool = False
 
 
+def infos_of(objects: KueueObjects, config: KueueConfiguration) -> list[Info]:
+    """The Workloads, ready for any number of runs."""
+    return [Info(each, config) for each in objects.workloads]
+
+
 def run_cycles(
     objects: KueueObjects,
     config: KueueConfiguration,
@@ -54,20 +59,23 @@ def run_cycles(
     cycles: int,
     only: Collection[str] = (),
     heads: int | None = None,
+    infos: Sequence[Info] | None = None,
 ) -> Outcomes:
     """What Kueue's scheduler does in so many cycles at most, each as plain data.
 
     ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
     heads, or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on
-    until all stands as it did before, and begins no cycle once it decided about so many. Every way through what the
+    until all stands as it did before, and begins no cycle once it decided about so many. ``infos`` are the Workloads
+    as ``infos_of`` has them, for who asks more than once. Every way through what the
     scheduler leaves to chance is followed, up to a bound.
     """
     # A way takes as long as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
     runs: list[Run] = []
+    workloads = infos if infos is not None else infos_of(objects, config)
 
     def one_way(chance: Chance) -> list[Json]:
-        runs.append(Run(objects, config, now=now, only=only, chance=chance))
+        runs.append(Run(objects, workloads, config, now=now, only=only, chance=chance))
         return runs[-1].cycles(cycles, heads)
 
     ways, are_all = every_way(one_way, most)
@@ -91,6 +99,7 @@ class Run:
     def __init__(
         self,
         objects: KueueObjects,
+        infos: Iterable[Info],
         config: KueueConfiguration,
         *,
         now: datetime,
@@ -99,7 +108,7 @@ class Run:
     ) -> None:
         self._chance = chance or Chance()
         self.now = milliseconds(now)
-        self.state = State(objects, config, self.now, only)
+        self.state = State(objects, map(Info.copy, infos), config, self.now, only)
         self.number = 0
         self._seen: set[str] = set()
         # Whether more would happen than was asked for.
@@ -193,7 +202,10 @@ class Run:
             self.state.pending[queue.name].forget(info.key)
             self.state.let_in(queue, info)
         released = [
-            info for queue in self.state.queues.values() for info in queue.workloads.values() if info.is_evicted
+            info
+            for queue in self.state.queues.values()
+            for info in queue.workloads.values()
+            if EVICTED in info.conditions and info.is_evicted
         ]
         roots: list[Node] = []
         for info in released:

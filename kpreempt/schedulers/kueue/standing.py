@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, amount_text, in_order
 from kpreempt.schedulers.kueue.chance import Chance, every_way
-from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
+from kpreempt.schedulers.kueue.cluster_queues import NEVER
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
 from kpreempt.schedulers.kueue.entries import Entry
 from kpreempt.schedulers.kueue.objects import KueueObjects
+from kpreempt.schedulers.kueue.quota import Node
 from kpreempt.schedulers.kueue.state import State
 from kpreempt.schedulers.kueue.topology import PODS
-from kpreempt.schedulers.kueue.workloads import milliseconds
+from kpreempt.schedulers.kueue.workloads import Info, milliseconds
 
 
 class Aim(NamedTuple):
@@ -47,9 +48,11 @@ class Shortage(NamedTuple):
 class Standing:
     """The ClusterQueues as they are, on which single Workloads are decided about, each as the only head."""
 
-    def __init__(self, objects: KueueObjects, config: KueueConfiguration, now: datetime) -> None:
+    def __init__(self, objects: KueueObjects, infos: Iterable[Info], config: KueueConfiguration, now: datetime) -> None:
+        """``infos`` are the Workloads of the ``objects``."""
         self._now = milliseconds(now)
-        self._state = State(objects, config, self._now)
+        self._state = State(objects, map(Info.copy, infos), config, self._now, ())
+        self._known_reclaimers: dict[tuple[Node, FlavorResource], list[str]] = {}
 
     def waiting(self) -> list[str]:
         """Those that wait in active ClusterQueues, by priority and then as they came."""
@@ -102,14 +105,16 @@ class Standing:
             over = queue.node.usage.get(fr, 0) - queue.node.quota(fr).nominal
             if over > 0:
                 flavor, resource = fr
-                reclaimers = sorted(each.name for each in self._reclaimers(queue, fr))
+                reclaimers = [name for name in self._reclaimers(queue.node.root, fr) if name != queue.name]
                 found.append(Loan(f"{flavor}/{resource}", amount_text(resource, over), reclaimers))
         return found
 
-    def _reclaimers(self, queue: Queue, fr: FlavorResource) -> Iterator[Queue]:
-        for node in queue.node.root.all_queues():
-            other = self._state.active.get(node.name)
-            if other is None or other is queue or other.preemption.reclaim_within_cohort == NEVER:
-                continue
-            if node.quota(fr).nominal > node.usage.get(fr, 0):
-                yield other
+    def _reclaimers(self, root: Node, fr: FlavorResource) -> list[str]:
+        """The ClusterQueues of a tree that have quota left which they may reclaim from others."""
+        if (root, fr) not in self._known_reclaimers:
+            active = self._state.active
+            owners = (node for node in root.all_queues() if node.quota(fr).nominal > node.usage.get(fr, 0))
+            queues = filter(None, (active.get(node.name) for node in owners))
+            able = (each.name for each in queues if each.preemption.reclaim_within_cohort != NEVER)
+            self._known_reclaimers[root, fr] = sorted(able)
+        return self._known_reclaimers[root, fr]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kpreempt.model.kueue import ResourceFlavor
 from kpreempt.model.workloads import LimitRange
@@ -24,8 +24,10 @@ _HAS_CYCLE = "HasCycle"
 class State:
     """What goes on from cycle to cycle."""
 
-    def __init__(self, objects: KueueObjects, config: KueueConfiguration, now: int, only: Collection[str] = ()) -> None:
-        """``only`` are the keys of the Workloads that are queued; without, all that wait are."""
+    def __init__(
+        self, objects: KueueObjects, infos: Iterable[Info], config: KueueConfiguration, now: int, only: Collection[str]
+    ) -> None:
+        """``infos`` are the Workloads; ``only`` the keys of those that are queued, without any all that wait."""
         self.config = config
         self._only = only
         self._kept: list[tuple[Node, Amounts]] = []
@@ -44,7 +46,7 @@ class State:
         for node in self._nodes:
             if node.parent is None:
                 node.settle()
-        self.infos = {each.key: Info(each, config) for each in objects.workloads}
+        self.infos = {each.key: each for each in infos}
         self.pending = {name: PendingQueue(name, is_strict=each.is_strict) for name, each in self.queues.items()}
         self.queue_names = {
             (each.metadata.namespace, each.metadata.name): each.spec.cluster_queue

@@ -113,6 +113,13 @@ class Info:
     def __repr__(self) -> str:
         return self.key
 
+    def copy(self) -> Info:
+        """The Workload as it stands, which may go on in another way."""
+        other = Info.__new__(Info)
+        other.__dict__.update(self.__dict__)
+        other.conditions = dict(self.conditions)
+        return other
+
     @property
     def pod_sets(self) -> list[PodSet]:
         return self.workload.spec.pod_sets
@@ -132,7 +139,7 @@ class Info:
     def is_true(self, condition: str) -> bool:
         """Whether a condition holds."""
         found = self.conditions.get(condition)
-        return found is not None and found.is_true
+        return found is not None and found.status == "True"
 
     def is_false(self, condition: str) -> bool:
         """Whether a condition is there and does not hold."""

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
@@ -209,10 +210,11 @@ def _won(
     for index, rank in rivals:
         tiers.setdefault(rank, []).append(index)
     left: list[_Span] = [(0, size)]
+    first_start = _first_start(ends)
     for rank in sorted(tiers, reverse=True):
         tier = tiers[rank]
-        spans = [(bisect_left(ends, index), index + 1) for index in tier]
-        around = (bisect_left(ends, tier[0] + size), size)
+        spans = [(first_start(index), index + 1) for index in tier]
+        around = (first_start(tier[0] + size), size)
         won, left = _divided(left, sorted([*spans, around]))
         if won:
             yield tier, [start for span in won for start in range(*span)]
@@ -241,8 +243,17 @@ def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Spa
     return inside, outside
 
 
+def _first_start(ends: Sequence[int]) -> Callable[[int], int]:
+    """What gives, by a node's index, the first start from which a search gets as far as the node."""
+    if isinstance(ends, range):
+        first, size = ends.start, len(ends)
+        return lambda index: min(max(index - first, 0), size)
+    return partial(bisect_left, ends)
+
+
 def _is_reached(index: int, size: int, ends: Sequence[int], starts: list[int]) -> bool:
     """Whether one of ``starts`` (ascending) comes to the node, before or after the end of the list."""
-    before = bisect_right(starts, index) - bisect_left(starts, bisect_left(ends, index))
-    around = len(starts) - bisect_left(starts, bisect_left(ends, index + size))
+    first_start = _first_start(ends)
+    before = bisect_right(starts, index) - bisect_left(starts, first_start(index))
+    around = len(starts) - bisect_left(starts, first_start(index + size))
     return before > 0 or around > 0
