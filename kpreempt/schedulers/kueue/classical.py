@@ -116,24 +116,25 @@ class Candidates:
         has_advantage, rest = fits_in_quota(need.queue.node, need.quota)
         for cohort in need.queue.node.ancestors:
             found = hierarchy if has_advantage else by_priority
-            found.extend(self._below(cohort, cohort, before, has_advantage=has_advantage))
+            self._add_below(found, cohort, cohort, before, has_advantage=has_advantage)
             fits, rest = fits_in_quota(cohort, rest)
             has_advantage = has_advantage or fits
             before = cohort
         return hierarchy, by_priority
 
-    def _below(self, cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool) -> Iterator[_Source]:
-        need = self._need
+    def _add_below(
+        self, found: list[_Source], cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool
+    ) -> None:
+        own, short, by_node = self._need.queue, self._need.short, self._stage.by_node
+        policy = own.preemption.reclaim_within_cohort
         for child in cohort.cohorts:
-            if child is not passed and not child.is_within_nominal(need.short):
-                yield from self._below(child, common, passed, has_advantage=has_advantage)
+            if child is not passed and not child.is_within_nominal(short):
+                self._add_below(found, child, common, passed, has_advantage=has_advantage)
         for node in cohort.queues:
-            queue = self._stage.by_node.get(node)
-            if queue is None or queue is need.queue or node.is_within_nominal(need.short):
-                continue
-            policy = need.queue.preemption.reclaim_within_cohort
-            if queue.workloads:
-                yield _Source(queue, policy, common, has_advantage)
+            if not node.is_within_nominal(short):
+                queue = by_node.get(node)
+                if queue is not None and queue is not own and queue.workloads:
+                    found.append(_Source(queue, policy, common, has_advantage))
 
     def _of(self, source: _Source, *, is_evicted: bool, may_borrow: bool) -> Iterator[Candidate]:
         for info in self._stage.candidates(source.policy, self._need, source.queue):

@@ -201,12 +201,11 @@ class Run:
         for info, queue, _ in cycle.outcomes.admitted:
             self.state.pending[queue.name].forget(info.key)
             self.state.let_in(queue, info)
-        released = [
-            info
-            for queue in self.state.queues.values()
-            for info in queue.workloads.values()
-            if EVICTED in info.conditions and info.is_evicted
-        ]
+        # Those that were evicted before let go in the first cycle.
+        queues = self.state.queues
+        touched = {info.cluster_queue for info in cycle.outcomes.evicted} if self.number > 1 else queues.keys()
+        of_touched = (queue.workloads.values() for name, queue in queues.items() if name in touched)
+        released = [info for workloads in of_touched for info in workloads if info.is_evicted]
         roots: list[Node] = []
         for info in released:
             queue = self.state.queues[info.cluster_queue]
