@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
+import io
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.errors import KpreemptError
@@ -34,20 +36,26 @@ def num_cores() -> int:
 
 
 def in_order(
-    items: Iterable[Item], work: Callable[[Item], Result], jobs: int, *, patience: float | None = None
+    items: Iterable[Item],
+    work: Callable[[Item], Result],
+    jobs: int,
+    *,
+    patience: float | None = None,
+    shared: Sequence[object] = (),
 ) -> Iterator[Result]:
     """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
 
     This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``), or not at all for 0. Then it forks, so
     that ``jobs`` workers share what it has loaded and prepared by then. ``items`` are not read far ahead; items and
-    results must be picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed,
-    cannot be started, or does not have enough memory.
+    results must be picklable, but for what is ``shared``: that is there in all processes, and not sent. Raises what
+    ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed, cannot be started, or does not have
+    enough memory.
     """
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
     spent = 0.0
     if jobs > 1 and not patience:
-        yield from _Workers(iterator, work, jobs).results()
+        yield from _Workers(iterator, work, jobs, shared).results()
         return
     for item in iterator:
         start = time.monotonic()
@@ -55,7 +63,7 @@ def in_order(
         spent += time.monotonic() - start
         yield result
         if jobs > 1 and spent >= patience:
-            yield from _Workers(iterator, work, jobs).results()
+            yield from _Workers(iterator, work, jobs, shared).results()
             return
 
 
@@ -68,7 +76,13 @@ class Spread:
         self._jobs = num_cores() if jobs is None else jobs
 
     def __call__(
-        self, items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False
+        self,
+        items: Iterable[Item],
+        work: Callable[[Item], Result],
+        /,
+        *,
+        is_long: bool = False,
+        shared: Sequence[object] = (),
     ) -> Iterator[Result]:
         """The result of ``work`` for each item, in their order; where each ``is_long``, without patience."""
 
@@ -78,7 +92,9 @@ class Spread:
             after = self._stopwatch.seconds
             return result, {name: after[name] - before.get(name, 0.0) for name in after}, os.getpid()
 
-        for result, seconds, process in in_order(items, measured, self._jobs, patience=0.0 if is_long else None):
+        for result, seconds, process in in_order(
+            items, measured, self._jobs, patience=0.0 if is_long else None, shared=shared
+        ):
             if process != os.getpid():
                 self._stopwatch.add(seconds)
             yield result
@@ -94,10 +110,13 @@ class _Failed(Generic[Item]):
 class _Workers(Generic[Item, Result]):
     """Worker processes, and for each of them a thread that reads the next item, sends it and waits for its result."""
 
-    def __init__(self, items: Iterator[Item], work: Callable[[Item], Result], jobs: int) -> None:
+    def __init__(
+        self, items: Iterator[Item], work: Callable[[Item], Result], jobs: int, shared: Sequence[object]
+    ) -> None:
         self._items = enumerate(items)
         self._work = work
         self._jobs = jobs
+        self._shared = shared
         self._reading = threading.Lock()
         self._changed = threading.Condition()
         self._results: dict[int, Result | _Failed[Item]] = {}
@@ -127,7 +146,7 @@ class _Workers(Generic[Item, Result]):
         pairs = [context.Pipe() for _ in range(self._jobs)]
         mine = [own for own, _ in pairs]
         for _, theirs in pairs:
-            process = context.Process(target=_serve, args=(theirs, self._work, pairs), daemon=True)
+            process = context.Process(target=_serve, args=(theirs, self._work, pairs, self._shared), daemon=True)
             process.start()
             stack.callback(_end, process)
         for _, theirs in pairs:
@@ -156,7 +175,7 @@ class _Workers(Generic[Item, Result]):
             while (item := self._take()) is not None:
                 index, value = item
                 connection.send(value)
-                is_done, result = connection.recv()
+                is_done, result = _Unpickler(io.BytesIO(connection.recv_bytes()), self._shared).load()
                 with self._changed:
                     self._results[index] = result if is_done else _Failed(value)
                     self._changed.notify_all()
@@ -199,7 +218,34 @@ class _Workers(Generic[Item, Result]):
             self._changed.notify_all()
 
 
-def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[tuple[Connection, Connection]]) -> None:
+class _Pickler(pickle.Pickler):
+    """Writes objects that are shared as their numbers."""
+
+    def __init__(self, file: io.BytesIO, numbers: Mapping[int, int]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbers = numbers
+
+    def persistent_id(self, value: object) -> int | None:
+        return self._numbers.get(id(value))
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what ``_Pickler`` wrote."""
+
+    def __init__(self, file: io.BytesIO, shared: Sequence[object]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, number: Any) -> object:
+        return self._shared[number]
+
+
+def _serve(
+    connection: Connection,
+    work: Callable[[Item], Result],
+    pairs: list[tuple[Connection, Connection]],
+    shared: Sequence[object],
+) -> None:
     """The life of a worker: until the other end of the connection is closed, by whatever death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -209,9 +255,12 @@ def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[t
             theirs.close()
     # What was there before is shared with the other processes, and need not be looked at again.
     gc.freeze()
+    numbers = {id(value): number for number, value in enumerate(shared)}
     try:
         while True:
-            connection.send(_attempt(work, connection.recv()))
+            result = io.BytesIO()
+            _Pickler(result, numbers).dump(_attempt(work, connection.recv()))
+            connection.send_bytes(result.getbuffer())
     finally:
         # Without a look at the records of the cluster one by one, and without a word: the other end tells that it died.
         os._exit(0)

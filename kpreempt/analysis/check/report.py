@@ -92,7 +92,7 @@ def check_rollout(
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
         play = Rollouts(plan, scheduler, decode, now=at, phases=phases)
-        return Simulations(play, chances=chances, paces=paces)
+        return Simulations(play, chances=chances, paces=paces, cluster=plan.cluster)
 
     summary = summed_up(question.cluster, now)
     # Controllers may have much to do where nothing is scheduled.

@@ -156,7 +156,7 @@ class Simulations(Generic[SomeSimulated]):
     """Simulates a scenario any number of times: ``play`` does so once, with choices and a pace.
 
     ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes. So many ``decisions``, times
-    nodes, are foreseen for each.
+    nodes, are foreseen for each. They begin with the objects of the ``cluster``.
     """
 
     def __init__(
@@ -166,8 +166,10 @@ class Simulations(Generic[SomeSimulated]):
         chances: Callable[[int], Choose],
         paces: Callable[[int], Pace] = lambda _: AT_ONCE,
         decisions: int = 0,
+        cluster: ClusterSnapshot | None = None,
     ) -> None:
         self._is_long = decisions >= _MANY_DECISIONS
+        self._shared = [cluster, *cluster.pods, *cluster.nodes] if cluster is not None else []
         self._play = play
         self._chances = chances
         self._paces = paces
@@ -191,13 +193,13 @@ class Simulations(Generic[SomeSimulated]):
     def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[SomeSimulated]:
         """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
         if self._is_long and runs > 1:
-            found = list(spread(range(seed, seed + runs), self.by_chance, is_long=True))
+            found = list(self._spread(spread, range(seed, seed + runs), is_long=True))
             yield from found if is_up_to_chance(found[0].simulation) else found[:1]
             return
         first = self.by_chance(seed)
         yield first
         if is_up_to_chance(first.simulation):
-            yield from spread(range(seed + 1, seed + runs), self.by_chance)
+            yield from self._spread(spread, range(seed + 1, seed + runs))
 
     def every(self, most: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
         """The simulations of all choices there are, ``most`` at most, and whether these were all.
@@ -241,12 +243,15 @@ class Simulations(Generic[SomeSimulated]):
                 return found, is_all
         runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
         seeds = range(seed + 1 + len(more), seed + runs)
-        return [first, *more, *spread(seeds, self.by_chance, is_long=made >= _MANY_DECISIONS)], False
+        return [first, *more, *self._spread(spread, seeds, is_long=made >= _MANY_DECISIONS)], False
+
+    def _spread(self, spread: Spread, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:
+        return spread(seeds, self.by_chance, is_long=is_long, shared=self._shared)
 
     def _is_foretold(self, found: Sequence[SomeSimulated], seeds: range, spread: Spread) -> bool:
         """Whether it makes no difference how long everything takes."""
         kinds = {_kind_of(each.simulation) for each in found}
-        return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
+        return all(_kind_of(each.simulation) in kinds for each in self._spread(spread, seeds))
 
     def _simulate(self, seed: int, choices: Choices, pace: Pace = AT_ONCE) -> SomeSimulated:
         simulated = self._play(seed, choices, pace)

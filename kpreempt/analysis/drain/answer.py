@@ -88,7 +88,7 @@ def drain_nodes(
         play = DrainRuns(of, shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
         going = {node for shift in shifts for node in shift.nodes}
         decisions = sum(pod.spec.node_name in going for pod in of.pods) * len(of.nodes)
-        return Simulations(play, chances=chances, paces=paces, decisions=decisions)
+        return Simulations(play, chances=chances, paces=paces, decisions=decisions, cluster=of)
 
     shifts, can_go = question.shifts, list[NodeRemoval]()
     if question.removes:

@@ -27,9 +27,19 @@ class Spread(Protocol):
     """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
 
     def __call__(
-        self, items: Iterable[Item], work: Callable[[Item], Result], /, *, is_long: bool = False
+        self,
+        items: Iterable[Item],
+        work: Callable[[Item], Result],
+        /,
+        *,
+        is_long: bool = False,
+        shared: Sequence[object] = (),
     ) -> Iterator[Result]:
-        """The result of ``work`` for each item; ``is_long`` says that each takes a second or more."""
+        """The result of ``work`` for each item.
+
+        ``is_long`` says that each takes a second or more, and ``shared`` are objects that are there already, of which
+        results may have many.
+        """
         ...
 
 
@@ -39,6 +49,7 @@ def one_by_one(
     /,
     *,
     is_long: bool = False,  # noqa: ARG001 - others begin such work sooner
+    shared: Sequence[object] = (),  # noqa: ARG001 - others need not send them
 ) -> Iterator[Result]:
     """The result of ``work`` for each item."""
     return map(work, items)

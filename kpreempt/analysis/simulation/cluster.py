@@ -82,6 +82,7 @@ class SimulatedCluster:
         self.version = 0
         # The pods that wait for room on a node, by its name.
         self._nominated: dict[str, set[str]] = {}
+        self._on_nodes: dict[str, set[str]] = {}
         for pod in cluster.pods:
             self._count(pod, 1)
             if (key := owner_key(pod)) is not None:
@@ -103,6 +104,10 @@ class SimulatedCluster:
     def owned_by(self, owner: OwnerKey) -> list[Pod]:
         """The pods of an owner, in the order in which they came, those on their way out included."""
         return [self.pods[key] for key in self._owned.get(owner, ())]
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node, in the order of all pods."""
+        return [self.pods[key] for key in sorted(self._on_nodes.get(node, ()), key=self._rank.__getitem__)]
 
     def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
         """The pods as controllers see them."""
@@ -352,6 +357,8 @@ class SimulatedCluster:
         if pod.status.nominated_node_name and not pod.spec.node_name:
             waiting = self._nominated.setdefault(pod.status.nominated_node_name, set())
             (waiting.add if by > 0 else waiting.discard)(pod.key)
+        on_node = self._on_nodes.setdefault(pod.spec.node_name, set())
+        (on_node.add if by > 0 else on_node.discard)(pod.key)
         count = self._shapes[kind]
         self._shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
         self._shapes[kind] = count + by

@@ -601,7 +601,7 @@ class _Run:
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node."""
-        return [pod for pod in self._world.pods.values() if pod.spec.node_name == node]
+        return self._world.pods_on(node)
 
     def is_there(self, pod: Pod) -> bool:
         """Whether this very pod has not gone yet."""

@@ -34,9 +34,25 @@ def test_results_are_in_the_order_of_the_items() -> None:
 
 
 def test_only_the_first_item_is_worked_at_here_once_it_pays() -> None:
-    processes = [process for _, process in in_order(range(20), square_and_process, 2, patience=0)]
+    processes = [process for _, process in in_order(range(20), square_and_process, 2, patience=1e-9)]
     assert processes[0] == os.getpid()
     assert os.getpid() not in processes[1:]
+
+
+def test_nothing_is_worked_at_here_without_patience() -> None:
+    processes = {process for _, process in in_order(range(20), square_and_process, 2, patience=0)}
+    assert processes and os.getpid() not in processes
+
+
+def test_what_is_shared_is_not_sent() -> None:
+    here = [[1], [2]]
+
+    def one_of_them(number: int) -> tuple[list[int], list[int]]:
+        return here[number], [number]
+
+    results = list(in_order(range(2), one_of_them, 2, patience=0, shared=here))
+    assert all(result is each for (result, _), each in zip(results, here, strict=True))
+    assert [own for _, own in results] == [[0], [1]]
 
 
 @pytest.mark.parametrize(
