@@ -92,7 +92,8 @@ def check_rollout(
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
         play = Rollouts(plan, scheduler, decode, now=at, phases=phases)
-        return Simulations(play, chances=chances, paces=paces, cluster=plan.cluster)
+        decisions = _replicas(plan) * len(plan.cluster.nodes)
+        return Simulations(play, chances=chances, paces=paces, decisions=decisions, cluster=plan.cluster)
 
     summary = summed_up(question.cluster, now)
     # Controllers may have much to do where nothing is scheduled.
@@ -141,6 +142,13 @@ class Judgement(NamedTuple, Generic[SomeSimulated]):
 
     shown: SomeSimulated
     fields: dict[str, Any]
+
+
+def _replicas(plan: Plan) -> int:
+    """How many replicas the workloads of a change have, as far as they say so."""
+    specs = (each.after.get("spec") for each in plan.workloads if each.after is not None)
+    sizes = [spec.get("replicas") for spec in specs if isinstance(spec, dict)]
+    return sum(size for size in sizes if isinstance(size, int))
 
 
 def judge(
