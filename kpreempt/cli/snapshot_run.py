@@ -15,7 +15,7 @@ import msgspec
 from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.kueue.kept import kept_kueue
+from kpreempt.analysis.kueue.kept import kept_kueue, redactable
 from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
@@ -34,7 +34,6 @@ from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
@@ -69,15 +68,17 @@ def run_snapshot(request: SnapshotRequest) -> int:
         # Under other names no manifest is compared with them.
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
-        wanted=NOTHING_WANTED if request.redact else KUEUE_WANTED,
+        wanted=KUEUE_WANTED,
         completes=False,
         intake=request.intake,
         at=request.at,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
-    redaction = _redaction(cluster, taken_at) if request.redact else None
-    of_kueue = kept_kueue(loaded.cluster, decode_document)
+    redaction = None
+    if request.redact:
+        redaction = _redaction(cluster, taken_at, redactable(loaded.cluster, decode_document))
+    of_kueue = kept_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
     # Who reads the dump finds that out anew.
     assumptions = [each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING]
     header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
@@ -105,8 +106,8 @@ def _check(request: SnapshotRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
 
 
-def _redaction(cluster: ClusterSnapshot, taken_at: datetime) -> Redaction:
-    return redaction_of(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded)
+def _redaction(cluster: ClusterSnapshot, taken_at: datetime, queueing: Sequence[Any]) -> Redaction:
+    return redaction_of(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded, queueing=queueing)
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
@@ -154,7 +155,7 @@ def _header(
         assumptions=assumptions,
         # The names of kinds that every cluster has tell nothing.
         unread=cluster.unread,
-        listed=[*cluster.listed, *listed] if redaction is None else (),
+        listed=[*(cluster.listed if redaction is None else ()), *listed],
     )
 
 

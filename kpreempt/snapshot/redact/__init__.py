@@ -8,9 +8,10 @@ Records are walked by functions, one for each type of record, made once from the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,17 +20,18 @@ from msgspec.structs import force_setattr
 
 from kpreempt.model import meta, pod, taints
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kueue import Topology, Workload
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
-from kpreempt.snapshot.redact import rules, spaces, well_known
+from kpreempt.snapshot.redact import kueue_rules, rules, spaces, well_known
 from kpreempt.snapshot.redact.rules import Rule
 from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, public_version
 from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
 
-_KIND_OF = {kind.record: kind.name for kind in KINDS.values()}
+_KIND_OF = {kind.record: kind.name for kind in KINDS.values()} | kueue_rules.KINDS
 
 # Equal parts of pods are one object (snapshot/sharing.py), so that what becomes of them need be found once only.
 _SHARED_LISTS = (taints.Toleration, meta.OwnerReference, pod.ContainerPort, pod.PodCondition, pod.ContainerStatus)
@@ -41,10 +43,24 @@ _TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, insp
 _REMEMBERED = 1_000_000
 
 
-def redaction_of(cluster: ClusterSnapshot, taken_at: datetime, key: bytes, images: RoundedImages) -> Redaction:
-    """The tokens for all names of a cluster, as it was ``taken_at``; takes a pass over all objects."""
+def redaction_of(
+    cluster: ClusterSnapshot,
+    taken_at: datetime,
+    key: bytes,
+    images: RoundedImages,
+    *,
+    queueing: Sequence[Record] = (),
+) -> Redaction:
+    """The tokens for all names of a cluster, as it was ``taken_at``; takes a pass over all objects.
+
+    ``queueing`` are Kueue's objects.
+    """
     records = (record for kind in KINDS.values() for record in getattr(cluster, kind.field))
-    return Redaction(records, Known(cluster), taken_at, key, images, kinds=cluster.skipped)
+    known = Known(cluster)
+    templates = [each.template for one in queueing if isinstance(one, Workload) for each in one.spec.pod_sets]
+    known.add(ClusterSnapshot(pods=[pod.Pod(spec=each.spec) for each in templates]))
+    known.places |= {level.node_label for each in queueing if isinstance(each, Topology) for level in each.spec.levels}
+    return Redaction(chain(records, queueing), known, taken_at, key, images, kinds=cluster.skipped)
 
 
 class Redaction:

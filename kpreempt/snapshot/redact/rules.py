@@ -17,6 +17,7 @@ from kpreempt.model import (
     devices,
     event,
     karpenter,
+    kueue,
     labels,
     meta,
     node,
@@ -28,7 +29,7 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
-from kpreempt.snapshot.redact import device_rules, spaces, times, well_known
+from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
 from kpreempt.snapshot.redact.tokens import Space
 
@@ -85,7 +86,7 @@ _volume = name_of(_volume_space)
 _node = name_of(spaces.NODE)
 _driver = name_of(spaces.DRIVER)
 _handle = each(Renamer.handle)
-_uid = name_of(Space("uid"))
+_uid = name_of(spaces.UID)
 _disk = name_of(Space("disk", is_sorted=False))
 _resource_claim_space = Space("resourceclaim")
 _resource_claim = name_of(_resource_claim_space)
@@ -118,6 +119,7 @@ _NAMES: dict[str, Space] = {
     "PodGroup": _pod_group_space,
     "Queue": spaces.QUEUE,
     "NodePool": spaces.NODE_POOL,
+    **kueue_rules.NAMES,
 }
 
 
@@ -271,6 +273,7 @@ _ANNOTATIONS: dict[str, Rule] = {
     SELECTED_NODE: _node,
     MIGRATED_PLUGINS: _plugins,
     volcano.QUEUE_NAME: _queue,
+    kueue.PRIORITY_BOOST: _number,
     volcano.PREEMPTABLE: _boolean,
     volcano.OFFLINE_JOB_EVICTING: _boolean,
     volcano.OVERSUBSCRIPTION_CPU: _number,
@@ -298,6 +301,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     devices.DeviceTaint: _device_taint,
     devices.DeviceToleration: _device_taint,
     **device_rules.RECORDS,
+    **kueue_rules.RECORDS,
 }
 
 AMOUNTS: Rule = _amounts
@@ -445,5 +449,6 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     karpenter.NodePoolTemplateMeta: {"labels": LABELS},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
+    **kueue_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},
 }

@@ -13,6 +13,7 @@ import msgspec
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.karpenter import NODE_POOL as NODE_POOL_LABEL
+from kpreempt.model.kueue import JOB_UID_LABEL, LOCAL_QUEUE_LABEL, QUEUE_LABEL
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import Time
 from kpreempt.model.node import ContainerImage
@@ -92,10 +93,19 @@ HANDLE = Space("vol", is_sorted=False)
 CLAIM = Space("claim")
 VOLUME = Space("volume")
 QUEUE = Space("queue", DEFAULT_QUEUE.__eq__)
+LOCAL_QUEUE = Space("localqueue")
+UID = Space("uid")
 DEVICE_CLASS = Space("deviceclass")
 TEXT = Space("text")
 """What no other space is for."""
 
+# The labels whose values are names of objects.
+_OF_LABELS = {
+    NODE_POOL_LABEL: NODE_POOL,
+    QUEUE_LABEL: LOCAL_QUEUE,
+    LOCAL_QUEUE_LABEL: LOCAL_QUEUE,
+    JOB_UID_LABEL: UID,
+}
 # What resources begin with that are for drivers or for classes of devices, or that schedulers take for Kubernetes' own.
 _PREFIXES = (
     (_CSI_LIMIT, DRIVER),
@@ -174,8 +184,8 @@ class Renamer:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
             return self.rename(NODE, value)
-        if key == NODE_POOL_LABEL:
-            return self.rename(NODE_POOL, value)
+        if (space := _OF_LABELS.get(key)) is not None:
+            return self.rename(space, value) if value else value
         if key in well_known.FLAGS and value in GO_BOOLEANS:
             return value
         if key in self._number_labels and parse_int64(value) is not None:

@@ -89,7 +89,7 @@ def creation(renamer: Renamer, kind: str, time: datetime) -> datetime | None:
     """When an object of a kind was made, as far as anything hangs on it."""
     if kind == "Pod":
         return renamer.start(time)
-    if kind == "Event":
+    if kind in ("Event", "Workload"):
         return renamer.moment(time)
     return renamer.place_in_time(time) if kind in _ORDERED_BY_AGE else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kpreempt.model.karpenter import NODE_POOL
+from kpreempt.model.kueue import ADMITTED_LABELS, JOB_UID_LABEL
 from kpreempt.model.node import MACHINE_LABELS
 
 
@@ -12,6 +13,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_KUEUE_LABELS = frozenset((*ADMITTED_LABELS, JOB_UID_LABEL))
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLES = frozenset(("control-plane", "master", "worker", "infra", "etcd"))
 
@@ -144,6 +146,11 @@ WORDS = _words(
     NotEnoughResources NotEnoughTasks NotEnoughPodsOfTask Open Closing Closed none best-effort restricted
     single-numa-node Terminating NotTerminating BestEffort NotBestEffort PriorityClass CrossNamespacePodAffinity
     Exists DoesNotExist In NotIn Equal NoSchedule NoExecute None ExactCount All pods
+    Any LowerPriority LowerOrNewerEqualPriority BestEffortFIFO StrictFIFO Borrow Preempt TryNextFlavor MayStopSearch
+    BorrowingOverPreemption PreemptionOverBorrowing Hold HoldAndDrain QuotaReserved Admitted Evicted Requeued
+    Finished Active Inactive InClusterQueue InCohortReclamation InCohortFairSharing InCohortReclaimWhileBorrowing
+    PodsReady PodsReadyTimeout AdmissionCheck ClusterQueueStopped LocalQueueStopped OnHold WaitingForReplacementPods
+    Retry Rejected NoReservation JobFinished Deactivated
     """
 )
 KINDS = _words(
@@ -175,7 +182,7 @@ def is_label(key: str) -> bool:
     """Whether a label or taint key is well known; of node roles only those that installers give."""
     if key.startswith(_ROLE_PREFIX):
         return key.removeprefix(_ROLE_PREFIX) in _ROLES
-    return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS
+    return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS or key in _KUEUE_LABELS
 
 
 def is_resource(name: str) -> bool:

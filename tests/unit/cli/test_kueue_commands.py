@@ -226,3 +226,14 @@ def test_who_waits_behind_many_that_never_fit_is_admitted_all_the_same(
     # It is parked with its equal, and Kueue says nothing about it.
     assert fates["team/giant-same"]["outcome"] == "Pending"
     assert fates["team/giant-same"]["message"].startswith("it is never head")
+
+
+def test_a_redacted_dump_has_kueues_objects_under_other_names(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    dump = tmp_path / "redacted.json"
+    kpreempt("snapshot", "--snapshot", str(FIXTURES / "busy.yaml"), "--redact", "--to", str(dump), "-q")
+    text = dump.read_text(encoding="utf-8")
+    assert not any(name in text for name in ("team", "vision", "speech", "research", "on-demand", "urgent", "gold"))
+    found = json.loads(kpreempt("pending", *KUEUE, "--snapshot", str(dump), "-o", "json").stdout)
+    expected = _pending(kpreempt)["items"]
+    assert [each["fate"]["outcome"] for each in found["items"]] == [each["fate"]["outcome"] for each in expected]
+    assert len(found["items"][0]["fate"]["targets"]) == 1

@@ -1,0 +1,164 @@
+"""What redaction makes of Kueue's objects.
+
+Messages of conditions go, as those of pods do: who preempted a Workload before is not in a redacted cluster. All else
+decides as before, by tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kpreempt.model import kueue, meta
+from kpreempt.snapshot.redact import spaces
+from kpreempt.snapshot.redact.spaces import Renamer
+from kpreempt.snapshot.redact.tokens import Space
+
+_Rule = Callable[[Renamer, Any], Any]
+
+_FLAVOR = Space("flavor")
+_TOPOLOGY = Space("topology")
+_CHECK = Space("admissioncheck")
+_COHORT = Space("cohort")
+_CLUSTER_QUEUE = Space("clusterqueue")
+# The name of a pod set that nobody named.
+_POD_SET = Space("podset", "main".__eq__)
+_CONTROLLERS = frozenset({"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue"})
+_CONTROLLER = Space("controller", _CONTROLLERS.__contains__, is_sorted=False)
+
+# The kinds by their records, and the spaces of their names.
+KINDS: dict[type[msgspec.Struct], str] = {
+    record: record.__name__
+    for record in (
+        kueue.ClusterQueue,
+        kueue.Cohort,
+        kueue.LocalQueue,
+        kueue.ResourceFlavor,
+        kueue.Topology,
+        kueue.AdmissionCheck,
+        kueue.Workload,
+    )
+}
+NAMES: dict[str, Space] = {
+    "ClusterQueue": _CLUSTER_QUEUE,
+    "Cohort": _COHORT,
+    "LocalQueue": spaces.LOCAL_QUEUE,
+    "ResourceFlavor": _FLAVOR,
+    "Topology": _TOPOLOGY,
+    "AdmissionCheck": _CHECK,
+    "Workload": Space("workload"),
+}
+
+
+def _named(space: Space) -> _Rule:
+    def rule(renamer: Renamer, value: Any) -> Any:
+        if isinstance(value, list):
+            return [renamer.rename(space, each) if each else each for each in value]
+        return renamer.rename(space, value) if value else value
+
+    return rule
+
+
+def _word(renamer: Renamer, value: str) -> str:
+    return renamer.word(value) if value else value
+
+
+def _resources(renamer: Renamer, value: Any) -> Any:
+    return list(map(renamer.resource, value)) if isinstance(value, list) else renamer.resource(value)
+
+
+def _flavors(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
+    """The flavor of each resource."""
+    return {renamer.resource(name): renamer.rename(_FLAVOR, flavor) for name, flavor in value.items()}
+
+
+def _labels(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
+    return renamer.labels(value)
+
+
+def _template(renamer: Renamer, value: meta.ObjectMeta) -> meta.ObjectMeta:
+    return meta.ObjectMeta(labels=renamer.labels(value.labels))
+
+
+def _that_there_are_some(_: Renamer, value: Any) -> Any:
+    """What is not modelled, which is told where it is there."""
+    return [{} for _ in value] if isinstance(value, list) else {"redacted": True}
+
+
+def _nothing(_: Renamer, value: str) -> str:
+    return type(value)()
+
+
+def _assignment(renamer: Renamer, value: kueue.TopologyAssignment) -> kueue.TopologyAssignment:
+    """Domains are values of the labels of their levels, which are told apart one by one."""
+    levels = value.levels
+    slices = [
+        msgspec.structs.replace(
+            each,
+            values_per_level=[
+                _domains(renamer, level, names, each.domain_count)
+                for level, names in zip(levels, each.values_per_level, strict=False)
+            ],
+        )
+        for each in value.slices
+    ]
+    domains = [
+        msgspec.structs.replace(
+            each,
+            values=[renamer.label_value(level, name) for level, name in zip(levels, each.values, strict=False)],
+        )
+        for each in value.domains
+    ]
+    keys = [renamer.rename(spaces.LABEL_KEY, each) for each in levels]
+    return kueue.TopologyAssignment(levels=keys, slices=slices, domains=domains)
+
+
+def _domains(renamer: Renamer, level: str, names: kueue.LevelValues, count: int) -> kueue.LevelValues:
+    if names.individual is None:
+        return kueue.LevelValues(universal=renamer.label_value(level, names.universal or ""))
+    roots = [renamer.label_value(level, names.at(index)) for index in range(min(count, len(names.individual.roots)))]
+    return kueue.LevelValues(individual=kueue.IndividualValues(roots=roots))
+
+
+RECORDS: dict[type[msgspec.Struct], _Rule] = {kueue.TopologyAssignment: _assignment}
+FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
+    kueue.ResourceQuota: {"name": _resources},
+    kueue.FlavorQuotas: {"name": _named(_FLAVOR)},
+    kueue.ResourceGroup: {"covered_resources": _resources},
+    kueue.CohortSpec: {"parent_name": _named(_COHORT), "parent": _named(_COHORT)},
+    kueue.BorrowWithinCohort: {"policy": _word},
+    kueue.ClusterQueuePreemption: {"within_cluster_queue": _word, "reclaim_within_cohort": _word},
+    kueue.FlavorFungibility: {"when_can_borrow": _word, "when_can_preempt": _word, "preference": _word},
+    kueue.AdmissionCheckRule: {"name": _named(_CHECK), "on_flavors": _named(_FLAVOR)},
+    kueue.ClusterQueueSpec: {
+        "cohort_name": _named(_COHORT),
+        "cohort": _named(_COHORT),
+        "queueing_strategy": _word,
+        "admission_checks": _named(_CHECK),
+        "stop_policy": _word,
+        "admission_scope": _that_there_are_some,
+        "concurrent_admission_policy": _that_there_are_some,
+    },
+    kueue.LocalQueueSpec: {"cluster_queue": _named(_CLUSTER_QUEUE), "stop_policy": _word},
+    kueue.ResourceFlavorSpec: {"node_labels": _labels, "topology_name": _named(_TOPOLOGY)},
+    kueue.TopologyLevel: {"node_label": _named(spaces.LABEL_KEY)},
+    kueue.Condition: {"type": _word, "status": _word, "reason": _word, "message": _nothing},
+    kueue.AdmissionCheckSpec: {"controller_name": _named(_CONTROLLER)},
+    kueue.TopologyRequest: {
+        "required": _named(spaces.LABEL_KEY),
+        "preferred": _named(spaces.LABEL_KEY),
+        "pod_set_group_name": _named(Space("podsetgroup")),
+        "pod_set_slice_required_topology": _named(spaces.LABEL_KEY),
+        "podset_slice_required_topology_constraints": _that_there_are_some,
+    },
+    kueue.PodTemplate: {"metadata": _template},
+    kueue.PodSet: {"name": _named(_POD_SET)},
+    kueue.WorkloadSpec: {"queue_name": _named(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
+    kueue.PodSetAssignment: {"name": _named(_POD_SET), "flavors": _flavors},
+    kueue.Admission: {"cluster_queue": _named(_CLUSTER_QUEUE)},
+    kueue.AdmissionCheckState: {"name": _named(_CHECK), "state": _word},
+    kueue.ReclaimablePod: {"name": _named(_POD_SET)},
+    kueue.WorkloadStatus: {"unhealthy_nodes": _that_there_are_some},
+}

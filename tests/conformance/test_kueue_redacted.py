@@ -1,0 +1,92 @@
+"""Kueue decides about a redacted cluster as about the cluster itself, up to the names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from kpreempt.analysis.kueue.kept import kept_kueue, redactable
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
+from kpreempt.snapshot import cluster_from_json, decode_document
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.redact import Redaction, redaction_of, unlisted_fields
+from kpreempt.snapshot.redact.kueue_rules import KINDS as KUEUE_KINDS
+from tests.conformance.cases import read_lines
+from tests.conformance.test_kueue import FOLDER, SUITES
+
+EVERY = 6
+# What a redacted cluster does not have: what was said before.
+SAID_BEFORE = re.compile(r"Previously: .*", re.DOTALL)
+
+
+def snapshot_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
+    kinds = {each.kind: each.key for each in KUEUE_WANTED.kinds}
+    documents: dict[str, list[dict[str, Any]]] = {}
+    for each in objects:
+        if each["apiVersion"].startswith("kueue.x-k8s.io/"):
+            documents.setdefault(kinds[each["kind"]], []).append(each)
+    others = [each for each in objects if not each["apiVersion"].startswith("kueue.x-k8s.io/")]
+    raw = [msgspec.Raw(json.dumps(each).encode()) for each in others]
+    return msgspec.structs.replace(cluster_from_json(raw, "scenario"), documents=documents)
+
+
+def redacted(cluster: ClusterSnapshot, redaction: Redaction) -> ClusterSnapshot:
+    fields = {kind.field: list(map(redaction.record, getattr(cluster, kind.field))) for kind in KINDS.values()}
+    keys = {each.kind: each.key for each in KUEUE_WANTED.kinds}
+    documents: dict[str, list[dict[str, Any]]] = {}
+    for each in kept_kueue(cluster, decode_document, redaction.record):
+        documents.setdefault(keys[each["kind"]], []).append(each)
+    return msgspec.structs.replace(cluster, documents=documents, **fields)
+
+
+def decided(cluster: ClusterSnapshot, scenario: dict[str, Any], now: datetime, only: str) -> str:
+    config = msgspec.convert(scenario.get("config") or {}, type=KueueConfiguration)
+    objects = kueue_objects(cluster, decode_document)
+    found = run_cycles(objects, config, now=now, cycles=scenario["cycles"], only=[only] if only else ())
+    return json.dumps([found.cycles, found.others])
+
+
+def plain(value: Any) -> Any:
+    """The same without what was said before, and with the names of domains written out."""
+    if isinstance(value, dict) and "roots" in value:
+        return [f"{value.get('prefix', '')}{each}{value.get('suffix', '')}" for each in value["roots"]]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(plain, value))
+    return SAID_BEFORE.sub("", value) if isinstance(value, str) else value
+
+
+def translated(value: Any, names: Mapping[str, str]) -> Any:
+    """The same under the names that were there before."""
+    tokens = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
+    return json.loads(tokens.sub(lambda found: names[found[0]], json.dumps(value)))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_redacted_cluster_is_decided_as_the_cluster(suite: str) -> None:
+    for scenario in list(read_lines(FOLDER / f"{suite}.jsonl.gz"))[::EVERY]:
+        now = datetime.fromisoformat(scenario["now"].replace("Z", "+00:00"))
+        cluster = snapshot_of(scenario["objects"])
+        queueing = redactable(cluster, decode_document)
+        redaction = redaction_of(cluster, now, b"key", lambda images: images, queueing=queueing)
+        only = "" if scenario["workload"] == "all" else scenario["workload"]
+        namespace, _, name = only.partition("/")
+        other = "/".join(redaction.key("Workload", namespace, name)) if only else ""
+        again = decided(redacted(cluster, redaction), scenario, redaction.time(now), other)
+        names = dict(redaction.pairs())
+        found = translated(plain(json.loads(again)), names)
+        assert found == plain(json.loads(decided(cluster, scenario, now, only))), scenario["name"]
+
+
+@pytest.mark.parametrize("record", KUEUE_KINDS)
+def test_every_field_with_text_is_known_to_redaction(record: type[msgspec.Struct]) -> None:
+    assert unlisted_fields(record) == []
