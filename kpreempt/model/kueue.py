@@ -20,8 +20,9 @@ from kpreempt.model.taints import Taint, Toleration
 KUEUE_GROUP = "kueue.x-k8s.io"
 # The LocalQueue of what Kueue is to admit.
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-# What pods of admitted Workloads have, by whichever integration (``pkg/constants`` of Kueue v0.19.2).
+# The same, as Kueue says it on pods.
 LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
+# What pods of admitted Workloads have, by whichever integration (``pkg/constants`` of Kueue v0.19.2).
 ADMITTED_LABELS = ("kueue.x-k8s.io/podset", LOCAL_QUEUE_LABEL, "kueue.x-k8s.io/managed", QUEUE_LABEL)
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"

@@ -192,14 +192,12 @@ class Simulations(Generic[SomeSimulated]):
 
     def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[SomeSimulated]:
         """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
-        if self._is_long and runs > 1:
-            found = list(self._spread(spread, range(seed, seed + runs), is_long=True))
-            yield from found if is_up_to_chance(found[0].simulation) else found[:1]
-            return
-        first = self.by_chance(seed)
+        # Long ones begin before it is known whether anything is up to chance; where nothing is, they are left.
+        found = self._spread(spread, range(seed, seed + runs), is_long=self._is_long and runs > 1)
+        first = next(found)
         yield first
         if is_up_to_chance(first.simulation):
-            yield from self._spread(spread, range(seed + 1, seed + runs))
+            yield from found
 
     def every(self, most: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
         """The simulations of all choices there are, ``most`` at most, and whether these were all.
@@ -227,8 +225,7 @@ class Simulations(Generic[SomeSimulated]):
         their decisions leave room for. They are not all where another pace leads to something else. How long a decision
         takes on this machine has no part in it.
         """
-        # What takes long is begun before it is known whether anything is up to chance.
-        first, *more = self.several(seed, _LEAST_PLAYS, spread) if self._is_long else [self.by_chance(seed)]
+        first, *more = self.several(seed, _LEAST_PLAYS if self._is_long else 1, spread)
         if not is_up_to_chance(first.simulation):
             return [first], True
         made = max(first.decisions * len(first.before.nodes), 1)

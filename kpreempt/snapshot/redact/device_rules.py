@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.model import devices
 from kpreempt.snapshot.redact import spaces
-from kpreempt.snapshot.redact.spaces import Renamer
+from kpreempt.snapshot.redact.spaces import Renamer, named
 from kpreempt.snapshot.redact.tokens import Space
 
 _Rule = Callable[[Renamer, Any], Any]
@@ -23,15 +23,6 @@ _ATTRIBUTE_VALUE = Space("attributevalue", is_sorted=False)
 _CAPACITY = Space("capacity")
 _COUNTER = Space("counter")
 _REQUEST = Space("request")
-
-
-def _named(space: Space) -> _Rule:
-    def rule(renamer: Renamer, value: Any) -> Any:
-        if isinstance(value, list):
-            return [renamer.rename(space, each) if each else each for each in value]
-        return renamer.rename(space, value) if value else value
-
-    return rule
 
 
 def _keyed(space: Space) -> _Rule:
@@ -54,7 +45,7 @@ def _attributes(renamer: Renamer, value: Mapping[str, devices.DeviceAttribute]) 
 
 
 def _typed(renamer: Renamer, attribute: devices.DeviceAttribute) -> devices.DeviceAttribute:
-    rename = _named(_ATTRIBUTE_VALUE)
+    rename = named(_ATTRIBUTE_VALUE)
     texts = ("string_value", "version_value", "string_values", "version_values")
     return msgspec.structs.replace(attribute, **{name: rename(renamer, getattr(attribute, name)) for name in texts})
 
@@ -90,13 +81,13 @@ def _nothing(_: Renamer, value: Any) -> Any:
 
 
 _UID = Space("uid")
-_class = _named(spaces.DEVICE_CLASS)
-_pool = _named(Space("devicepool"))
-_device = _named(Space("device"))
-_driver = _named(spaces.DRIVER)
-_node = _named(spaces.NODE)
-_condition = _named(Space("condition"))
-_counter_set = _named(Space("counterset"))
+_class = named(spaces.DEVICE_CLASS)
+_pool = named(Space("devicepool"))
+_device = named(Space("device"))
+_driver = named(spaces.DRIVER)
+_node = named(spaces.NODE)
+_condition = named(Space("condition"))
+_counter_set = named(Space("counterset"))
 _unread: dict[str, _Rule] = {"unread_fields": _not_said}
 
 RECORDS: dict[type[msgspec.Struct], _Rule] = {
@@ -104,7 +95,7 @@ RECORDS: dict[type[msgspec.Struct], _Rule] = {
     devices.ConsumerReference: _consumer,
 }
 FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
-    devices.DerivedAttribute: {"name": _named(_ATTRIBUTE), "expression": _nothing},
+    devices.DerivedAttribute: {"name": named(_ATTRIBUTE), "expression": _nothing},
     devices.CapacityRequirements: {"requests": _keyed(_CAPACITY)},
     devices.ExactDeviceRequest: {"device_class_name": _class, "allocation_mode": _words},
     devices.DeviceSubRequest: {"name": _request, "device_class_name": _class, "allocation_mode": _words},
@@ -121,13 +112,13 @@ FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
         "device": _device,
         "binding_conditions": _condition,
         "binding_failure_conditions": _condition,
-        "share_id": _named(_UID),
+        "share_id": named(_UID),
         "consumed_capacity": _keyed(_CAPACITY),
         "skip_node_operations": _words,
     },
     devices.AllocationResult: {"controller": _nothing},
     devices.DeviceCondition: {"type": _condition, "status": _words},
-    devices.AllocatedDeviceStatus: {"driver": _driver, "pool": _pool, "device": _device, "share_id": _named(_UID)},
+    devices.AllocatedDeviceStatus: {"driver": _driver, "pool": _pool, "device": _device, "share_id": named(_UID)},
     devices.ResourceClaim: _unread,
     devices.ResourceClaimTemplate: _unread,
     devices.ResourceSlice: _unread,
@@ -137,7 +128,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
     devices.CounterConsumption: {
         "counter_set": _counter_set,
         "counters": _keyed(_COUNTER),
-        "compatibility_groups": _named(Space("compatibilitygroup")),
+        "compatibility_groups": named(Space("compatibilitygroup")),
     },
     devices.BasicDevice: {
         "attributes": _attributes,

@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.model import kueue, meta
 from kpreempt.snapshot.redact import spaces
-from kpreempt.snapshot.redact.spaces import Renamer
+from kpreempt.snapshot.redact.spaces import Renamer, named
 from kpreempt.snapshot.redact.tokens import Space
 
 _Rule = Callable[[Renamer, Any], Any]
@@ -52,15 +52,6 @@ NAMES: dict[str, Space] = {
 }
 
 
-def _named(space: Space) -> _Rule:
-    def rule(renamer: Renamer, value: Any) -> Any:
-        if isinstance(value, list):
-            return [renamer.rename(space, each) if each else each for each in value]
-        return renamer.rename(space, value) if value else value
-
-    return rule
-
-
 def _word(renamer: Renamer, value: str) -> str:
     return renamer.word(value) if value else value
 
@@ -72,10 +63,6 @@ def _resources(renamer: Renamer, value: Any) -> Any:
 def _flavors(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
     """The flavor of each resource."""
     return {renamer.resource(name): renamer.rename(_FLAVOR, flavor) for name, flavor in value.items()}
-
-
-def _labels(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
-    return renamer.labels(value)
 
 
 def _template(renamer: Renamer, value: meta.ObjectMeta) -> meta.ObjectMeta:
@@ -125,40 +112,40 @@ def _domains(renamer: Renamer, level: str, names: kueue.LevelValues, count: int)
 RECORDS: dict[type[msgspec.Struct], _Rule] = {kueue.TopologyAssignment: _assignment}
 FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
     kueue.ResourceQuota: {"name": _resources},
-    kueue.FlavorQuotas: {"name": _named(_FLAVOR)},
+    kueue.FlavorQuotas: {"name": named(_FLAVOR)},
     kueue.ResourceGroup: {"covered_resources": _resources},
-    kueue.CohortSpec: {"parent_name": _named(_COHORT), "parent": _named(_COHORT)},
+    kueue.CohortSpec: {"parent_name": named(_COHORT), "parent": named(_COHORT)},
     kueue.BorrowWithinCohort: {"policy": _word},
     kueue.ClusterQueuePreemption: {"within_cluster_queue": _word, "reclaim_within_cohort": _word},
     kueue.FlavorFungibility: {"when_can_borrow": _word, "when_can_preempt": _word, "preference": _word},
-    kueue.AdmissionCheckRule: {"name": _named(_CHECK), "on_flavors": _named(_FLAVOR)},
+    kueue.AdmissionCheckRule: {"name": named(_CHECK), "on_flavors": named(_FLAVOR)},
     kueue.ClusterQueueSpec: {
-        "cohort_name": _named(_COHORT),
-        "cohort": _named(_COHORT),
+        "cohort_name": named(_COHORT),
+        "cohort": named(_COHORT),
         "queueing_strategy": _word,
-        "admission_checks": _named(_CHECK),
+        "admission_checks": named(_CHECK),
         "stop_policy": _word,
         "admission_scope": _that_there_are_some,
         "concurrent_admission_policy": _that_there_are_some,
     },
-    kueue.LocalQueueSpec: {"cluster_queue": _named(_CLUSTER_QUEUE), "stop_policy": _word},
-    kueue.ResourceFlavorSpec: {"node_labels": _labels, "topology_name": _named(_TOPOLOGY)},
-    kueue.TopologyLevel: {"node_label": _named(spaces.LABEL_KEY)},
+    kueue.LocalQueueSpec: {"cluster_queue": named(_CLUSTER_QUEUE), "stop_policy": _word},
+    kueue.ResourceFlavorSpec: {"node_labels": Renamer.labels, "topology_name": named(_TOPOLOGY)},
+    kueue.TopologyLevel: {"node_label": named(spaces.LABEL_KEY)},
     kueue.Condition: {"type": _word, "status": _word, "reason": _word, "message": _nothing},
-    kueue.AdmissionCheckSpec: {"controller_name": _named(_CONTROLLER)},
+    kueue.AdmissionCheckSpec: {"controller_name": named(_CONTROLLER)},
     kueue.TopologyRequest: {
-        "required": _named(spaces.LABEL_KEY),
-        "preferred": _named(spaces.LABEL_KEY),
-        "pod_set_group_name": _named(Space("podsetgroup")),
-        "pod_set_slice_required_topology": _named(spaces.LABEL_KEY),
+        "required": named(spaces.LABEL_KEY),
+        "preferred": named(spaces.LABEL_KEY),
+        "pod_set_group_name": named(Space("podsetgroup")),
+        "pod_set_slice_required_topology": named(spaces.LABEL_KEY),
         "podset_slice_required_topology_constraints": _that_there_are_some,
     },
     kueue.PodTemplate: {"metadata": _template},
-    kueue.PodSet: {"name": _named(_POD_SET)},
-    kueue.WorkloadSpec: {"queue_name": _named(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
-    kueue.PodSetAssignment: {"name": _named(_POD_SET), "flavors": _flavors},
-    kueue.Admission: {"cluster_queue": _named(_CLUSTER_QUEUE)},
-    kueue.AdmissionCheckState: {"name": _named(_CHECK), "state": _word},
-    kueue.ReclaimablePod: {"name": _named(_POD_SET)},
+    kueue.PodSet: {"name": named(_POD_SET)},
+    kueue.WorkloadSpec: {"queue_name": named(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
+    kueue.PodSetAssignment: {"name": named(_POD_SET), "flavors": _flavors},
+    kueue.Admission: {"cluster_queue": named(_CLUSTER_QUEUE)},
+    kueue.AdmissionCheckState: {"name": named(_CHECK), "state": _word},
+    kueue.ReclaimablePod: {"name": named(_POD_SET)},
     kueue.WorkloadStatus: {"unhealthy_nodes": _that_there_are_some},
 }

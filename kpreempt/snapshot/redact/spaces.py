@@ -292,6 +292,17 @@ class Renamer:
         return lambda name: self.rename(space, name)
 
 
+def named(space: Space) -> Callable[[Renamer, Any], Any]:
+    """The rule for a name of one space, or for several; none stays none."""
+
+    def rule(renamer: Renamer, value: Any) -> Any:
+        if isinstance(value, list):
+            return [renamer.rename(space, each) if each else each for each in value]
+        return renamer.rename(space, value) if value else value
+
+    return rule
+
+
 def public_version(text: str) -> str:
     """The numbers of a version, without what a vendor appends to them."""
     match = _VERSION.match(text)

@@ -17,14 +17,11 @@ from kpreempt.schedulers.kube.framework.in_tree import (
     BulkScorePlugin,
     ColumnScorePlugin,
     EvenScorePlugin,
-    LocalBulkScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, ScorePlugin
 from kpreempt.schedulers.kube.framework.memory import Changes
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-
-# From so many nodes on they are rated at once.
-_MANY = 100
+from kpreempt.schedulers.kube.framework.on_node import rated
 
 
 class NumberColumn:
@@ -80,24 +77,14 @@ class ScoresAtOnce:
 
     def _raw(self, plugin: ScorePlugin) -> Integers:
         state, pod = self._state, self._pod
-        if not plugin.is_local:
-            if isinstance(plugin, BulkScorePlugin):
-                return np.array(plugin.score_all(state, pod, self._nodes), np.int64)
-            return np.array([plugin.score(state, pod, node_info) for node_info in self._nodes], np.int64)
         # Which images a pod has is not part of its shape, and plugins that rate all at once may look at them.
         findings = state.findings if isinstance(plugin, BulkScorePlugin) else state.shape_findings or state.findings
+        if findings is None or not plugin.is_local:
+            return np.array(rated(plugin, state, pod, self._nodes), np.int64)
 
         def find_out(places: list[int]) -> Sequence[int]:
-            nodes = [self._all_nodes[place] for place in places]
-            if isinstance(plugin, BulkScorePlugin):
-                return plugin.score_all(state, pod, nodes)
-            scores = None
-            if isinstance(plugin, LocalBulkScorePlugin) and len(nodes) >= _MANY:
-                scores = plugin.scores_at_once(state, pod, nodes)
-            return [plugin.score(state, pod, each) for each in nodes] if scores is None else scores
+            return rated(plugin, state, pod, [self._all_nodes[place] for place in places])
 
-        if findings is None:
-            return np.array(find_out(self._places.tolist()), np.int64)
         column = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn)
         return column.at(self._places, find_out)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LocalBulkScorePlugin
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError, ScorePlugin
-from kpreempt.schedulers.kube.framework.memory import answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status
 
@@ -67,21 +65,24 @@ class RememberedRun:
 
 def raw_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
     """The plugin's scores before they are normalised, those of local plugins from memory where there is one."""
+    findings = state.shape_findings or state.findings
+    if isinstance(plugin, BulkScorePlugin) or not plugin.is_local or findings is None:
+        return rated(plugin, state, pod, nodes)
+    known: dict[NodeInfo, int] = findings.on(f"score {plugin.name}")
+    if unknown := [node_info for node_info in nodes if node_info not in known]:
+        known.update(zip(unknown, rated(plugin, state, pod, unknown), strict=True))
+    return list(map(known.__getitem__, nodes))
+
+
+def rated(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+    """The plugin's scores before they are normalised, all found out: at once where it can do so."""
     if isinstance(plugin, BulkScorePlugin):
         return plugin.score_all(state, pod, nodes)
-    score = partial(plugin.score, state, pod)
-    findings = state.shape_findings or state.findings
-    known = findings.on(f"score {plugin.name}") if plugin.is_local and findings is not None else None
     if isinstance(plugin, LocalBulkScorePlugin) and len(nodes) >= _MANY:
-        unknown = nodes if known is None else [node_info for node_info in nodes if node_info not in known]
-        scores = plugin.scores_at_once(state, pod, unknown) if len(unknown) >= _MANY else None
-        if scores is not None and known is None:
+        scores = plugin.scores_at_once(state, pod, nodes)
+        if scores is not None:
             return scores
-        if scores is not None and known is not None:
-            known.update(zip(unknown, scores, strict=True))
-    if known is not None:
-        return answers_on(known, nodes, score)
-    return [score(node_info) for node_info in nodes]
+    return [plugin.score(state, pod, node_info) for node_info in nodes]
 
 
 def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
