@@ -23,6 +23,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.framework.pod_resources import has_only_containers
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind, Outcome, SizeName, Threshold, Verdict
 
@@ -51,8 +52,14 @@ def allocatable_of(node: Node) -> dict[str, int]:
 def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     """The median of the CPU and of the memory that pods ask for, among those that ask for any."""
     amounts: dict[str, list[int]] = {name: [] for name in _SIZES}
+    # Replicas share their containers, which are looked at once.
+    known: dict[int, dict[str, int]] = {}
     for pod in pods:
-        requests = requests_of(pod)
+        requests = known.get(id(pod.spec.containers)) if has_only_containers(pod) else None
+        if requests is None:
+            requests = requests_of(pod)
+            if has_only_containers(pod):
+                known[id(pod.spec.containers)] = requests
         for name, values in amounts.items():
             if requests.get(name):
                 values.append(requests[name])

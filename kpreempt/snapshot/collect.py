@@ -278,7 +278,7 @@ class Collector:
             self._sharing.share(record)
             if self._annotates:
                 self._sharing.annotate(record, annotations_in(json))
-        filed = self._filed(what, json, batch)
+        filed = self._filed(what, json, batch) if what.wanted is not None else None
         records = shelf.records
         at = shelf.index_of.setdefault((meta.namespace, meta.name), len(records))
         if at == len(records):

@@ -7,6 +7,7 @@ with that node. Autoscalers have rules of their own for whether they add one, wh
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.nodes.copies import with_nodes
@@ -24,9 +25,12 @@ _MOST_VERDICTS = 8
 
 
 def one_more_node(
-    scheduler: Scheduler, cluster: ClusterSnapshot, pod: Pod, verdict: Verdict, *, now: datetime
+    scheduler: Scheduler, cluster: ClusterSnapshot, prepared: Any, pod: Pod, verdict: Verdict, *, now: datetime
 ) -> OneMoreNode:
-    """What is found for the pod, on which there is this verdict in the cluster; ``now`` is the snapshot's time."""
+    """What is found for the pod, on which there is this verdict in the cluster; ``now`` is the snapshot's time.
+
+    ``prepared`` is the cluster as the scheduler has made it ready.
+    """
     if verdict.extender_calls:
         return OneMoreNode(not_sought="extenders would be called about nodes that there are not")
     if len(cluster.nodes) > MAX_NODES:
@@ -39,8 +43,8 @@ def one_more_node(
     nodes: list[str] = []
     assumed: list[Assumption] = []
     for sample in taking[:most]:
-        prepared = scheduler.prepare(with_nodes(cluster, sample.added), now=now)
-        answer = scheduler.decide(prepared, pod, records_steps=False)
+        grown = scheduler.prepare(with_nodes(cluster, sample.added), now=now, before=prepared)
+        answer = scheduler.decide(grown, pod, records_steps=False)
         if answer.outcome is not Outcome.LANDS or answer.volume_choices is not None:
             continue
         if not proved:

@@ -94,7 +94,7 @@ def explain_pods(
                 verdict = _with_instead(verdict, within, prepared, question)
         if proposes and not node_name and verdict.outcome in _WANTS_ROOM and cluster.nodes:
             with phases.phase("proposals"):
-                verdict = _with_one_more_node(verdict, within, cluster, question, now=at)
+                verdict = _with_one_more_node(verdict, within, cluster, prepared, question, now=at)
         verdict = _without_budgets(verdict, cluster)
         if simulates_on:
             from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
@@ -148,12 +148,18 @@ def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, questio
 
 
 def _with_one_more_node(
-    verdict: Verdict, scheduler: Scheduler, cluster: ClusterSnapshot, question: Question, *, now: datetime
+    verdict: Verdict,
+    scheduler: Scheduler,
+    cluster: ClusterSnapshot,
+    prepared: Any,
+    question: Question,
+    *,
+    now: datetime,
 ) -> Verdict:
     """The verdict with whether a new node like those of the cluster would place the pod."""
     from kpreempt.analysis.explain.one_more_node import one_more_node  # noqa: PLC0415 - a pod that finds room needs none
 
-    found = one_more_node(scheduler, cluster, question.pod, verdict, now=now)
+    found = one_more_node(scheduler, cluster, prepared, question.pod, verdict, now=now)
     return msgspec.structs.replace(verdict, one_more_node=found)
 
 

@@ -144,9 +144,14 @@ class Copier:
         """By node the pods that are there for it, or that are made for it and not there yet."""
         if self._by_node is None:
             self._by_node = {}
+            # Replicas share the list of their owners, which are looked at once.
+            is_daemon: dict[int, bool] = {}
             for pod in self._cluster.pods:
-                owner = controller_of(pod.metadata)
-                if owner is None or owner.kind not in ("DaemonSet", "Node") or _is_leaving(pod):
+                key = id(pod.metadata.owner_references)
+                if key not in is_daemon:
+                    owner = controller_of(pod.metadata)
+                    is_daemon[key] = owner is not None and owner.kind in ("DaemonSet", "Node")
+                if not is_daemon[key] or _is_leaving(pod):
                     continue
                 if node := pod.spec.node_name or tied_node_of(pod.spec.affinity):
                     self._by_node.setdefault(node, []).append(pod)

@@ -76,10 +76,10 @@ class Prepared:
         self.frameworks = frameworks
         self.tables = tables
 
-    def can_serve(self, scheduler: KubeScheduler, cluster: ClusterSnapshot, *, is_queued: bool) -> bool:
-        """Whether ``scheduler`` can prepare ``cluster`` from this one."""
+    def can_serve(self, cluster: ClusterSnapshot, *, is_queued: bool) -> bool:
+        """Whether the same scheduler can prepare ``cluster`` from this one."""
         state = self.cluster
-        return self.scheduler is scheduler and state.is_queued == is_queued and state.cluster.nodes is cluster.nodes
+        return state.is_queued == is_queued and state.cluster.nodes is cluster.nodes
 
     def memory(self, profile: Profile) -> Memory:
         """What decisions on this cluster, and on those before it, left for a cluster that follows."""
@@ -155,12 +155,15 @@ class KubeScheduler:
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
         knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
         this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed (of pods
-        ``changes`` say what did, if they are known); and if
-        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``); where it
+        ``changes`` say what did, if they are known), and the columns over their pods even beside other nodes. If
+        nothing but pods and budgets changed, what decisions find out is remembered (``framework/memory.py``); where it
         ``expects_alike`` pods on clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
-        if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
+        if before is not None and before.scheduler is not self:
+            before = None
+        tables_before = before.tables if before is not None else None
+        if before is not None and not before.can_serve(cluster, is_queued=is_queued):
             before = None
         known = before.cluster if before else None
         state = ClusterState(
@@ -172,7 +175,7 @@ class KubeScheduler:
             before=known,
             changes=changes if known is not None else None,
         )
-        tables = self._tables(state, before.tables if before else None)
+        tables = self._tables(state, tables_before)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.behaviour, profile.parallelism)

@@ -1,4 +1,4 @@
-"""The columns over the pods of a cluster that may follow another."""
+"""The columns over the pods of a cluster that may follow another, or have other nodes than that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 
 
 class LatestTable:
-    """The ``table`` of a cluster: at once for a first one, whose totals it brings, else when it is first asked for.
+    """The ``table`` of a cluster: at once for one whose totals it brings, else when it is first asked for.
+
+    It brings those of a first cluster, and of one with other nodes than those ``before``.
 
     Decisions that end in a node that fits mostly need no table, and one that skips some clusters costs no more than one
     for each: it takes from the latest that was made what is the same.
@@ -15,7 +17,9 @@ class LatestTable:
 
     def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
         self._cluster = cluster
-        self._latest: PodTable = before._latest if before is not None else PodTable(cluster)
+        latest = before._latest if before is not None else None
+        follows = latest is not None and latest.cluster.position is cluster.position
+        self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
 
     @property
     def current(self) -> PodTable | None:

@@ -18,7 +18,7 @@ from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pod_resources import PodResource
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -44,11 +44,10 @@ class Importance(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is read of each pod: priority, start, ``resourceVersion``, and the numbers of its groups in ``Groups``."""
+    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
 
     priority: Integers
     start: Floats
-    version: npt.NDArray[np.object_]
     labels: Integers
     resources: Integers
     anti_affinity: Integers
@@ -61,8 +60,8 @@ class PodTable:
     of each pod in ``pods``; the pods of node n are those from ``first[n]`` up to ``first[n + 1]``. ``label_groups``
     numbers pods of equal namespace and labels, and has one pod of each group.
 
-    ``before`` is the table of the state that ``cluster`` was made from. What it has of nodes with the same pods is
-    taken from there, and so are the groups, of which some may have no pod any more.
+    ``before`` is the table of the state that ``cluster`` was made from, or of one with other nodes. What it has of
+    nodes with the same pods is taken from there, and so are the groups, of which some may have no pod any more.
     """
 
     def __init__(self, cluster: ClusterState, before: PodTable | None = None) -> None:
@@ -72,47 +71,58 @@ class PodTable:
         self.pods: list[Pod] = list(chain.from_iterable(by_node))
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+        follows = before is not None and before.cluster.position is cluster.position
+        self._allocatable: dict[str, Integers] = before._allocatable if before is not None and follows else {}
+        self._groups: Groups = before._groups if before is not None else Groups(cluster.behaviour)
         if before is None:
-            self._allocatable: dict[str, Integers] = {}
-            self._groups = Groups(cluster.behaviour)
             self._take(self._read(self.pods))
-            self._fill_requested()
         else:
-            self._allocatable = before._allocatable
-            self._groups = before._groups
-            self._read_changed(before)
+            self._read_changed(before, by_node if not follows else None)
+        if not follows:
+            self._fill_requested()
 
     def _read(self, pods: Sequence[Pod]) -> Columns:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
         priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
-        versions: list[str] = []
+        # Most pods are known by what they share. A call for each of very many takes longer than all else.
+        by_containers, by_labels = groups.resources.by_containers, groups.labels.last
         for pod in pods:
-            spec = pod.spec
+            spec, metadata = pod.spec, pod.metadata
             priorities.append(spec.priority or 0)
             start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
-            versions.append(pod.metadata.resource_version)
-            resources.append(groups.resources.number(pod))
-            group = groups.labels.number(pod)
+            resource = by_containers.get(id(spec.containers)) if has_only_containers(pod) else None
+            resources.append(groups.resources.number(pod) if resource is None else resource)
+            last = by_labels.get(id(metadata.labels))
+            group = last[1] if last is not None and last[0] == metadata.namespace else groups.labels.number(pod)
             labels.append(group)
             anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
         return Columns(
             np.array(priorities, dtype=np.int64),
             np.array(starts, dtype=np.float64),
-            np.array(versions, dtype=np.object_),
             np.array(labels, dtype=np.int64),
             np.array(resources, dtype=np.int64),
             np.array(anti_affinity, dtype=np.int64),
         )
 
-    def _read_changed(self, before: PodTable) -> None:
-        """Take the columns of nodes whose pods are the same from the table before, and read those of the others."""
-        infos = zip(self.cluster.node_infos, before.cluster.node_infos, strict=True)
-        is_changed = np.array([now is not then for now, then in infos], dtype=np.bool_)
+    def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]] | None) -> None:
+        """Take the columns of nodes whose pods are the same from the table before, and read those of the others.
+
+        Where the nodes are other ones, they are known by their names, and have the pods ``by_node``.
+        """
+        first: Integers = before.first[:-1]
+        if by_node is None:
+            infos = zip(self.cluster.node_infos, before.cluster.node_infos, strict=True)
+            is_changed = np.array([now is not then for now, then in infos], dtype=np.bool_)
+        else:
+            names = [node_info.name for node_info in self.cluster.node_infos]
+            known, position = before.cluster.assigned, before.cluster.position
+            is_changed = np.array([known.get(name) != pods for name, pods in zip(names, by_node, strict=True)])
+            first = first[[position.get(name, 0) for name in names]]
         is_read = is_changed[self.node]
         # The place of each pod in the table before, where that has it.
-        place = np.arange(len(self.pods), dtype=np.int64) + (before.first[:-1] - self.first[:-1])[self.node]
+        place = np.arange(len(self.pods), dtype=np.int64) + (first - self.first[:-1])[self.node]
         place[is_read] = 0
         read = self._read([self.pods[position] for position in np.flatnonzero(is_read).tolist()])
 
@@ -150,7 +160,8 @@ class PodTable:
     def _in_likely_order(self, tied: Integers, rank: Integers) -> Integers:
         """Pods that have equals by rank and in the likely order, as ``sort_by_importance`` has it."""
         tied = np.sort(tied)
-        updates = np.array(updates_of(self._columns.version[tied].tolist()), dtype=np.int64)
+        versions = [self.pods[place].metadata.resource_version for place in tied.tolist()]
+        updates = np.array(updates_of(versions), dtype=np.int64)
         places = np.empty(len(tied), dtype=np.int64)
         places[np.argsort(updates, kind="stable")] = np.arange(len(tied))
         if not self.cluster.behaviour.reads_start_times_once:
