@@ -167,9 +167,12 @@ def _measured(place: Place, nodes: int, features: Sequence[Feature]) -> tuple[di
     cores = min(len(os.sched_getaffinity(0)), _WORKERS)
     phases, genuine = [], []
     command = [sys.executable, "-c", _DECIDE, str(cluster), json.dumps(pod)]
+    # As in every command. NumPy's threads for linear algebra, which nothing uses, otherwise spin for some milliseconds.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     runs = place.runs if nodes > SMALL else max(place.runs, _RUNS_OF_SMALL)
     for _ in range(runs):
-        phases.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        phases.append(json.loads(run.stdout))
         if place.genuine:
             genuine.append(reference_bench(cluster, pod, 3)["cpu"] / cores)
     ours = {name: statistics.median(each.get(name, 0.0) for each in phases) for name in phases[0]}
