@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from kpreempt.cli.command_line import AnswerCommand, Program
+from kpreempt.cli.command_line import OF_PROGRAM, AnswerCommand, Program
 from kpreempt.cli.options import with_options
 
 # By module and function, in the order of the help.
@@ -40,8 +41,12 @@ _COMMANDS = {
 _HELP = "help"
 
 
-def make_app(asked: str = "") -> typer.Typer:
-    """The program; where a command is ``asked`` for by its name, with that one alone, as others take time to load."""
+def make_app(asked: str = "help") -> typer.Typer:
+    """The program, as far as its first word needs it: to make all options of all commands takes time.
+
+    Where a command is ``asked`` for by its name, it is there alone; an option of the program itself, or no word at all,
+    needs no more than what the commands are for.
+    """
     app = typer.Typer(
         name="kpreempt",
         cls=Program,
@@ -53,12 +58,23 @@ def make_app(asked: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     names = [asked] if asked in _COMMANDS and asked != _HELP else list(_COMMANDS)
+    completed = _told if not asked or asked in OF_PROGRAM else with_options
     for name in names:
         module, _, function = _COMMANDS[name].partition(":")
         command = getattr(import_module(f"kpreempt.cli.{module}"), function)
-        app.command(name, cls=AnswerCommand)(with_options(command))
+        app.command(name, cls=AnswerCommand)(completed(command))
     app.callback(invoke_without_command=True)(_kpreempt)
     return app
+
+
+def _told(command: Callable[..., object]) -> Callable[[], None]:
+    """What is there of a command that is only listed."""
+
+    def listed() -> None:
+        raise AssertionError("a command that is only listed is never run")
+
+    listed.__doc__ = command.__doc__
+    return listed
 
 
 def _print_version(wanted: bool) -> None:

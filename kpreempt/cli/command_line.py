@@ -16,7 +16,8 @@ from kpreempt.errors import UsageError, nearest
 if TYPE_CHECKING:
     from typer import Context
 
-_OWN = ("--help", "-h", "--version")
+# The options of the program itself.
+OF_PROGRAM = ("--help", "-h", "--version")
 
 # In the order of the help. Options that no heading names stand under the last but two, so that none is lost.
 _OTHER = "Other options"
@@ -227,7 +228,7 @@ class Program(TyperGroup):
         index = 0
         while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
             word = args[index]
-            if word in _OWN:
+            if word in OF_PROGRAM:
                 return [word]
             index += 1 + _needs_next(word, takes_value)
         if index == 0:
@@ -288,4 +289,5 @@ def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:
             if takes_value.get(f"-{letter}", True):
                 return index == len(word)
         return False
-    raise UsageError(f"no such option: {name}", hint=nearest(name, [*takes_value, *_OWN]) if len(name) > 2 else "")
+    hint = nearest(name, [*takes_value, *OF_PROGRAM]) if len(name) > 2 else ""
+    raise UsageError(f"no such option: {name}", hint=hint)
