@@ -86,7 +86,9 @@ def explain_pending(
     others = Counter(pod.metadata.namespace for pod in pending if not is_asked(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
-    decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
+    # Proposals go by what is told of every node.
+    read = _as_read if has_time is None else _unless_refused
+    decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
     context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
     situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
@@ -129,6 +131,23 @@ def explain_pending(
         more_nodes=more if more is not None else msgspec.UNSET,
         assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
+
+
+def _as_read(verdict: Verdict) -> Verdict:
+    """The verdict with no more about single nodes than the answer has of them."""
+    return msgspec.structs.replace(
+        verdict,
+        filter={name: status for name, status in verdict.filter.items() if isinstance(status.detail, VolumeConflict)},
+        feasible_nodes=[],
+        potential_nodes=[],
+        dry_run={},
+        candidates=[each for each in verdict.candidates if each.node in verdict.nominated_nodes],
+        selection=None,
+    )
+
+
+def _unless_refused(verdict: Verdict) -> Verdict:
+    return verdict if verdict.outcome == Outcome.NEVER_LANDS else _as_read(verdict)
 
 
 def _waits_for_room(decided: Decided) -> bool:

@@ -62,18 +62,19 @@ def decide_pending(
     *,
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
+    read: Callable[[Verdict], Verdict] = lambda verdict: verdict,
 ) -> Iterator[tuple[Pod, Verdict]]:
     """Each pod with its verdict. Pods in whom the scheduler sees no difference share one, up to the pod's name.
 
-    The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes.
+    The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes, and what is not
+    ``read`` of it: other processes hand it on, which takes as long as to decide where much is told of every node.
     """
     keys = [likeness_to(scheduler, pod) for pod in pods]
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
 
     def decide(pod: Pod) -> Verdict:
         verdict = scheduler.decide(prepared, pod, records_steps=False, records_scores=False, phases=phases)
-        # Other processes hand it on, and nobody asks how nodes were rated.
-        return msgspec.structs.replace(verdict, effects=[], scores={})
+        return read(msgspec.structs.replace(verdict, effects=[], scores={}))
 
     verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
