@@ -175,6 +175,7 @@ class NodeInfo:
         "frozen_node",
         "image_states",
         "labels_by_namespace",
+        "name",
         "node",
         "non_zero_memory",
         "non_zero_milli_cpu",
@@ -201,6 +202,7 @@ class NodeInfo:
 
     def __init__(self, node: Node, assigned: Sequence[Pod] = (), behaviour: Behaviour | None = None) -> None:
         self.node = node
+        self.name = node.metadata.name
         self.allocatable = Resource.from_quantities(node.status.allocatable)
         self.image_states: dict[str, ImageState] = {}
         self.num_pods = len(assigned)
@@ -253,14 +255,11 @@ class NodeInfo:
         for info in self.pods:
             self._add_amounts(info, 1)
 
-    @property
-    def name(self) -> str:
-        return self.node.metadata.name
-
     def snapshot(self) -> NodeInfo:
         """A copy to which pods can be added and from which they can be removed without touching this one."""
         copy = NodeInfo.__new__(NodeInfo)
         copy.node = self.node
+        copy.name = self.name
         copy._assigned = self._assigned
         copy._behaviour = self._behaviour
         copy.num_pods = self.num_pods

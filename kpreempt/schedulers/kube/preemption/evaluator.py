@@ -81,8 +81,10 @@ class Evaluator:
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
             outcomes, steps_of = self._dry_runs(state, pod, potential, filtered)
-        dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
+        dry_run = {}
+        if len(helped) < len(outcomes):
+            dry_run = {name: outcome.status for name, outcome in outcomes.items() if name not in helped}
         names = [node_info.name for node_info in potential]
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
@@ -91,8 +93,7 @@ class Evaluator:
                 return PostFilterResult(None, in_vain), error
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
-        candidates = self._candidates(state, helped)
-        victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
+        candidates, victims = self._candidates(state, helped)
         extending = extending_of(state)
         reviewing = extending if extending is not None and extending.is_about_victims else None
         if reviewing is not None:
@@ -230,19 +231,22 @@ class Evaluator:
         }
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
 
-    def _candidates(self, state: CycleState, helped: Mapping[str, Victims]) -> list[Candidate]:
-        """The nodes that evictions make fit, those of remembered dry runs from memory."""
-        if state.findings is None:
-            return [_candidate(name, outcome) for name, outcome in helped.items()]
-        known: dict[NodeInfo, tuple[Victims, Candidate]] = state.findings.on("candidate")
-        candidates = []
+    def _candidates(
+        self, state: CycleState, helped: Mapping[str, Victims]
+    ) -> tuple[list[Candidate], dict[str, CandidateVictims]]:
+        """The nodes that evictions make fit with their victims, those of remembered dry runs from memory."""
+        known: dict[NodeInfo, tuple[Victims, Candidate, CandidateVictims]]
+        known = state.findings.on("candidate") if state.findings is not None else {}
+        candidates, victims = [], {}
         for name, outcome in helped.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
             if found is None or found[0] is not outcome:
-                found = known[node_info] = outcome, _candidate(name, outcome)
+                of_choice = CandidateVictims(outcome.pods, outcome.num_violations)
+                found = known[node_info] = outcome, _candidate(name, outcome), of_choice
             candidates.append(found[1])
-        return candidates
+            victims[name] = found[2]
+        return candidates, victims
 
     def _ranks(
         self, state: CycleState, candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]
@@ -256,7 +260,7 @@ class Evaluator:
         for name, victims in candidates.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
-            if found is None or found[0].pods is not victims.pods or found[0].num_violations != victims.num_violations:
+            if found is None or found[0] is not victims:
                 found = victims, rank_all({name: victims}, criteria)[name]
                 # A start time that is missing counts as now.
                 if all(pod.start is not None for pod in victims.pods):

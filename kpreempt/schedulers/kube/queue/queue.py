@@ -221,7 +221,8 @@ class PriorityQueue:
                 self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
         else:
             for event in events:
-                self._requeue(info, self._strategy(info, Happening(event, old, new)), event, now)
+                strategy = self._strategy(info, Happening(event, old, new), self._awaiting(event))
+                self._requeue(info, strategy, event, now)
                 if info.key not in self.unschedulable:
                     return
 
@@ -243,7 +244,7 @@ class PriorityQueue:
         for info in infos:
             if info.gating_plugin and not waiting[info.gating_plugin]:
                 continue
-            strategy = self._strategy(info, happening)
+            strategy = self._strategy(info, happening, waiting)
             if strategy != Strategy.SKIP:
                 del self.unschedulable[info.key]
                 self._requeue(info, strategy, happening.event, now)
@@ -257,10 +258,14 @@ class PriorityQueue:
             has_moved = self.move_request_cycle >= info.cycle
             return Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
         happenings = self.in_flight.since(info.pod)
-        return max((self._strategy(info, happening) for happening in happenings), default=Strategy.SKIP)
+        found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
+        return max(found, default=Strategy.SKIP)
 
-    def _strategy(self, info: QueuedPodInfo, happening: Happening) -> Strategy:
-        """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``)."""
+    def _strategy(self, info: QueuedPodInfo, happening: Happening, waiting: Awaiting) -> Strategy:
+        """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``).
+
+        ``waiting`` tells of each of them what it waits for that the event is.
+        """
         event, old, new = happening
         rejectors = info.rejector_plugins
         if not rejectors:
@@ -269,7 +274,6 @@ class PriorityQueue:
             is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        waiting = self._awaiting(event)
         asked = [plugin for plugin in rejectors if waiting[plugin]]
         for plugin in sorted(asked) if asked else ():
             for each in waiting[plugin]:
