@@ -59,7 +59,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
-	@$(PYTHON) -m benchmarks.bounds
+	@$(PYTHON) -m benchmarks.bounds --write
 
 bench-live: $(VENV)/.development ## Measure the loading of a live cluster beside kubectl (needs Go and kubectl)
 	@$(PYTHON) -m benchmarks.live

@@ -239,9 +239,9 @@ class KubeScheduler:
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
         report shows, and on big clusters it takes a fraction of the time. Without ``records_scores`` it says what nodes
-        score in all, and no more. ``phases`` are ``filter``, then ``score``, or ``dryRun`` and ``choice``. A pod that
-        ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let in: no plugin from outside holds it
-        back any more, whatever has changed since.
+        score in all, and no more, and leaves those steps out, too, where they take time. ``phases`` are ``filter``,
+        then ``score``, or ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's
+        ``queue_rules`` was let in: no plugin from outside holds it back any more, whatever has changed since.
 
         Where the cluster does not have the scheduler's own order of pods, the verdict tells what other orders of equal
         ones would come to; that of equal volumes is a Go map's, and no input shows it.

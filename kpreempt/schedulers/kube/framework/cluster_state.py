@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import compress
-from operator import is_not
+from operator import is_, is_not
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -143,7 +143,7 @@ class ClusterState:
         known = before.nominated_pods if before is not None else {}
         for name, group in by_node.items():
             infos = known.get(name, [])
-            is_same = len(infos) == len(group) and all(info.pod is pod for info, pod in zip(infos, group, strict=True))
+            is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
             self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
 
     def places_nominated_to(self, pod: Pod) -> frozenset[int]:

@@ -45,6 +45,9 @@ _FEW_NODES = 16
 # Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
 MAX_WITH_STEPS = 5
 
+# One that violates a budget, where there is one that does not.
+_NO_RIVAL = SampledCandidate(violates_budgets=True, rank=())
+
 
 class Evaluator:
     """Runs preemptions against one cluster, by the rules of a plugin."""
@@ -110,7 +113,7 @@ class Evaluator:
         # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
         # known; and under such rules a candidate that violates no budget need not win.
         is_usual = not own and reviewing is None
-        if not state.records_steps:
+        if not state.records_steps and state.records_scores:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
         with state.phases.phase("odds"):
@@ -224,11 +227,9 @@ class Evaluator:
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
         rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        ranks = self._ranks(state, rivals, criteria)
-        sampled = {
-            name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
-            for name, victims in candidates.items()
-        }
+        sampled = self._ranks(state, rivals, criteria)
+        if len(rivals) < len(candidates):
+            sampled = {name: sampled.get(name, _NO_RIVAL) for name in candidates}
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
 
     def _candidates(
@@ -250,18 +251,22 @@ class Evaluator:
 
     def _ranks(
         self, state: CycleState, candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]
-    ) -> dict[str, tuple[float, ...]]:
+    ) -> dict[str, SampledCandidate]:
         """How good each candidate is by the usual rules, those with remembered victims from memory."""
         if state.findings is None:
-            return rank_all(candidates, criteria)
-        known: dict[NodeInfo, tuple[CandidateVictims, tuple[float, ...]]]
+            return {
+                name: SampledCandidate(candidates[name].num_violations > 0, rank)
+                for name, rank in rank_all(candidates, criteria).items()
+            }
+        known: dict[NodeInfo, tuple[CandidateVictims, SampledCandidate]]
         known = state.findings.on("rank")
         ranks = {}
         for name, victims in candidates.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
             if found is None or found[0] is not victims:
-                found = victims, rank_all({name: victims}, criteria)[name]
+                rank = rank_all({name: victims}, criteria)[name]
+                found = victims, SampledCandidate(victims.num_violations > 0, rank)
                 # A start time that is missing counts as now.
                 if all(pod.start is not None for pod in victims.pods):
                     known[node_info] = found
@@ -328,7 +333,8 @@ def _candidate(node: str, outcome: Victims) -> Candidate:
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
     """The nodes that were refused in a way that evictions may mend, in the order of the snapshot."""
-    return [node_info for node_info in node_infos if filtered.get(node_info.name).code == Code.UNSCHEDULABLE]
+    statuses, absent, unschedulable = filtered.statuses, filtered.absent, Code.UNSCHEDULABLE
+    return [each for each in node_infos if statuses.get(each.name, absent).code == unschedulable]
 
 
 def first_error(statuses: Mapping[str, Status]) -> Status | None:

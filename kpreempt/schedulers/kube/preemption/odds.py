@@ -32,6 +32,8 @@ _ENTRIES_IN_ORDER = 8
 _ENTRIES_IN_ANY_ORDER = 100
 # Outcomes that all together are less likely than this are left out.
 _NEVER = 1e-12
+# So unlikely that the worst candidate alone would be left out, however many others are.
+_NEVER_AT_ALL = 1e-24
 
 
 class SampledCandidate(NamedTuple):
@@ -110,8 +112,10 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
             none_before *= 1.0 - is_drawn
             left -= 1
         shares.append(share)
+        if none_before < _NEVER_AT_ALL:
+            break
     # Candidates that violate budgets may fill the sample. The search then goes on to the first that does not.
-    for tier, share in zip(tiers, shares, strict=True):
+    for tier, share in zip(tiers, shares, strict=False):
         outcomes.append(OddsOutcome(tier, share + none_before * len(tier) / len(rivals)))
     return _likely(outcomes)
 
