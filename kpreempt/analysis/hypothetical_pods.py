@@ -44,6 +44,22 @@ def requests_of(pod: Pod) -> dict[str, int]:
     return requests_in_units(pod_requests(pod))
 
 
+class RequestsOfMany:
+    """``requests_of`` for pods of one cluster, whose replicas share their containers: each list is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[str, int]] = {}
+
+    def of(self, pod: Pod) -> dict[str, int]:
+        """What a pod asks for, in milli-CPU, bytes and units; not to be changed."""
+        if not has_only_containers(pod):
+            return requests_of(pod)
+        known = self._known.get(id(pod.spec.containers))
+        if known is None:
+            known = self._known[id(pod.spec.containers)] = requests_of(pod)
+        return known
+
+
 def allocatable_of(node: Node) -> dict[str, int]:
     """What a node has for pods, in milli-CPU, bytes and units."""
     return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
@@ -52,14 +68,9 @@ def allocatable_of(node: Node) -> dict[str, int]:
 def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     """The median of the CPU and of the memory that pods ask for, among those that ask for any."""
     amounts: dict[str, list[int]] = {name: [] for name in _SIZES}
-    # Replicas share their containers, which are looked at once.
-    known: dict[int, dict[str, int]] = {}
+    of = RequestsOfMany().of
     for pod in pods:
-        requests = known.get(id(pod.spec.containers)) if has_only_containers(pod) else None
-        if requests is None:
-            requests = requests_of(pod)
-            if has_only_containers(pod):
-                known[id(pod.spec.containers)] = requests
+        requests = of(pod)
         for name, values in amounts.items():
             if requests.get(name):
                 values.append(requests[name])

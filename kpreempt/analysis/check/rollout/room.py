@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kpreempt.analysis.hypothetical_pods import allocatable_of, requests_of
+from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -18,7 +18,7 @@ _PODS = "pods"
 def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeRoom]:
     """The nodes whose pods are others than before, in the order of the cluster."""
     old, new = _by_node(before), _by_node(after)
-    names = Workloads(after)
+    names, requests = Workloads(after), RequestsOfMany()
     found = []
     for node in after.nodes:
         there, here = old.get(node.name, []), new.get(node.name, [])
@@ -28,8 +28,8 @@ def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeR
             NodeRoom(
                 node=node.name,
                 allocatable=allocatable_of(node),
-                before=_used(there),
-                after=_used(here),
+                before=_used(there, requests),
+                after=_used(here, requests),
                 pods_before=_workloads(there, names),
                 pods_after=_workloads(here, names),
             )
@@ -40,22 +40,22 @@ def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeR
 def spare(cluster: ClusterSnapshot) -> dict[str, int]:
     """What nodes that take pods have left together, by resource; a node that is too full counts as full."""
     total: Counter[str] = Counter()
-    pods = _by_node(cluster)
+    pods, requests = _by_node(cluster), RequestsOfMany()
     for node in cluster.nodes:
         if not node.spec.unschedulable:
-            total.update(_left(node, pods.get(node.name, [])))
+            total.update(_left(node, pods.get(node.name, []), requests))
     return dict(sorted(total.items()))
 
 
-def _left(node: Node, pods: Iterable[Pod]) -> dict[str, int]:
-    used = _used(pods)
+def _left(node: Node, pods: Iterable[Pod], requests: RequestsOfMany) -> dict[str, int]:
+    used = _used(pods, requests)
     return {name: max(amount - used.get(name, 0), 0) for name, amount in allocatable_of(node).items()}
 
 
-def _used(pods: Iterable[Pod]) -> dict[str, int]:
+def _used(pods: Iterable[Pod], requests: RequestsOfMany) -> dict[str, int]:
     total: Counter[str] = Counter()
     for pod in pods:
-        total.update(requests_of(pod))
+        total.update(requests.of(pod))
         total[_PODS] += 1
     return dict(sorted(total.items()))
 

@@ -165,8 +165,9 @@ class ClusterState:
             if place is None:
                 continue
             for info in infos:
-                by_uid.setdefault(info.pod.metadata.uid, []).append(place)
-                by_key.setdefault(info.key, []).append((info.pod.metadata.uid, place))
+                uid = info.pod.metadata.uid
+                by_uid.setdefault(uid, []).append(place)
+                by_key.setdefault(info.key, []).append((uid, place))
         return by_uid, by_key
 
     def _spread_images(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -69,8 +70,9 @@ def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: Plac
     changed = dict(groups)
     for place in gone.keys() | come.keys():
         leaving = set(map(id, gone.get(place, ())))
-        staying = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
-        changed[place] = sorted([*staying, *come.get(place, ())], key=lambda pod: changes.rank[pod.key])
+        group = changed[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
+        for pod in come.get(place, ()):
+            insort(group, pod, key=lambda each: changes.rank[each.key])
     return changed
 
 

@@ -155,15 +155,17 @@ class RememberedDryRuns:
     def remember(self, nodes: Sequence[NodeInfo], outcomes: Mapping[str, Victims]) -> None:
         """Keep what dry runs of ``nodes`` came to."""
         for node_info in nodes:
-            counts: dict[str, int] = {}
+            counts: dict[int, int] = {}
+            counted: dict[int, PodDisruptionBudget] = {}
             now = None
             for info in node_info.pods:
                 if info.priority < self._pod.priority:
                     if info.start is None:
                         now = self._now
                     for budget in self._budgets.selecting(info.pod):
-                        counts[budget.key] = counts.get(budget.key, 0) + 1
-            budgets = {key: (self._there[key], number) for key, number in counts.items()}
+                        counted[id(budget)] = budget
+                        counts[id(budget)] = counts.get(id(budget), 0) + 1
+            budgets = {budget.key: (budget, counts[each]) for each, budget in counted.items()}
             name = node_info.name
             known = _DryRun(outcomes[name], budgets, self._beside(node_info), now)
             self._known[node_info] = known
