@@ -221,8 +221,7 @@ def _rollout(place: Place) -> Figures:
     write_cluster(cluster, nodes=1_000, pods_per_node=20, style="json", fat=False, flavour="budgets")
     manifest.write_text(json.dumps(check.deployment("displaces", 500)), encoding="utf-8")
     arguments = ["check", "--algorithm", "kube-1.36", "-f", str(manifest), "--snapshot", str(cluster)]
-    seconds = _seconds(place, arguments)
-    return Figures(seconds.clock, note=f"{seconds.processor:.3g} s of all cores")
+    return _command(place._replace(runs=1), arguments, by_clock=True)
 
 
 def _pending(place: Place) -> Figures:
@@ -230,9 +229,7 @@ def _pending(place: Place) -> Figures:
     items = list(waiting(WAITING, KINDS))
     pods.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     snapshots = ["--snapshot", str(_cluster(place, NODES, ())), "--snapshot", str(pods)]
-    runs = [_seconds(place, ["pending", "--algorithm", "kube-1.36", *snapshots]) for _ in range(place.runs)]
-    processor = statistics.median(run.processor for run in runs)
-    return Figures(statistics.median(run.clock for run in runs), note=f"{processor:.3g} s of all cores")
+    return _command(place, ["pending", "--algorithm", "kube-1.36", *snapshots], by_clock=True)
 
 
 def _at_risk(place: Place) -> Figures:
@@ -283,11 +280,14 @@ class Seconds(NamedTuple):
     clock: float
 
 
-def _command(place: Place, arguments: Sequence[str]) -> Figures:
-    """The median of its processor time, and a note of that by the clock."""
+def _command(place: Place, arguments: Sequence[str], *, by_clock: bool = False) -> Figures:
+    """The median of its processor time, and a note of that by the clock; or the other way round."""
     runs = [_seconds(place, arguments) for _ in range(place.runs)]
+    processor = statistics.median(run.processor for run in runs)
     clock = statistics.median(run.clock for run in runs)
-    return Figures(statistics.median(run.processor for run in runs), note=f"{clock:.3g} s by the clock")
+    if by_clock:
+        return Figures(clock, note=f"{processor:.3g} s of all cores")
+    return Figures(processor, note=f"{clock:.3g} s by the clock")
 
 
 def _seconds(place: Place, arguments: Sequence[str]) -> Seconds:

@@ -45,7 +45,7 @@ def requests_of(pod: Pod) -> dict[str, int]:
 
 
 class RequestsOfMany:
-    """``requests_of`` for pods of one cluster, whose replicas share their containers: each list is looked at once."""
+    """``requests_of`` for pods that stay in memory. Replicas share their containers, which are looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[str, int]] = {}

@@ -41,7 +41,7 @@ _COMMANDS = {
 _HELP = "help"
 
 
-def make_app(asked: str = "help") -> typer.Typer:
+def make_app(asked: str = _HELP) -> typer.Typer:
     """The program, as far as its first word needs it: to make all options of all commands takes time.
 
     Where a command is ``asked`` for by its name, it is there alone; an option of the program itself, or no word at all,

@@ -50,10 +50,9 @@ def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[
     return Selection(rounds, remaining)
 
 
-def rank_all(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> dict[str, tuple[float, ...]]:
-    """How good each candidate is, one number a rule in their order; of two tuples the greater one wins."""
-    ranks = [criterion.rank for criterion in criteria]
-    return {node: tuple([rank(node, victims) for rank in ranks]) for node, victims in candidates.items()}
+def rank_of(node: str, victims: CandidateVictims, criteria: Sequence[Criterion]) -> tuple[float, ...]:
+    """How good a candidate is, one number a rule in their order; of two tuples the greater one wins."""
+    return tuple([criterion.rank(node, victims) for criterion in criteria])
 
 
 def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:

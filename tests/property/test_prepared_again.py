@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, PodStatus
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
@@ -193,3 +194,23 @@ def test_any_mix_of_features_is_decided_as_when_prepared_anew(
     min_pods: int, scenario: dict[str, Any], data: st.DataObject
 ) -> None:
     assert_same_verdicts(data, scenario, min_pods)
+
+
+@MANY
+@given(scenarios(rich=True), st.data())
+def test_other_nodes_are_decided_as_when_prepared_anew(scenario: dict[str, Any], data: st.DataObject) -> None:
+    cluster, kube, pod = cluster_of(scenario["objects"]), scheduler_of(scenario), pod_of(scenario["pod"])
+    nodes = data.draw(st.permutations(cluster.nodes))
+    left = nodes[data.draw(st.integers(0, 1)) :]
+    new = [renamed(each, f"{each.name}-new") for each in nodes[:1]]
+    names = [each.name for each in (*new, *nodes)] or [""]
+    pods = data.draw(st.composite(moved)(list(cluster.pods), names))
+    other = msgspec.structs.replace(cluster, nodes=[*new, *left], pods=pods)
+    with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
+        again = kube.prepare(other, now=NOW, before=kube.prepare(cluster, now=NOW))
+        anew = kube.prepare(other, now=NOW)
+        assert kube.decide(again, pod) == kube.decide(anew, pod)
+
+
+def renamed(node: Node, name: str) -> Node:
+    return msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, name=name))

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from itertools import cycle
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -37,6 +38,7 @@ _FIRST_BY_CHANCE = "of equal nodes the scheduler picks one at random; the first 
 def more_nodes(
     cluster: ClusterSnapshot,
     scheduler: Scheduler,
+    prepared: Any,
     queue: Sequence[tuple[Pod, Outcome]],
     *,
     now: datetime,
@@ -44,7 +46,8 @@ def more_nodes(
 ) -> MoreNodes | None:
     """What is found for the pods of a queue, in its order, with what becomes of each as things are.
 
-    ``num_others`` are in the queue besides, and nobody asked about them. ``None`` where none waits for room.
+    ``prepared`` is the cluster as the scheduler has made it ready. ``num_others`` are in the queue besides, and nobody
+    asked about them. ``None`` where none waits for room.
     """
     waiting = [pod for pod, outcome in queue if outcome is not Outcome.LANDS]
     if not waiting or not cluster.nodes:
@@ -53,7 +56,7 @@ def more_nodes(
         return MoreNodes(not_sought="not with extenders, or plugins that tell pods apart")
     if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
         return MoreNodes(not_sought=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
-    search = _Search(cluster, scheduler, [pod for pod, _ in queue], now=now)
+    search = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now)
     found = search.run(waiting)
     if num_others and found.nodes:
         beside = f"pending pods that were not asked about ({num_others:,}) take none of this room"
@@ -62,9 +65,12 @@ def more_nodes(
 
 
 class _Search:
-    def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, queue: Sequence[Pod], *, now: datetime) -> None:
+    def __init__(
+        self, cluster: ClusterSnapshot, scheduler: Scheduler, prepared: Any, queue: Sequence[Pod], *, now: datetime
+    ) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
+        self._prepared = prepared
         self._queue = queue
         self._now = now
         self._new = NewNodes(cluster, scheduler, now=now)
@@ -174,7 +180,7 @@ class _Search:
             self._looks -= len(queue) * len(cluster.nodes)
             if self._looks < 0:
                 return (left, _FIRST_BY_CHANCE) if by_chance else (None, "")
-            prepared = self._scheduler.prepare(cluster, now=self._now, expects_alike=True)
+            prepared = self._scheduler.prepare(cluster, now=self._now, before=self._prepared, expects_alike=True)
             for placed in Placing(cluster, self._scheduler, prepared, self._now, choose).place(queue):
                 if placed.verdict is not None and placed.verdict.volume_choices is not None:
                     return None, ""

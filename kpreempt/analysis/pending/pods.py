@@ -117,7 +117,8 @@ def explain_pending(
         queue = [(each.pod, each.verdict.outcome) for each in placed if _waits_for_room(each)]
         beside = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
-            more = more_nodes(cluster, timed_by_part(scheduler, phases), queue, now=at, num_others=beside)
+            within = timed_by_part(scheduler, phases)
+            more = more_nodes(cluster, within, prepared, queue, now=at, num_others=beside)
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,

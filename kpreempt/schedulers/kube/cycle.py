@@ -65,8 +65,6 @@ from kpreempt.verdict import (
     Victim,
 )
 
-_SUCCESS = Code.SUCCESS
-
 
 class Cycle:
     """The state of one cycle, and its steps.
@@ -153,7 +151,7 @@ class Cycle:
         except FrameworkError as error:
             self._may_miss_errors = self._stops_early(node_names, nodes)
             raise self._error_by_name(error, nodes) from error
-        is_feasible = [status.code == _SUCCESS for status in statuses]
+        is_feasible = [status is SUCCESS for status in statuses]
         feasible = list(compress(nodes, is_feasible))
         evaluated.update(zip([node_info.node.metadata.name for node_info in nodes], statuses, strict=True))
         if len(feasible) < len(nodes):
@@ -254,7 +252,7 @@ class Cycle:
         if len(feasible) == size:
             state.places = np.arange(size)
         else:
-            is_feasible = [status.code == _SUCCESS for status in evaluated.values()]
+            is_feasible = [status is SUCCESS for status in evaluated.values()]
             state.places = np.flatnonzero(np.array(is_feasible, np.bool_))
         sums = framework.run_scores_in_sum(state, self._pod, feasible)
         if sums is None:

@@ -160,26 +160,22 @@ class KubeScheduler:
         ``expects_alike`` pods on clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
-        if before is not None and before.scheduler is not self:
-            before = None
-        tables_before = before.tables if before is not None else None
-        if before is not None and not before.can_serve(cluster, is_queued=is_queued):
-            before = None
-        known = before.cluster if before else None
+        own = before if before is not None and before.scheduler is self else None
+        follows = own if own is not None and own.can_serve(cluster, is_queued=is_queued) else None
         state = ClusterState(
             cluster,
             self.behaviour,
             now=now,
             scheduler_names=names,
             is_queued=is_queued,
-            before=known,
-            changes=changes if known is not None else None,
+            before=follows.cluster if follows is not None else None,
+            changes=changes if follows is not None else None,
         )
-        tables = self._tables(state, tables_before)
+        tables = self._tables(state, own.tables if own is not None else None)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.behaviour, profile.parallelism)
-            memory = before.memory(profile) if before and state.follows_closely else None
+            memory = follows.memory(profile) if follows is not None and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
             elif expects_alike:

@@ -21,7 +21,7 @@ class LabelGroups:
     def __init__(self) -> None:
         self.representatives: list[Pod] = []
         # By the identity of labels: the namespace in which they were last seen, and the group.
-        self.last: dict[int, tuple[str, int]] = {}
+        self._last: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         # What is known by its identity must not make room for something else.
         self._kept: list[object] = []
@@ -29,7 +29,7 @@ class LabelGroups:
     def number(self, pod: Pod) -> int:
         """The number of the pod's group."""
         metadata = pod.metadata
-        last = self.last.get(id(metadata.labels))
+        last = self._last.get(id(metadata.labels))
         if last is not None and last[0] == metadata.namespace:
             return last[1]
         # Equal labels in another order make another group, which costs a little and harms nothing.
@@ -38,7 +38,7 @@ class LabelGroups:
             self.representatives.append(pod)
         if last is None:
             self._kept.append(metadata.labels)
-        self.last[id(metadata.labels)] = metadata.namespace, number
+        self._last[id(metadata.labels)] = metadata.namespace, number
         return number
 
 
@@ -48,8 +48,7 @@ class ResourceGroups:
     def __init__(self, behaviour: Behaviour) -> None:
         self.values: list[PodResource] = []
         self._calculate = resource_calculator(behaviour).of
-        # The group, by the identity of containers that alone decide what their pod occupies.
-        self.by_containers: dict[int, int] = {}
+        self._by_containers: dict[int, int] = {}
         self._by_value: dict[int, int] = {}
         # What is known by its identity must not make room for something else; ``values`` keeps the rest.
         self._kept: list[object] = []
@@ -57,7 +56,7 @@ class ResourceGroups:
     def number(self, pod: Pod) -> int:
         """The number of the pod's group."""
         is_plain = has_only_containers(pod)
-        known = self.by_containers.get(id(pod.spec.containers)) if is_plain else None
+        known = self._by_containers.get(id(pod.spec.containers)) if is_plain else None
         if known is not None:
             return known
         value = self._calculate(pod)
@@ -66,7 +65,7 @@ class ResourceGroups:
             self.values.append(value)
         if is_plain:
             self._kept.append(pod.spec.containers)
-            self.by_containers[id(pod.spec.containers)] = number
+            self._by_containers[id(pod.spec.containers)] = number
         return number
 
 

@@ -18,7 +18,7 @@ class LatestTable:
     def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
         self._cluster = cluster
         latest = before._latest if before is not None else None
-        follows = latest is not None and latest.cluster.position is cluster.position
+        follows = latest is not None and cluster.has_nodes_of(latest.cluster)
         self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
 
     @property

@@ -18,7 +18,7 @@ from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -71,13 +71,13 @@ class PodTable:
         self.pods: list[Pod] = list(chain.from_iterable(by_node))
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-        follows = before is not None and before.cluster.position is cluster.position
+        follows = before is not None and cluster.has_nodes_of(before.cluster)
         self._allocatable: dict[str, Integers] = before._allocatable if before is not None and follows else {}
         self._groups: Groups = before._groups if before is not None else Groups(cluster.behaviour)
         if before is None:
             self._take(self._read(self.pods))
         else:
-            self._read_changed(before, by_node if not follows else None)
+            self._read_changed(before, by_node)
         if not follows:
             self._fill_requested()
 
@@ -85,17 +85,13 @@ class PodTable:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
         priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
-        # Most pods are known by what they share. A call for each of very many takes longer than all else.
-        by_containers, by_labels = groups.resources.by_containers, groups.labels.last
         for pod in pods:
-            spec, metadata = pod.spec, pod.metadata
+            spec = pod.spec
             priorities.append(spec.priority or 0)
             start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
-            resource = by_containers.get(id(spec.containers)) if has_only_containers(pod) else None
-            resources.append(groups.resources.number(pod) if resource is None else resource)
-            last = by_labels.get(id(metadata.labels))
-            group = last[1] if last is not None and last[0] == metadata.namespace else groups.labels.number(pod)
+            resources.append(groups.resources.number(pod))
+            group = groups.labels.number(pod)
             labels.append(group)
             anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
         return Columns(
@@ -106,22 +102,17 @@ class PodTable:
             np.array(anti_affinity, dtype=np.int64),
         )
 
-    def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]] | None) -> None:
-        """Take the columns of nodes whose pods are the same from the table before, and read those of the others.
-
-        Where the nodes are other ones, they are known by their names, and have the pods ``by_node``.
-        """
-        first: Integers = before.first[:-1]
-        if by_node is None:
-            infos = zip(self.cluster.node_infos, before.cluster.node_infos, strict=True)
-            is_changed = np.array([now is not then for now, then in infos], dtype=np.bool_)
-        else:
-            names = [node_info.name for node_info in self.cluster.node_infos]
-            known, position = before.cluster.assigned, before.cluster.position
-            is_changed = np.array([known.get(name) != pods for name, pods in zip(names, by_node, strict=True)])
-            first = first[[position.get(name, 0) for name in names]]
-        is_read = is_changed[self.node]
+    def _read_changed(self, before: PodTable, by_node: Sequence[list[Pod]]) -> None:
+        """Take the columns of nodes whose pods are the same from the table before, and read those of the others."""
+        known = before.cluster.assigned
+        names = [node_info.name for node_info in self.cluster.node_infos]
+        is_changed = [
+            (then := known.get(name)) is not pods and then != pods for name, pods in zip(names, by_node, strict=True)
+        ]
+        is_read = np.array(is_changed, dtype=np.bool_)[self.node]
         # The place of each pod in the table before, where that has it.
+        position = before.cluster.position
+        first = before.first[np.array([position.get(name, 0) for name in names], dtype=np.int64)]
         place = np.arange(len(self.pods), dtype=np.int64) + (first - self.first[:-1])[self.node]
         place[is_read] = 0
         read = self._read([self.pods[position] for position in np.flatnonzero(is_read).tolist()])

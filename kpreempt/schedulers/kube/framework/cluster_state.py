@@ -165,9 +165,8 @@ class ClusterState:
             if place is None:
                 continue
             for info in infos:
-                uid = info.pod.metadata.uid
-                by_uid.setdefault(uid, []).append(place)
-                by_key.setdefault(info.key, []).append((uid, place))
+                by_uid.setdefault(info.pod.metadata.uid, []).append(place)
+                by_key.setdefault(info.key, []).append((info.pod.metadata.uid, place))
         return by_uid, by_key
 
     def _spread_images(self) -> None:
@@ -195,6 +194,10 @@ class ClusterState:
                 for image in node_info.node.status.images
                 for name in image.names
             }
+
+    def has_nodes_of(self, other: ClusterState) -> bool:
+        """Whether one was made from the other, or both from a third, with the same nodes in the same order."""
+        return self.position is other.position
 
     @cached_property
     def assigned(self) -> dict[str, list[Pod]]:

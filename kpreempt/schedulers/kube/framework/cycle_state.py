@@ -38,7 +38,7 @@ class CycleState:
 
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates;
-    ``records_scores`` that each plugin's scores are, and not just their totals.
+    ``records_scores`` that each plugin's scores are, and not just their totals. Without both no steps are sought.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
     cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node. ``places`` are those
     of the nodes that fit in the cluster's list, where they are rated at once.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_of
 from kpreempt.schedulers.equal_pods import Outcomes, Possible
 from kpreempt.schedulers.kube.preemption.importance import tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
@@ -68,7 +68,7 @@ def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *,
 
 
 def _rank(rival: _Rival, criteria: Sequence[Criterion]) -> tuple[float, ...]:
-    return rank_all({rival.node: rival.victims}, criteria)[rival.node]
+    return rank_of(rival.node, rival.victims, criteria)
 
 
 def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_Rival]:

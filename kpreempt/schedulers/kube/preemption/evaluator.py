@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all, select_nodes, usual_criteria
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_of, select_nodes, usual_criteria
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
@@ -85,9 +85,7 @@ class Evaluator:
         with state.phases.phase("dryRun"):
             outcomes, steps_of = self._dry_runs(state, pod, potential, filtered)
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
-        dry_run = {}
-        if len(helped) < len(outcomes):
-            dry_run = {name: outcome.status for name, outcome in outcomes.items() if name not in helped}
+        dry_run = {name: outcome.status for name, outcome in outcomes.items() if name not in helped}
         names = [node_info.name for node_info in potential]
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
@@ -227,9 +225,8 @@ class Evaluator:
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
         rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        sampled = self._ranks(state, rivals, criteria)
-        if len(rivals) < len(candidates):
-            sampled = {name: sampled.get(name, _NO_RIVAL) for name in candidates}
+        ranked = self._ranked(state, rivals, criteria)
+        sampled = {name: ranked.get(name, _NO_RIVAL) for name in candidates}
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
 
     def _candidates(
@@ -249,29 +246,23 @@ class Evaluator:
             victims[name] = found[2]
         return candidates, victims
 
-    def _ranks(
+    def _ranked(
         self, state: CycleState, candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]
     ) -> dict[str, SampledCandidate]:
         """How good each candidate is by the usual rules, those with remembered victims from memory."""
-        if state.findings is None:
-            return {
-                name: SampledCandidate(candidates[name].num_violations > 0, rank)
-                for name, rank in rank_all(candidates, criteria).items()
-            }
         known: dict[NodeInfo, tuple[CandidateVictims, SampledCandidate]]
-        known = state.findings.on("rank")
-        ranks = {}
+        known = state.findings.on("rank") if state.findings is not None else {}
+        ranked = {}
         for name, victims in candidates.items():
             node_info = self._cluster.by_name[name]
             found = known.get(node_info)
             if found is None or found[0] is not victims:
-                rank = rank_all({name: victims}, criteria)[name]
-                found = victims, SampledCandidate(victims.num_violations > 0, rank)
+                found = victims, SampledCandidate(victims.num_violations > 0, rank_of(name, victims, criteria))
                 # A start time that is missing counts as now.
                 if all(pod.start is not None for pod in victims.pods):
                     known[node_info] = found
-            ranks[name] = found[1]
-        return ranks
+            ranked[name] = found[1]
+        return ranked
 
     def _with_steps_of_best(
         self,

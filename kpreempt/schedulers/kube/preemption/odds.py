@@ -32,7 +32,7 @@ _ENTRIES_IN_ORDER = 8
 _ENTRIES_IN_ANY_ORDER = 100
 # Outcomes that all together are less likely than this are left out.
 _NEVER = 1e-12
-# So unlikely that the worst candidate alone would be left out, however many others are.
+# From here on all outcomes that are left come to nothing beside that.
 _NEVER_AT_ALL = 1e-24
 
 

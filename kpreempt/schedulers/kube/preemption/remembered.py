@@ -7,7 +7,7 @@ and on nothing else where all filters that run look at nodes alone. So where one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
@@ -29,66 +29,60 @@ class _DryRun:
     start times, if any is missing.
     """
 
-    __slots__ = ("beside", "budgets", "now", "victims")
+    __slots__ = ("beside", "budgets", "node_info", "now", "victims")
 
     def __init__(
         self,
+        node_info: NodeInfo,
         victims: Victims,
         budgets: Mapping[str, tuple[PodDisruptionBudget, int]],
         beside: Sequence[Pod],
         now: datetime | None,
     ) -> None:
+        self.node_info = node_info
         self.victims = victims
         self.budgets = budgets
         self.beside = beside
         self.now = now
 
 
-class _Standing:
-    """The ``victims`` that held when they were asked for last, by node, and where they may not hold any more.
-
-    That is on nodes that are other ones since, and on those for which the time or a budget that has changed counts.
-    """
+class _Known:
+    """The dry runs that held when they were asked for last, by node, and which of them may not hold any more."""
 
     def __init__(self, changes: Changes) -> None:
+        self.runs: dict[str, _DryRun] = {}
         self._changes = changes
         self._seen = 0
         self._there: Budgets = {}
-        # By the budgets and, where it stood for a start time, the time from which they were found out.
+        self._selected: object = None
+        # The nodes for which each budget counts, and those for which the time stood for a start time; perhaps more.
         self._by_budget: dict[str, set[str]] = {}
-        self._by_time: dict[datetime, set[str]] = {}
-        self._known: dict[NodeInfo, _DryRun] = {}
-        self.victims: dict[str, Victims] = {}
+        self._timed: set[str] = set()
 
-    def open_ones(self, nodes: Sequence[NodeInfo], known: dict[NodeInfo, _DryRun], now: datetime) -> set[str]:
-        """The nodes to look at again whatever budgets allow, by name, of all ``nodes`` of the cluster."""
-        places, self._seen = self._changes.places[self._seen :], len(self._changes.places)
-        if known is not self._known:
-            self._known = known
-            self._by_budget.clear()
-            self._by_time.clear()
-            self.victims.clear()
-            for node_info, dry_run in known.items():
-                self.note(node_info.name, dry_run)
-            return {node_info.name for node_info in nodes}
-        found = {nodes[place].name for place in places}
-        for time in [time for time in self._by_time if time != now]:
-            found |= self._by_time.pop(time)
-        return found
-
-    def in_changed_budgets(self, there: Budgets) -> Iterator[tuple[str, set[str]]]:
-        """The budgets that are other ones since, with the nodes for which each counts, by name."""
-        before, self._there = self._there, there
-        for key, names in self._by_budget.items():
-            if before.get(key) is not there.get(key):
-                yield key, names
-
-    def note(self, name: str, dry_run: _DryRun) -> None:
-        """What is known of the node hangs on this, too."""
+    def keep(self, name: str, dry_run: _DryRun) -> None:
+        """What a dry run of the node came to."""
+        self.runs[name] = dry_run
         for key in dry_run.budgets:
             self._by_budget.setdefault(key, set()).add(name)
         if dry_run.now is not None:
-            self._by_time.setdefault(dry_run.now, set()).add(name)
+            self._timed.add(name)
+
+    def follow(self, nodes: Sequence[NodeInfo], there: Budgets) -> tuple[set[str], list[tuple[str, set[str]]]]:
+        """Go on to a cluster of the same nodes, which has these budgets.
+
+        Returns the names of those that are other ones or have others nominated to them since, or that hang on the time;
+        and the budgets that are others, with the nodes for which each may count.
+        """
+        selected = [(budget.metadata.namespace, budget.spec) for budget in there.values()]
+        if selected != self._selected:
+            self.runs.clear()
+            self._by_budget.clear()
+            self._timed.clear()
+            self._selected = selected
+        places, self._seen = self._changes.places[self._seen :], len(self._changes.places)
+        before, self._there = self._there, there
+        budgets = [(key, each) for key, each in self._by_budget.items() if before.get(key) is not there.get(key)]
+        return {nodes[place].name for place in places} | self._timed, budgets
 
 
 class RememberedDryRuns:
@@ -106,75 +100,50 @@ class RememberedDryRuns:
     ) -> None:
         self._pod = pod
         self._cluster = cluster
-        self._nominated = cluster.nominated_pods
         self._framework = framework
         self._budgets = budgets
-        there = cluster.cluster.pod_disruption_budgets
-        self._there: Budgets = {budget.key: budget for budget in there}
-        self._now = cluster.now
-        question = f"dry run with steps {with_steps}"
-        # What budgets select is the same for all nodes.
-        given = [(budget.metadata.namespace, budget.spec) for budget in there]
-        self._known: dict[NodeInfo, _DryRun] = findings.on(question, given)
-        self._standing = findings.column(question, 0, lambda _, changes: _Standing(changes))
+        self._there: Budgets = {budget.key: budget for budget in cluster.cluster.pod_disruption_budgets}
+        self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes))
 
     def recall(self, nodes: Sequence[NodeInfo]) -> dict[str, Victims]:
         """The victims on those of ``nodes`` for which nothing has changed."""
-        cluster, victims = self._cluster, self._standing.victims
-        open_ones = self._standing.open_ones(cluster.node_infos, self._known, self._now)
-        for key, changed in self._standing.in_changed_budgets(self._there):
-            for name in changed & victims.keys():
-                known = self._known.get(cluster.by_name[name])
-                counted = known.budgets.get(key) if known is not None else None
-                if counted is not None and not self._is_as_before(*counted, victims[name]):
-                    del victims[name]
+        cluster, runs = self._cluster, self._known.runs
+        changed, budgets = self._known.follow(cluster.node_infos, self._there)
         # Who is nominated to a node counts there for all but himself.
-        for name in self._nominated:
-            known = self._known.get(cluster.by_name[name]) if name in cluster.by_name else None
-            if known is not None and (name not in victims or known.beside != self._beside(cluster.by_name[name])):
-                open_ones.add(name)
-        for name in open_ones:
-            found = self._recalled(cluster.by_name[name])
-            if found is not None:
-                victims[name] = found
-            else:
-                victims.pop(name, None)
-        names = [node_info.node.metadata.name for node_info in nodes]
-        return {name: victims[name] for name in names if name in victims}
+        for name in (changed | cluster.nominated_pods.keys()) & runs.keys():
+            if not self._is_as_it_was(runs[name], cluster.by_name[name]):
+                del runs[name]
+        for key, names in budgets:
+            for name in names & runs.keys():
+                known = runs[name]
+                if key in known.budgets and not self._is_as_before(*known.budgets[key], known.victims):
+                    del runs[name]
+        names_asked = [node_info.name for node_info in nodes]
+        return {name: runs[name].victims for name in names_asked if name in runs}
 
-    def _recalled(self, node_info: NodeInfo) -> Victims | None:
-        """The victims on a node, where they are known and hold."""
-        known = self._known.get(node_info)
-        if known is None or (known.now is not None and known.now != self._now):
-            return None
-        if known.beside != self._beside(node_info):
-            return None
-        is_as_before = all(self._is_as_before(*each, known.victims) for each in known.budgets.values())
-        return known.victims if is_as_before else None
+    def _is_as_it_was(self, known: _DryRun, node_info: NodeInfo) -> bool:
+        """Whether a node, who is nominated to it, and the time as far as it counts are those of a dry run."""
+        is_same_time = known.now is None or known.now == self._cluster.now
+        return known.node_info is node_info and is_same_time and known.beside == self._beside(node_info)
 
     def remember(self, nodes: Sequence[NodeInfo], outcomes: Mapping[str, Victims]) -> None:
         """Keep what dry runs of ``nodes`` came to."""
         for node_info in nodes:
-            counts: dict[int, int] = {}
-            counted: dict[int, PodDisruptionBudget] = {}
+            counts: dict[str, int] = {}
             now = None
             for info in node_info.pods:
                 if info.priority < self._pod.priority:
                     if info.start is None:
-                        now = self._now
+                        now = self._cluster.now
                     for budget in self._budgets.selecting(info.pod):
-                        counted[id(budget)] = budget
-                        counts[id(budget)] = counts.get(id(budget), 0) + 1
-            budgets = {budget.key: (budget, counts[each]) for each, budget in counted.items()}
-            name = node_info.name
-            known = _DryRun(outcomes[name], budgets, self._beside(node_info), now)
-            self._known[node_info] = known
-            self._standing.note(name, known)
-            self._standing.victims[name] = known.victims
+                        counts[budget.key] = counts.get(budget.key, 0) + 1
+            budgets = {key: (self._there[key], number) for key, number in counts.items()}
+            victims, beside = outcomes[node_info.name], self._beside(node_info)
+            self._known.keep(node_info.name, _DryRun(node_info, victims, budgets, beside, now))
 
     def _beside(self, node_info: NodeInfo) -> list[Pod]:
         """The pods nominated to the node that count beside those there."""
-        if node_info.name not in self._nominated:
+        if node_info.name not in self._cluster.nominated_pods:
             return []
         return [info.pod for info in self._framework.nominated_pods_beside(self._pod, node_info.name)]
 
