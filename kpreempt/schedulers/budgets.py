@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.pod import Pod
@@ -48,11 +48,26 @@ class SelectingBudgets:
         key = namespace, id(labels)
         found = self._of_labels.get(key)
         if found is None:
-            known = self._known.get(key)
-            if known is None:
-                known = self._known[key] = labels, self._matching(pod)
-            found = self._of_labels[key] = [self._budgets[position] for position in known[1]]
+            found = self._of_labels[key] = [self._budgets[position] for position in self.positions_of(pod)]
         return found
+
+    def positions_of(self, pod: Pod) -> Sequence[int]:
+        """Where the same budgets are in the input."""
+        key = pod.metadata.namespace, id(pod.metadata.labels)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = pod.metadata.labels, self._matching(pod)
+        return known[1]
+
+    def selects_as(self, before: SelectingBudgets) -> bool:
+        """Whether these were made from those, which select the same."""
+        return self._known is before._known
+
+    def changes_since(self, before: SelectingBudgets) -> Iterator[tuple[int, PodDisruptionBudget, PodDisruptionBudget]]:
+        """The budgets that are others, by their position, as they were and as they are; these select as those do."""
+        for position, (then, now) in enumerate(zip(before._budgets, self._budgets, strict=True)):
+            if then is not now:
+                yield position, then, now
 
     def _matching(self, pod: Pod) -> list[int]:
         namespace, labels = pod.metadata.namespace, pod.metadata.labels

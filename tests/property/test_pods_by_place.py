@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework import pods_by_place
-from kpreempt.schedulers.kube.framework.pods_by_place import Place, add_by_place, moved, regrouped
+from kpreempt.schedulers.kube.framework.pods_by_place import NOWHERE, NominatedTo, Place, add_by_place, moved, regrouped
 from kpreempt.schedulers.pod_changes import PodChanges
 from tests.factories import make_pod
 
@@ -21,7 +21,7 @@ drawn_pods = st.lists(
 
 def place_of(pod: Pod) -> Place:
     """A place for every name, so that equal pods are in one place and others share it."""
-    return pod.spec.node_name or (pods_by_place.NOMINATED if pod.metadata.name == "x" else pods_by_place.NOWHERE)
+    return pod.spec.node_name or (NominatedTo("n") if pod.metadata.name == "x" else NOWHERE)
 
 
 def grouped(pods: list[Pod]) -> dict[Place, list[Pod]]:
@@ -41,7 +41,7 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
     before = grouped(pods)
     kept = {place: list(group) for place, group in before.items()}
     with patch.object(pods_by_place, "_STRETCH", stretch):
-        after = regrouped(before, pods, now, place_of)
+        after = before | regrouped(before, pods, now, place_of)
     assert without_empty(after) == without_empty(grouped(now))
     # What was is not changed, and what stays is the same list.
     assert before == kept
@@ -49,7 +49,7 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
         after[place] is group for place, group in before.items() if [*map(id, after[place])] == [*map(id, group)]
     )
     # And it goes on from there.
-    assert without_empty(regrouped(after, now, pods, place_of)) == without_empty(before)
+    assert without_empty(after | regrouped(after, now, pods, place_of)) == without_empty(before)
 
 
 @given(st.data(), drawn_pods, st.sampled_from([1, 2, 512]), st.sampled_from([1, 32]))
@@ -59,7 +59,7 @@ def test_groups_of_a_list_in_which_some_are_gone_moved_or_new(
     staying = [pod for pod in pods if data.draw(st.booleans())]
     now = data.draw(st.permutations([*staying, *data.draw(drawn_pods)])) if data.draw(st.booleans()) else staying
     with patch.object(pods_by_place, "_STRETCH", stretch), patch.object(pods_by_place, "_NEAR", near):
-        after = regrouped(grouped(pods), pods, now, place_of)
+        after = grouped(pods) | regrouped(grouped(pods), pods, now, place_of)
     again = without_empty(grouped(now))
     assert {place: [*map(id, group)] for place, group in without_empty(after).items()} == {
         place: [*map(id, group)] for place, group in again.items()
@@ -79,6 +79,6 @@ def test_groups_of_pods_of_which_the_changes_are_known(data: st.DataObject, name
             pods[name] = make_pod(name, node=data.draw(nodes))
     changes = [(old.get(name), pods.get(name)) for name in {**old, **pods}]
     rank = {pod.key: index for index, pod in enumerate(pods.values())}
-    after = moved(before, PodChanges(changes, rank), place_of)
+    after = before | moved(before, PodChanges(changes, rank), place_of)
     assert without_empty(after) == without_empty(grouped(list(pods.values())))
     assert before == grouped(list(old.values()))

@@ -165,8 +165,19 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
 
 
 def brief(verdict: Verdict, *, has_steps: bool) -> Verdict:
-    candidates = [each if has_steps else msgspec.structs.replace(each, steps=[]) for each in verdict.candidates]
-    return msgspec.structs.replace(verdict, plugin_scores={}, candidates=candidates)
+    """What is told of a verdict where only the outcome counts: of candidates those with which the choice may end."""
+    may_win = set(verdict.nominated_nodes)
+    if verdict.odds is not None:
+        may_win.update(*(each.nodes for each in verdict.odds.outcomes))
+    if verdict.alternatives is not None:
+        may_win.update(each.node for each in verdict.alternatives.outcomes)
+    candidates = [
+        each if has_steps else msgspec.structs.replace(each, steps=[])
+        for each in verdict.candidates
+        if each.node in may_win
+    ]
+    selection = verdict.selection and msgspec.structs.replace(verdict.selection, rounds=[])
+    return msgspec.structs.replace(verdict, plugin_scores={}, candidates=candidates, selection=selection)
 
 
 def scheduler_of(scenario: Object) -> KubeScheduler:

@@ -38,6 +38,9 @@ class Budgets:
         self._before = [budget.allowed for budget in budgets]
         self._least = list(self._before)
         self._violations = [0] * len(budgets)
+        self._by_key: dict[str, list[int]] = {}
+        for index, budget in enumerate(budgets):
+            self._by_key.setdefault(budget.key, []).append(index)
         self._by_namespace: dict[str, list[int]] = {}
         for index, budget in enumerate(budgets):
             if budget.spec.selector is not None:
@@ -128,8 +131,8 @@ class Budgets:
 
     def violated(self, keys: Collection[str]) -> None:
         """The leaving of a victim broke these budgets."""
-        for index, budget in enumerate(self.now):
-            if budget.key in keys:
+        for key in set(keys):
+            for index in self._by_key.get(key, ()):
                 self._violations[index] += 1
 
     def lows(self) -> list[BudgetLow]:

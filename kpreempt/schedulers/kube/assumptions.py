@@ -8,8 +8,8 @@ from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.runner import ProfilePlugins, is_same_pod
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, is_same_pod
+from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.verdict import Assumption, AssumptionKind, Sampling, Victim

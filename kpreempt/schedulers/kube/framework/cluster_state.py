@@ -7,11 +7,10 @@ where they are nominated to a node, are handled by this scheduler and are not he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import compress
-from operator import is_, is_not
+from operator import is_
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,8 +22,15 @@ from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
-from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, moved, regrouped
+from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo, is_same_pod
+from kpreempt.schedulers.kube.framework.pods_by_place import (
+    NOWHERE,
+    NominatedTo,
+    Place,
+    add_by_place,
+    moved,
+    regrouped,
+)
 from kpreempt.schedulers.kube.versions import Behaviour
 
 if TYPE_CHECKING:
@@ -68,23 +74,24 @@ class ClusterState:
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
             self._groups: dict[Place, list[Pod]] = {name: [] for name in self.position}
             add_by_place(self._groups, cluster.pods, self._place_of)
-        elif changes is None:
-            self.position = before.position
-            self._groups = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
+            changed = self._groups
         else:
             self.position = before.position
-            self._groups = moved(before._groups, changes, self._place_of)
+            if changes is None:
+                changed = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
+            else:
+                changed = moved(before._groups, changes, self._place_of)
+            self._groups = before._groups | changed
         groups = self._groups
-        self.nominated_pods: dict[str, list[PodInfo]] = {}
-        self.nominated_outside_queue: list[Pod] = []
+        self.nominated_pods: dict[str, list[PodInfo]] = before.nominated_pods if before is not None else {}
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
-        self._nominate(before)
+        self._nominate([place for place in changed if isinstance(place, NominatedTo)])
         if before is None:
             self.node_infos = [NodeInfo(node, groups[node.metadata.name], behaviour) for node in nodes]
             self.by_name = {node_info.name: node_info for node_info in self.node_infos}
             self._spread_images()
         else:
-            self._take_nodes(before)
+            self._take_nodes(before, [place for place in changed if isinstance(place, str)])
 
     def _place_of(self, pod: Pod) -> Place:
         """The node whose room the pod takes, or whether its room there is kept until it comes."""
@@ -102,15 +109,14 @@ class ClusterState:
             and (keeps_room or not pod.spec.scheduling_gates)
             and pod.spec.scheduler_name in self.scheduler_names
         )
-        return NOMINATED if is_nominated else NOWHERE
+        return NominatedTo(pod.status.nominated_node_name) if is_nominated else NOWHERE
 
-    def _take_nodes(self, before: ClusterState) -> None:
+    def _take_nodes(self, before: ClusterState, changed: Collection[str]) -> None:
         """The nodes of the state before, those that have other pods anew."""
         groups = self._groups
-        pairs = map(is_not, map(groups.__getitem__, self.position), map(before._groups.__getitem__, self.position))
-        changed = dict(compress(self.position.items(), pairs))
         self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
-        for name, place in changed.items():
+        for name in changed:
+            place = self.position[name]
             self.node_infos[place] = self.by_name[name] = self._with_pods(before.node_infos[place])
         self.num_pods = before.num_pods + sum(len(groups[name]) - len(before._groups[name]) for name in changed)
         if (counted := before.__dict__.get("_pods_by_labels")) is not None:
@@ -125,49 +131,41 @@ class ClusterState:
         changed.image_states = node_info.image_states
         return changed
 
-    def _nominate(self, before: ClusterState | None) -> None:
-        """Keep the room of nominated pods on their nodes; where they are those of ``before``, the records are its."""
-        pods = self._groups.get(NOMINATED, [])
-        if before is not None and before._groups.get(NOMINATED, []) is pods:
-            self.nominated_pods = before.nominated_pods
-            self.nominated_outside_queue = before.nominated_outside_queue
-            if "_nominations" in before.__dict__:
-                self.__dict__["_nominations"] = before.__dict__["_nominations"]
+    def _nominate(self, changed: Collection[NominatedTo]) -> None:
+        """Keep the room of nominated pods on their nodes; the records of those who were there are the same."""
+        if not changed:
             return
-        by_node: dict[str, list[Pod]] = {}
-        for pod in pods:
-            by_node.setdefault(pod.status.nominated_node_name, []).append(pod)
-        if not self.is_queued and not self.behaviour.keeps_nominated_pods_whole:
-            self.nominated_outside_queue = pods
-            by_node = {name: list(map(_reference_to, group)) for name, group in by_node.items()}
-        known = before.nominated_pods if before is not None else {}
-        for name, group in by_node.items():
-            infos = known.get(name, [])
+        is_known_whole = self.is_queued or self.behaviour.keeps_nominated_pods_whole
+        known, self.nominated_pods = self.nominated_pods, dict(self.nominated_pods)
+        for place in changed:
+            group = self._groups[place]
+            if not group:
+                self.nominated_pods.pop(place.node, None)
+                continue
+            if not is_known_whole:
+                group = list(map(_reference_to, group))
+            infos = known.get(place.node, [])
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
-            self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+            self.nominated_pods[place.node] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+
+    @cached_property
+    def nominated_outside_queue(self) -> list[Pod]:
+        """The nominated pods of which the scheduler knows no more than their names."""
+        if self.is_queued or self.behaviour.keeps_nominated_pods_whole or not self.nominated_pods:
+            return []
+        return [pod for pod in self.cluster.pods if isinstance(self._place_of(pod), NominatedTo)]
 
     def places_nominated_to(self, pod: Pod) -> frozenset[int]:
         """The places in the list of nodes to which this very pod is nominated, by UID, or by name without any."""
-        identity = pod.metadata.uid
-        by_uid, by_key = self._nominations
-        if not identity:
-            return frozenset(place for _, place in by_key.get(pod.key, ()))
-        alike = by_key.get(pod.key, ())
-        return frozenset([*by_uid.get(identity, ()), *(place for uid, place in alike if not uid)])
-
-    @cached_property
-    def _nominations(self) -> tuple[dict[str, list[int]], dict[str, list[tuple[str, int]]]]:
-        """The places to which pods are nominated, by UID; and by name, each with the UID."""
-        by_uid: dict[str, list[int]] = {}
-        by_key: dict[str, list[tuple[str, int]]] = {}
-        for name, infos in self.nominated_pods.items():
-            place = self.position.get(name)
-            if place is None:
-                continue
-            for info in infos:
-                by_uid.setdefault(info.pod.metadata.uid, []).append(place)
-                by_key.setdefault(info.key, []).append((info.pod.metadata.uid, place))
-        return by_uid, by_key
+        uid, key = pod.metadata.uid, pod.key
+        alike = [
+            (name, info.pod)
+            for name, infos in self.nominated_pods.items()
+            for info in infos
+            if info.pod.metadata.uid == uid or info.key == key
+        ]
+        position = self.position
+        return frozenset(position[name] for name, other in alike if name in position and is_same_pod(other, pod))
 
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).

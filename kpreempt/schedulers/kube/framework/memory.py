@@ -57,7 +57,7 @@ class Changes:
             self._nodes = nodes
         if nominated is not self._nominated:
             before = self._nominated
-            names = {name for name, pods in nominated.items() if before.get(name) is not pods}
+            names = set(compress(nominated, map(is_not, nominated.values(), map(before.get, nominated))))
             names |= before.keys() - nominated.keys()
             self.places.extend(cluster.position[name] for name in names if name in cluster.position)
             self._nominated = nominated

@@ -161,6 +161,13 @@ class ImageState:
         self.num_nodes = num_nodes
 
 
+def is_same_pod(one: Pod, other: Pod) -> bool:
+    """Whether two records are of the same pod: by UID, or by name where a manifest has none."""
+    if one.metadata.uid and other.metadata.uid:
+        return one.metadata.uid == other.metadata.uid
+    return one.key == other.key
+
+
 class NodeInfo:
     """A node, its pods in the order in which the cache saw them, and running totals over them.
 

@@ -6,16 +6,22 @@ import operator
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import Pod
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.pod_changes import PodChanges
 
-# The name of a node; or that a pod waits for room that is kept for it, or takes no room at all.
-Place = str | None
-NOMINATED: Place = None
+
+class NominatedTo(NamedTuple):
+    """The place of pods for which a node keeps room."""
+
+    node: str
+
+
+# The name of a node, the room that is kept on one, or that a pod takes no room at all.
+Place = str | NominatedTo
 NOWHERE: Place = ""
 
 PlaceOf = Callable[[Pod], Place]
@@ -40,12 +46,11 @@ def add_by_place(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: 
 def regrouped(
     groups: Mapping[Place, list[Pod]], pods: Sequence[Pod], now: Sequence[Pod], place_of: PlaceOf
 ) -> dict[Place, list[Pod]]:
-    """The groups of the list ``now``, given those of ``pods``. A group that stays is the same list; none is changed.
+    """The groups of the list ``now`` that are other ones, given those of ``pods``. None is changed.
 
     Only pods that are not the same objects in both lists are looked at: in a simulation a few of many pods change from
     a decision to the next.
     """
-    changed = dict(groups)
     start, old, new = _differences(pods, now)
     gone: dict[Place, list[Pod]] = {}
     come: dict[Place, list[Pod]] = {}
@@ -57,8 +62,7 @@ def regrouped(
         after[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
     _insert(after, come, now, start)
     # An equal pod is not enough: the next time it is looked for as the object that is in the list.
-    changed |= {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
-    return changed
+    return {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
 
 
 def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: PlaceOf) -> dict[Place, list[Pod]]:
@@ -67,7 +71,7 @@ def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: Plac
     come: dict[Place, list[Pod]] = {}
     add_by_place(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
     add_by_place(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
-    changed = dict(groups)
+    changed = {}
     for place in gone.keys() | come.keys():
         leaving = set(map(id, gone.get(place, ())))
         group = changed[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]

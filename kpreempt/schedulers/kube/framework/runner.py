@@ -30,7 +30,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.memory import Column, Memory
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.on_node import RememberedRun, raw_scores, run_filter, wrapped
 from kpreempt.verdict import SUCCESS, Code, Status
 
@@ -365,13 +365,6 @@ def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:
         f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
     )
     return Status(Code.ERROR, [reason])
-
-
-def is_same_pod(one: Pod, other: Pod) -> bool:
-    """Whether two records are of the same pod: by UID, or by name where a manifest has none."""
-    if one.metadata.uid and other.metadata.uid:
-        return one.metadata.uid == other.metadata.uid
-    return one.key == other.key
 
 
 def _merge(node_names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:

@@ -26,15 +26,15 @@ from kpreempt.schedulers.kube.framework.interface import (
     Victims,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
+from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns
+from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
+from kpreempt.verdict import SUCCESS, Alternatives, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
@@ -83,10 +83,10 @@ class Evaluator:
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
-            outcomes, steps_of = self._dry_runs(state, pod, potential, filtered)
-        helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
-        dry_run = {name: outcome.status for name, outcome in outcomes.items() if name not in helped}
-        names = [node_info.name for node_info in potential]
+            tried, steps_of = self._dry_runs(state, pod, potential, filtered)
+        helped = [each for each in tried if each.helps]
+        dry_run = {each.name: each.victims.status for each in tried if not each.helps}
+        names = [each.name for each in tried]
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
             error = first_error(dry_run)
@@ -94,37 +94,40 @@ class Evaluator:
                 return PostFilterResult(None, in_vain), error
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
-        candidates, victims = self._candidates(state, helped)
+        victims = {each.name: each.of_choice for each in helped}
+        reviewed: list[Candidate] | None = None
         extending = extending_of(state)
         reviewing = extending if extending is not None and extending.is_about_victims else None
         if reviewing is not None:
             try:
-                victims, candidates = _reviewed(reviewing, victims, candidates)
+                victims, reviewed = _reviewed(reviewing, victims, helped)
             except FrameworkError as error:
                 return PostFilterResult(None, in_vain), error.status
-            if not candidates:
+            if not reviewed:
                 return PostFilterResult(None, in_vain), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
             own = self._own_criteria(victims)
             criteria = own or usual_criteria(self._cluster.now)
-            selection = select_nodes(victims, criteria)
-        # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
-        # known; and under such rules a candidate that violates no budget need not win.
-        is_usual = not own and reviewing is None
-        if not state.records_steps and state.records_scores:
-            with state.phases.phase("dryRun"):
-                candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
+            # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
+            # known; and under such rules a candidate that violates no budget need not win.
+            is_usual = not own and reviewing is None
+            is_short = is_usual and not state.records_scores
+            selection = Selection([], _best(helped, criteria)) if is_short else select_nodes(victims, criteria)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
             order = search_order(filtered, is_list_known=is_list_known)
-            odds = self._odds(state, names, victims, criteria, order) if is_usual else None
-        open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}
-        alternatives = None
-        if open_ones:
-            with state.phases.phase("choice"):
-                is_exact = is_usual and self._knows_first_victims(open_ones.values())
-                alternatives = alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
+            odds = self._odds(names, helped, criteria, order) if is_usual else None
+        alternatives = self._alternatives(state, helped, victims, criteria, selection, is_usual=is_usual)
+        if reviewed is not None:
+            candidates = reviewed
+        elif state.records_scores:
+            candidates = [each.candidate for each in helped]
+        else:
+            candidates = _that_may_win(helped, selection, odds, alternatives)
+        if not state.records_steps and state.records_scores:
+            with state.phases.phase("dryRun"):
+                candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
         evidence = PreemptionEvidence(
             eligibility,
             names,
@@ -133,11 +136,30 @@ class Evaluator:
             selection,
             odds,
             alternatives=alternatives,
-            hangs_on_budget_order=any(each.hangs_on_budget_order for each in helped.values()),
+            hangs_on_budget_order=any(each.victims.hangs_on_budget_order for each in helped),
         )
         # The message names one node. The recorded runs ended with the one in the middle of those that tie.
         node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
         return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
+
+    def _alternatives(
+        self,
+        state: CycleState,
+        helped: Iterable[Tried],
+        victims: Mapping[str, CandidateVictims],
+        criteria: Sequence[Criterion],
+        selection: Selection,
+        *,
+        is_usual: bool,
+    ) -> Alternatives | None:
+        """What other orders of equal pods lead to, where theirs is not known."""
+        found = {each.name: outcomes for each in helped if (outcomes := each.victims.outcomes)}
+        open_ones = {name: outcomes for name, outcomes in found.items() if name in victims}
+        if not open_ones:
+            return None
+        with state.phases.phase("choice"):
+            is_exact = is_usual and self._knows_first_victims(open_ones.values())
+            return alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
 
     def _knows_first_victims(self, outcomes: Iterable[Outcomes[Pod]]) -> bool:
         """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
@@ -145,16 +167,23 @@ class Evaluator:
             possible.num_violations for each in outcomes for possible in each.possible
         )
 
-    def _dry_runs(self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus) -> AtOnce:
-        """The victims on every potential node: all at once where that can be done, one by one otherwise."""
+    def _dry_runs(
+        self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
+    ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
+        """The victims on every potential node: all at once where that can be done, one by one otherwise.
+
+        And what tells the steps of those that were found at once.
+        """
         steps = Steps(MAX_STEPS)
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
         remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
-        outcomes = remembered.recall(potential) if remembered is not None else {}
-        untried = [node_info for node_info in potential if node_info.name not in outcomes] if outcomes else potential
+        known: list[Tried | None] = (
+            remembered.recall([each.name for each in potential]) if remembered is not None else [None] * len(potential)
+        )
+        untried = [node_info for node_info, tried in zip(potential, known, strict=True) if tried is None]
         at_once = AtOnce({})
-        is_worth_it = not outcomes or len(untried) > _FEW_NODES
+        is_worth_it = len(untried) == len(potential) or len(untried) > _FEW_NODES
         if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._chooses_victims:
             # All at once they have one order or another, but those of which a recording knows it.
             has_order = self._cluster.cluster.has_scheduler_order
@@ -162,16 +191,18 @@ class Evaluator:
             orders = None if has_order else steps
             if unordered:
                 at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders)
+        new = []
         for node_info in untried:
             found = at_once.victims.get(node_info.name)
             if found is None:
                 orders = None if self._in_order(pod, node_info) else steps
                 found = self._dry_run(state, pod, node_info, orders)
-            outcomes[node_info.name] = found
+            new.append(Tried(node_info.name, found))
         # What is not known for want of steps may be found out another time.
         if remembered is not None and steps.left > 0:
-            remembered.remember(untried, outcomes)
-        return AtOnce({node_info.name: outcomes[node_info.name] for node_info in potential}, at_once.steps_of)
+            remembered.remember(untried, new)
+        rest = iter(new)
+        return [next(rest) if each is None else each for each in known], at_once.steps_of
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
@@ -180,7 +211,7 @@ class Evaluator:
             return None
         if not framework.looks_at_nodes_alone(state):
             return None
-        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, framework, with_steps=with_steps)
+        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
@@ -210,12 +241,7 @@ class Evaluator:
         return no_node_message(len(self._cluster.node_infos), statuses)
 
     def _odds(
-        self,
-        state: CycleState,
-        potential: list[str],
-        candidates: dict[str, CandidateVictims],
-        criteria: Sequence[Criterion],
-        order: SearchOrder,
+        self, potential: list[str], helped: Sequence[Tried], criteria: Sequence[Criterion], order: SearchOrder
     ) -> Odds | None:
         """How chance decides, where the real search stops before it has seen all nodes."""
         wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
@@ -224,45 +250,12 @@ class Evaluator:
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
-        rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        ranked = self._ranked(state, rivals, criteria)
-        sampled = {name: ranked.get(name, _NO_RIVAL) for name in candidates}
+        has_clean = any(not each.victims.num_violations for each in helped)
+        sampled = {
+            each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, criteria)
+            for each in helped
+        }
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
-
-    def _candidates(
-        self, state: CycleState, helped: Mapping[str, Victims]
-    ) -> tuple[list[Candidate], dict[str, CandidateVictims]]:
-        """The nodes that evictions make fit with their victims, those of remembered dry runs from memory."""
-        known: dict[NodeInfo, tuple[Victims, Candidate, CandidateVictims]]
-        known = state.findings.on("candidate") if state.findings is not None else {}
-        candidates, victims = [], {}
-        for name, outcome in helped.items():
-            node_info = self._cluster.by_name[name]
-            found = known.get(node_info)
-            if found is None or found[0] is not outcome:
-                of_choice = CandidateVictims(outcome.pods, outcome.num_violations)
-                found = known[node_info] = outcome, _candidate(name, outcome), of_choice
-            candidates.append(found[1])
-            victims[name] = found[2]
-        return candidates, victims
-
-    def _ranked(
-        self, state: CycleState, candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]
-    ) -> dict[str, SampledCandidate]:
-        """How good each candidate is by the usual rules, those with remembered victims from memory."""
-        known: dict[NodeInfo, tuple[CandidateVictims, SampledCandidate]]
-        known = state.findings.on("rank") if state.findings is not None else {}
-        ranked = {}
-        for name, victims in candidates.items():
-            node_info = self._cluster.by_name[name]
-            found = known.get(node_info)
-            if found is None or found[0] is not victims:
-                found = victims, SampledCandidate(victims.num_violations > 0, rank_of(name, victims, criteria))
-                # A start time that is missing counts as now.
-                if all(pod.start is not None for pod in victims.pods):
-                    known[node_info] = found
-            ranked[name] = found[1]
-        return ranked
 
     def _with_steps_of_best(
         self,
@@ -270,7 +263,7 @@ class Evaluator:
         pod: Pod,
         candidates: list[Candidate],
         selection: Selection,
-        helped: Mapping[str, Victims],
+        helped: Sequence[Tried],
         steps_of: Callable[[str], list[Reprieve] | None],
     ) -> list[Candidate]:
         """The candidates, those that lasted longest in the choice with the steps of choosing their victims.
@@ -283,23 +276,24 @@ class Evaluator:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
         remembered = self._remembered(state, pod, with_steps=True)
-        nodes = [self._cluster.by_name[name] for name in best]
-        tried = remembered.recall(nodes) if remembered is not None else {}
-        untried = [node_info for node_info in nodes if node_info.name not in tried]
-        for node_info in untried:
-            name = node_info.name
+        known = remembered.recall(best) if remembered is not None else [None] * len(best)
+        told = dict(zip(best, known, strict=True))
+        untried = {each.name: each.victims for each in helped if each.name in told and told[each.name] is None}
+        for name, victims in untried.items():
             steps = steps_of(name)
             if steps is None:
+                node_info = self._cluster.by_name[name]
                 # What the order of equal pods may change is known already: all that is missing are the steps.
                 orders = None if self._in_order(pod, node_info) else Steps(0)
                 steps = self._dry_run(state, pod, node_info, orders).steps
-            tried[name] = helped[name]._replace(steps=steps)
+            told[name] = Tried(name, victims._replace(steps=steps))
+        tried = {name: each for name, each in told.items() if each is not None}
         if remembered is not None:
-            remembered.remember(untried, tried)
+            remembered.remember([self._cluster.by_name[name] for name in untried], [tried[name] for name in untried])
         return [
-            msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
+            msgspec.structs.replace(candidate, steps=tried[candidate.node].victims.steps)
             # An extender may have named other victims.
-            if candidate.node in tried and [each.key for each in tried[candidate.node].pods] == candidate.victims
+            if candidate.node in tried and tried[candidate.node].candidate.victims == candidate.victims
             else candidate
             for candidate in candidates
         ]
@@ -312,14 +306,36 @@ class Evaluator:
         return criteria_of(self._rules.ordered_score_functions(frozen_victims))
 
 
-def _candidate(node: str, outcome: Victims) -> Candidate:
-    return Candidate(
-        node,
-        [victim.key for victim in outcome.pods],
-        outcome.num_violations,
-        outcome.steps,
-        [told_outcome(node, each) for each in outcome.outcomes.possible] if outcome.outcomes else msgspec.UNSET,
-    )
+def _rank(tried: Tried, criteria: Sequence[Criterion]) -> SampledCandidate:
+    """How good a candidate is by the usual rules, from memory if it is there."""
+    known = tried.rank
+    if known is None:
+        victims = tried.of_choice
+        known = SampledCandidate(victims.num_violations > 0, rank_of(tried.name, victims, criteria))
+        # A start time that is missing counts as now.
+        if all(pod.start is not None for pod in victims.pods):
+            tried.rank = known
+    return known
+
+
+def _best(helped: Sequence[Tried], criteria: Sequence[Criterion]) -> list[str]:
+    """The candidates between which the usual rules do not decide."""
+    fewest = min(each.victims.num_violations for each in helped)
+    ranks = {each.name: _rank(each, criteria).rank for each in helped if each.victims.num_violations == fewest}
+    best = max(ranks.values())
+    return [name for name, rank in ranks.items() if rank == best]
+
+
+def _that_may_win(
+    helped: Iterable[Tried], selection: Selection, odds: Odds | None, alternatives: Alternatives | None
+) -> list[Candidate]:
+    """The candidates with which the choice may end, chance and unknown orders included."""
+    names = set(selection.tied)
+    if odds is not None:
+        names.update(*(outcome.nodes for outcome in odds.outcomes))
+    if alternatives is not None:
+        names.update(outcome.node for outcome in alternatives.outcomes)
+    return [each.candidate for each in helped if each.name in names]
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
@@ -338,11 +354,11 @@ def first_error(statuses: Mapping[str, Status]) -> Status | None:
 
 
 def _reviewed(
-    extending: Extending, victims: Mapping[str, CandidateVictims], candidates: Sequence[Candidate]
+    extending: Extending, victims: Mapping[str, CandidateVictims], helped: Sequence[Tried]
 ) -> tuple[dict[str, CandidateVictims], list[Candidate]]:
     """What extenders leave of the candidates. How victims were found is told where they are still those."""
     left = extending.process_preemption(victims)
-    found = {each.node: each for each in candidates}
+    found = {each.name: each.candidate for each in helped}
     reviewed = []
     for node, each in left.items():
         keys = [pod.key for pod in each.pods]

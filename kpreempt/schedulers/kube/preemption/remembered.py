@@ -7,156 +7,185 @@ and on nothing else where all filters that run look at nodes alone. So where one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.interface import FilterRunner, Victims
+from kpreempt.schedulers.kube.framework.interface import Victims
 from kpreempt.schedulers.kube.framework.memory import Changes, Findings
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.alternatives import told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate
+from kpreempt.verdict import Candidate
 
-# By key.
-Budgets = Mapping[str, PodDisruptionBudget]
 
+class Tried:
+    """The victims on a node, and what is made of them later, each thing once: it stays with them in memory.
 
-class _DryRun:
-    """The victims on a node, and the budgets of all pods there that could have been some, with how many there are.
-
-    ``beside`` are the pods that are nominated to the node and count there. ``now`` is the time that stood for missing
-    start times, if any is missing.
+    ``helps`` says whether there are any. ``rank`` is how good a candidate the node is, where that hangs on no time.
     """
 
-    __slots__ = ("beside", "budgets", "node_info", "now", "victims")
+    __slots__ = ("_candidate", "_of_choice", "helps", "name", "rank", "victims")
 
-    def __init__(
-        self,
-        node_info: NodeInfo,
-        victims: Victims,
-        budgets: Mapping[str, tuple[PodDisruptionBudget, int]],
-        beside: Sequence[Pod],
-        now: datetime | None,
-    ) -> None:
-        self.node_info = node_info
+    def __init__(self, name: str, victims: Victims) -> None:
+        self.name = name
         self.victims = victims
-        self.budgets = budgets
-        self.beside = beside
-        self.now = now
+        self.helps = victims.status.is_success
+        self.rank: SampledCandidate | None = None
+        self._candidate: Candidate | None = None
+        self._of_choice: CandidateVictims | None = None
+
+    @property
+    def of_choice(self) -> CandidateVictims:
+        """The victims as the rules of the choice see them."""
+        found = self._of_choice
+        if found is None:
+            found = self._of_choice = CandidateVictims(self.victims.pods, self.victims.num_violations)
+        return found
+
+    @property
+    def candidate(self) -> Candidate:
+        """The node as evidence."""
+        found = self._candidate
+        if found is None:
+            found = self._candidate = _candidate(self.name, self.victims)
+        return found
+
+
+def _candidate(node: str, victims: Victims) -> Candidate:
+    outcomes = victims.outcomes
+    if not outcomes:
+        return Candidate(node, [victim.key for victim in victims.pods], victims.num_violations, victims.steps)
+    return Candidate(
+        node,
+        [victim.key for victim in victims.pods],
+        victims.num_violations,
+        victims.steps,
+        [told_outcome(node, each) for each in outcomes.possible],
+    )
+
+
+class _Seen(NamedTuple):
+    """What of a node a dry run hangs on: how many of its pods that could go each budget selects, by its position.
+
+    ``is_timed`` says that some start time is missing, for which the time stands.
+    """
+
+    node_info: NodeInfo
+    budgets: Mapping[int, int]
+    is_timed: bool
 
 
 class _Known:
-    """The dry runs that held when they were asked for last, by node, and which of them may not hold any more."""
+    """The dry runs that hold, by node, as far as has been followed."""
 
     def __init__(self, changes: Changes) -> None:
-        self.runs: dict[str, _DryRun] = {}
+        self.tried: dict[str, Tried] = {}
         self._changes = changes
-        self._seen = 0
-        self._there: Budgets = {}
-        self._selected: object = None
-        # The nodes for which each budget counts, and those for which the time stood for a start time; perhaps more.
-        self._by_budget: dict[str, set[str]] = {}
+        self._place = 0
+        self._now: datetime | None = None
+        self._budgets: BudgetIndex | None = None
+        # What was seen of a node that was tried, be it remembered still or not.
+        self._seen: dict[str, _Seen] = {}
+        # By the position of a budget, the nodes where it selects some pods that could go; perhaps more.
+        self._by_budget: dict[int, set[str]] = {}
         self._timed: set[str] = set()
 
-    def keep(self, name: str, dry_run: _DryRun) -> None:
-        """What a dry run of the node came to."""
-        self.runs[name] = dry_run
-        for key in dry_run.budgets:
-            self._by_budget.setdefault(key, set()).add(name)
-        if dry_run.now is not None:
+    def keep(self, tried: Tried, seen: _Seen) -> None:
+        """What a dry run of a node came to."""
+        name = tried.name
+        self.tried[name] = tried
+        if seen.is_timed:
             self._timed.add(name)
+        if self._seen.get(name) is not seen:
+            self._seen[name] = seen
+            for position in seen.budgets:
+                self._by_budget.setdefault(position, set()).add(name)
 
-    def follow(self, nodes: Sequence[NodeInfo], there: Budgets) -> tuple[set[str], list[tuple[str, set[str]]]]:
-        """Go on to a cluster of the same nodes, which has these budgets.
+    def seen(self, node_info: NodeInfo) -> _Seen | None:
+        """What was seen of the very node, if it was tried."""
+        seen = self._seen.get(node_info.name)
+        return seen if seen is not None and seen.node_info is node_info else None
 
-        Returns the names of those that are other ones or have others nominated to them since, or that hang on the time;
-        and the budgets that are others, with the nodes for which each may count.
-        """
-        selected = [(budget.metadata.namespace, budget.spec) for budget in there.values()]
-        if selected != self._selected:
-            self.runs.clear()
+    def follow(self, nodes: Sequence[NodeInfo], budgets: BudgetIndex, now: datetime) -> None:
+        """Go on to a cluster of the same nodes, and forget what does not hold any more there."""
+        before, self._budgets = self._budgets, budgets
+        if before is None or not budgets.selects_as(before):
+            self.tried.clear()
+            self._seen.clear()
             self._by_budget.clear()
             self._timed.clear()
-            self._selected = selected
-        places, self._seen = self._changes.places[self._seen :], len(self._changes.places)
-        before, self._there = self._there, there
-        budgets = [(key, each) for key, each in self._by_budget.items() if before.get(key) is not there.get(key)]
-        return {nodes[place].name for place in places} | self._timed, budgets
+        elif before is not budgets:
+            for position, then, there in budgets.changes_since(before):
+                self._follow_budget(position, then, there)
+        places, self._place = self._changes.places[self._place :], len(self._changes.places)
+        self._forget(nodes[place].name for place in places)
+        if now != self._now:
+            self._forget(self._timed)
+            self._timed.clear()
+        self._now = now
+
+    def _follow_budget(self, position: int, then: PodDisruptionBudget, there: PodDisruptionBudget) -> None:
+        """A budget allows something else.
+
+        Steps tell what. Without them it is all the same whether that is enough for all pods or for more.
+        """
+        names = self._by_budget.get(position)
+        if not names:
+            return
+        # As many pods find what they need as before.
+        enough = min(then.allowed, there.allowed) if _disrupted(then) == _disrupted(there) else -1
+        is_same = then.allowed == there.allowed and enough >= 0
+        for name in names & self.tried.keys():
+            if self.tried[name].victims.steps or (not is_same and self._seen[name].budgets.get(position, 0) > enough):
+                del self.tried[name]
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.tried.pop(name, None)
 
 
 class RememberedDryRuns:
     """What is known of the dry runs of pods like ``pod``, of those ``with_steps`` or of others."""
 
     def __init__(
-        self,
-        findings: Findings,
-        pod: Pod,
-        cluster: ClusterState,
-        budgets: BudgetIndex,
-        framework: FilterRunner,
-        *,
-        with_steps: bool,
+        self, findings: Findings, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
     ) -> None:
         self._pod = pod
-        self._cluster = cluster
-        self._framework = framework
         self._budgets = budgets
-        self._there: Budgets = {budget.key: budget for budget in cluster.cluster.pod_disruption_budgets}
         self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes))
+        self._known.follow(cluster.node_infos, budgets, cluster.now)
+        # Where the pod is nominated itself, it does not count beside itself, as it does for others.
+        self._own = {cluster.node_infos[place].name for place in cluster.places_nominated_to(pod)}
 
-    def recall(self, nodes: Sequence[NodeInfo]) -> dict[str, Victims]:
-        """The victims on those of ``nodes`` for which nothing has changed."""
-        cluster, runs = self._cluster, self._known.runs
-        changed, budgets = self._known.follow(cluster.node_infos, self._there)
-        # Who is nominated to a node counts there for all but himself.
-        for name in (changed | cluster.nominated_pods.keys()) & runs.keys():
-            if not self._is_as_it_was(runs[name], cluster.by_name[name]):
-                del runs[name]
-        for key, names in budgets:
-            for name in names & runs.keys():
-                known = runs[name]
-                if key in known.budgets and not self._is_as_before(*known.budgets[key], known.victims):
-                    del runs[name]
-        names_asked = [node_info.name for node_info in nodes]
-        return {name: runs[name].victims for name in names_asked if name in runs}
+    def recall(self, names: Iterable[str]) -> list[Tried | None]:
+        """For each of these nodes its dry run, if nothing has changed there."""
+        tried = self._known.tried
+        if not self._own:
+            return list(map(tried.get, names))
+        return [None if name in self._own else tried.get(name) for name in names]
 
-    def _is_as_it_was(self, known: _DryRun, node_info: NodeInfo) -> bool:
-        """Whether a node, who is nominated to it, and the time as far as it counts are those of a dry run."""
-        is_same_time = known.now is None or known.now == self._cluster.now
-        return known.node_info is node_info and is_same_time and known.beside == self._beside(node_info)
-
-    def remember(self, nodes: Sequence[NodeInfo], outcomes: Mapping[str, Victims]) -> None:
+    def remember(self, nodes: Iterable[NodeInfo], tried: Iterable[Tried]) -> None:
         """Keep what dry runs of ``nodes`` came to."""
-        for node_info in nodes:
-            counts: dict[str, int] = {}
-            now = None
-            for info in node_info.pods:
-                if info.priority < self._pod.priority:
-                    if info.start is None:
-                        now = self._cluster.now
-                    for budget in self._budgets.selecting(info.pod):
-                        counts[budget.key] = counts.get(budget.key, 0) + 1
-            budgets = {key: (self._there[key], number) for key, number in counts.items()}
-            victims, beside = outcomes[node_info.name], self._beside(node_info)
-            self._known.keep(node_info.name, _DryRun(node_info, victims, budgets, beside, now))
+        for node_info, each in zip(nodes, tried, strict=True):
+            if node_info.name not in self._own:
+                self._known.keep(each, self._known.seen(node_info) or self._look_at(node_info))
 
-    def _beside(self, node_info: NodeInfo) -> list[Pod]:
-        """The pods nominated to the node that count beside those there."""
-        if node_info.name not in self._cluster.nominated_pods:
-            return []
-        return [info.pod for info in self._framework.nominated_pods_beside(self._pod, node_info.name)]
-
-    def _is_as_before(self, before: PodDisruptionBudget, pods: int, victims: Victims) -> bool:
-        """Whether a budget that selects so many pods of a node leaves the outcome there as it was.
-
-        Steps tell what it allows. Without them it is all the same whether that is enough for all pods or for more.
-        """
-        budget = self._there.get(before.key)
-        if budget is before or budget is None or victims.steps:
-            return budget is before
-        is_same_allowance = min(budget.allowed, pods) == min(before.allowed, pods)
-        return is_same_allowance and _disrupted(budget) == _disrupted(before)
+    def _look_at(self, node_info: NodeInfo) -> _Seen:
+        counts: dict[int, int] = {}
+        is_timed = False
+        priority = self._pod.priority
+        for info in node_info.pods:
+            if info.priority < priority:
+                is_timed |= info.start is None
+                for position in self._budgets.positions_of(info.pod):
+                    counts[position] = counts.get(position, 0) + 1
+        return _Seen(node_info, counts, is_timed)
 
 
 def _disrupted(budget: PodDisruptionBudget) -> object:

@@ -241,6 +241,15 @@ class PriorityQueue:
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         waiting = self._awaiting(happening.event)
+        if not happening.event.is_wild_card:
+            # Mostly no plugin waits for it of those that refused a pod.
+            infos = [
+                info
+                for info in infos
+                if info.pending_plugins
+                or not (refusing := info.unschedulable_plugins)
+                or any(map(waiting.__getitem__, refusing))
+            ]
         for info in infos:
             if info.gating_plugin and not waiting[info.gating_plugin]:
                 continue
@@ -274,8 +283,7 @@ class PriorityQueue:
             is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        # Mostly none of them waits for it.
-        for plugin in sorted(rejectors) if any(map(waiting.__getitem__, rejectors)) else ():
+        for plugin in sorted(rejectors):
             for each in waiting[plugin]:
                 if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
