@@ -18,7 +18,7 @@ class SelectingBudgets:
     """
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget], before: SelectingBudgets | None = None) -> None:
-        self._budgets = budgets
+        self.budgets = budgets
         self._of_labels: dict[tuple[str, int], list[PodDisruptionBudget]] = {}
         # By namespace where its budgets are in the input.
         self._positions: dict[str, list[int]] = {}
@@ -48,7 +48,7 @@ class SelectingBudgets:
         key = namespace, id(labels)
         found = self._of_labels.get(key)
         if found is None:
-            found = self._of_labels[key] = [self._budgets[position] for position in self.positions_of(pod)]
+            found = self._of_labels[key] = [self.budgets[position] for position in self.positions_of(pod)]
         return found
 
     def positions_of(self, pod: Pod) -> Sequence[int]:
@@ -65,7 +65,7 @@ class SelectingBudgets:
 
     def changes_since(self, before: SelectingBudgets) -> Iterator[tuple[int, PodDisruptionBudget, PodDisruptionBudget]]:
         """The budgets that are others, by their position, as they were and as they are; these select as those do."""
-        for position, (then, now) in enumerate(zip(before._budgets, self._budgets, strict=True)):
+        for position, (then, now) in enumerate(zip(before.budgets, self.budgets, strict=True)):
             if then is not now:
                 yield position, then, now
 
@@ -81,9 +81,9 @@ class SelectingBudgets:
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""
-        return len(budgets) == len(self._budgets) and all(
+        return len(budgets) == len(self.budgets) and all(
             one.spec is other.spec and one.metadata.namespace == other.metadata.namespace
-            for one, other in zip(budgets, self._budgets, strict=True)
+            for one, other in zip(budgets, self.budgets, strict=True)
         )
 
 

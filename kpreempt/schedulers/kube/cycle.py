@@ -7,8 +7,8 @@ choice is random the verdict holds every node that it can end with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
-from operator import not_
+from itertools import compress, repeat
+from operator import attrgetter, is_, not_
 
 import msgspec
 
@@ -151,15 +151,14 @@ class Cycle:
         except FrameworkError as error:
             self._may_miss_errors = self._stops_early(node_names, nodes)
             raise self._error_by_name(error, nodes) from error
-        is_feasible = [status is SUCCESS for status in statuses]
+        is_feasible = list(map(is_, statuses, repeat(SUCCESS)))
         feasible = list(compress(nodes, is_feasible))
-        evaluated.update(zip([node_info.node.metadata.name for node_info in nodes], statuses, strict=True))
-        if len(feasible) < len(nodes):
-            is_refused = map(not_, is_feasible)
-            filtered.statuses = {
-                node_info.node.metadata.name: status
-                for node_info, status in compress(zip(nodes, statuses, strict=True), is_refused)
-            }
+        found = dict(zip(map(attrgetter("name"), nodes), statuses, strict=True))
+        evaluated.update(found)
+        if not feasible:
+            filtered.statuses = found
+        elif len(feasible) < len(nodes):
+            filtered.statuses = dict(compress(found.items(), map(not_, is_feasible)))
         self._evaluated = evaluated
         self._passing_filters = len(feasible)
         self._search = self._sampling(node_names, len(feasible))

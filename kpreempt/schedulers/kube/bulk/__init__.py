@@ -35,7 +35,8 @@ def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
     ) -> AtOnce:
-        return dry_run(tables.table, filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside)
+        table = tables.table_of(nodes) if framework.looks_at_nodes_alone(state) else tables.table
+        return dry_run(table, filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside)
 
     handle.tables = tables
     handle.dry_run_at_once = dry_run_at_once

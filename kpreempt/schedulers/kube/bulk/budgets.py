@@ -51,17 +51,13 @@ def uses_of(table: PodTable, victims: Integers, budgets: BudgetIndex) -> BudgetU
     ``victims`` are positions in the table, node by node, on each node most important first.
     """
     groups, representatives = table.label_groups
-    protecting = [budgets.selecting(pod) for pod in representatives]
-    by_key = {budget.key: budget for each in protecting for budget in each}
-    numbers = {key: number for number, key in enumerate(by_key)}
-    numbered = list(by_key.values())
+    protecting = list(map(budgets.positions_of, representatives))
+    numbered = list(budgets.budgets)
     none = np.zeros(0, dtype=np.int64)
     of_victims = groups[victims]
     victim, budget = [none], [none]
     for column in range(max(map(len, protecting), default=0)):
-        by_group = np.array(
-            [numbers[each[column].key] if column < len(each) else -1 for each in protecting], dtype=np.int64
-        )
+        by_group = np.array([each[column] if column < len(each) else -1 for each in protecting], dtype=np.int64)
         used = by_group[of_victims]
         where = np.flatnonzero(used >= 0)
         victim.append(where)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+
+# A table of such a part of the nodes is made for these alone.
+_SMALL = 4
+# So many are made from one table before that is made anew: ever more nodes have other pods.
+_MOST_MADE_FROM = 64
 
 
 class LatestTable:
@@ -20,6 +28,18 @@ class LatestTable:
         latest = before._latest if before is not None else None
         follows = latest is not None and cluster.has_nodes_of(latest.cluster)
         self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
+
+    def table_of(self, nodes: Sequence[NodeInfo]) -> PodTable:
+        """The columns over the pods of these nodes, or of more: of few nodes they are made for these alone.
+
+        Only what looks at each node by itself may ask for it.
+        """
+        latest = self._latest
+        is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
+        if latest.cluster is self._cluster or not is_small or latest.num_made_from >= _MOST_MADE_FROM:
+            return self.table
+        latest.num_made_from += 1
+        return PodTable(self._cluster, latest, nodes)
 
     @property
     def current(self) -> PodTable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -62,11 +62,22 @@ class PodTable:
 
     ``before`` is the table of the state that ``cluster`` was made from, or of one with other nodes. What it has of
     nodes with the same pods is taken from there, and so are the groups, of which some may have no pod any more.
+    ``nodes`` are those whose pods it has, where these are not all; what other nodes offer and hold is not known then.
     """
 
-    def __init__(self, cluster: ClusterState, before: PodTable | None = None) -> None:
+    def __init__(
+        self, cluster: ClusterState, before: PodTable | None = None, nodes: Iterable[NodeInfo] | None = None
+    ) -> None:
         self.cluster = cluster
-        by_node = [cluster.assigned[node_info.name] for node_info in cluster.node_infos]
+        # How many tables of a few nodes were made from this one.
+        self.num_made_from = 0
+        assigned = cluster.assigned
+        if nodes is None:
+            by_node: list[Sequence[Pod]] = [assigned[node_info.name] for node_info in cluster.node_infos]
+        else:
+            by_node = [()] * len(cluster.node_infos)
+            for node_info in nodes:
+                by_node[cluster.position[node_info.name]] = assigned[node_info.name]
         sizes = [len(pods) for pods in by_node]
         self.pods: list[Pod] = list(chain.from_iterable(by_node))
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
@@ -102,12 +113,13 @@ class PodTable:
             np.array(anti_affinity, dtype=np.int64),
         )
 
-    def _read_changed(self, before: PodTable, by_node: Sequence[list[Pod]]) -> None:
+    def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]]) -> None:
         """Take the columns of nodes whose pods are the same from the table before, and read those of the others."""
         known = before.cluster.assigned
         names = [node_info.name for node_info in self.cluster.node_infos]
         is_changed = [
-            (then := known.get(name)) is not pods and then != pods for name, pods in zip(names, by_node, strict=True)
+            bool(pods) and (then := known.get(name)) is not pods and then != pods
+            for name, pods in zip(names, by_node, strict=True)
         ]
         is_read = np.array(is_changed, dtype=np.bool_)[self.node]
         # The place of each pod in the table before, where that has it.

@@ -7,10 +7,10 @@ where they are nominated to a node, are handled by this scheduler and are not he
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_NOWHERE: frozenset[str] = frozenset()
 
 
 class ClusterState:
@@ -84,6 +85,8 @@ class ClusterState:
             self._groups = before._groups | changed
         groups = self._groups
         self.nominated_pods: dict[str, list[PodInfo]] = before.nominated_pods if before is not None else {}
+        # The nodes to which pods are nominated, by UID and by ``namespace/name``.
+        self._nominated_names: dict[str, frozenset[str]] = before._nominated_names if before is not None else {}
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
         self._nominate([place for place in changed if isinstance(place, NominatedTo)])
         if before is None:
@@ -123,11 +126,17 @@ class ClusterState:
             self.__dict__["_pods_by_labels"] = counted.followed(
                 (before.by_name[name], self.by_name[name]) for name in changed
             )
+        for kind, of_node in _WITH_AFFINITY.items():
+            # Mostly none of those that changed has any, or had.
+            if kind in before.__dict__ and not any(
+                of_node(state.by_name[name]) for name in changed for state in (before, self)
+            ):
+                self.__dict__[kind] = before.__dict__[kind]
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
     def _with_pods(self, node_info: NodeInfo) -> NodeInfo:
-        changed = NodeInfo(node_info.node, self._groups[node_info.name], self.behaviour)
+        changed = NodeInfo(node_info.node, self._groups[node_info.name], self.behaviour, node_info.allocatable)
         changed.image_states = node_info.image_states
         return changed
 
@@ -136,17 +145,25 @@ class ClusterState:
         if not changed:
             return
         is_known_whole = self.is_queued or self.behaviour.keeps_nominated_pods_whole
-        known, self.nominated_pods = self.nominated_pods, dict(self.nominated_pods)
+        self.nominated_pods, self._nominated_names = dict(self.nominated_pods), dict(self._nominated_names)
         for place in changed:
-            group = self._groups[place]
-            if not group:
-                self.nominated_pods.pop(place.node, None)
-                continue
+            name, group = place.node, self._groups[place]
+            infos = self.nominated_pods.pop(name, [])
+            self._name(name, infos, frozenset.difference)
             if not is_known_whole:
                 group = list(map(_reference_to, group))
-            infos = known.get(place.node, [])
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
-            self.nominated_pods[place.node] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+            if group:
+                self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+                self._name(name, self.nominated_pods[name], frozenset.union)
+
+    def _name(
+        self, node: str, infos: Iterable[PodInfo], change: Callable[[frozenset[str], Collection[str]], frozenset[str]]
+    ) -> None:
+        """Note that pods are nominated to a node, or are not any more."""
+        for info in infos:
+            for key in (info.pod.metadata.uid, info.key):
+                self._nominated_names[key] = change(self._nominated_names.get(key, _NOWHERE), (node,))
 
     @cached_property
     def nominated_outside_queue(self) -> list[Pod]:
@@ -157,15 +174,12 @@ class ClusterState:
 
     def places_nominated_to(self, pod: Pod) -> frozenset[int]:
         """The places in the list of nodes to which this very pod is nominated, by UID, or by name without any."""
-        uid, key = pod.metadata.uid, pod.key
-        alike = [
-            (name, info.pod)
-            for name, infos in self.nominated_pods.items()
-            for info in infos
-            if info.pod.metadata.uid == uid or info.key == key
-        ]
-        position = self.position
-        return frozenset(position[name] for name, other in alike if name in position and is_same_pod(other, pod))
+        names = self._nominated_names.get(pod.metadata.uid, _NOWHERE) | self._nominated_names.get(pod.key, _NOWHERE)
+        return frozenset(
+            self.position[name]
+            for name in names
+            if name in self.position and any(is_same_pod(info.pod, pod) for info in self.nominated_pods[name])
+        )
 
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).
@@ -348,6 +362,12 @@ _OF_THE_REST = (
     "devices",
     "classes_of_extended_resources",
 )
+
+# The nodes whose pods state some affinity, and what says of a node which pods do.
+_WITH_AFFINITY = {
+    "nodes_with_affinity": attrgetter("pods_with_affinity"),
+    "nodes_with_anti_affinity": attrgetter("pods_with_required_anti_affinity"),
+}
 
 
 def _is_same_but_for_pods(one: ClusterSnapshot, other: ClusterSnapshot) -> bool:

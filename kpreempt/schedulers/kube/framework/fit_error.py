@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
+from operator import attrgetter
+
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
 
 NO_NODES = "no nodes available to schedule pods"
@@ -17,14 +21,11 @@ def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str =
     if pre_filter:
         message += f" {pre_filter}."
     else:
-        counts: dict[str, int] = {}
-        for status in statuses.statuses.values():
-            for reason in status.reasons:
-                counts[reason] = counts.get(reason, 0) + 1
+        counts = Counter(chain.from_iterable(map(attrgetter("reasons"), statuses.statuses.values())))
         absent = num_nodes - len(statuses.statuses)
         if absent > 0:
             for reason in statuses.absent.reasons:
-                counts[reason] = counts.get(reason, 0) + absent
+                counts[reason] += absent
         # Go sorts by bytes; UTF-8 keeps the order of code points, which is Python's.
         reasons = sorted(f"{count} {reason}" for reason, count in counts.items())
         if reasons:

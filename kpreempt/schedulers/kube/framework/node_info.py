@@ -207,10 +207,17 @@ class NodeInfo:
     # The node with lists and maps that cannot be changed, for out-of-tree plugins.
     frozen_node: Node
 
-    def __init__(self, node: Node, assigned: Sequence[Pod] = (), behaviour: Behaviour | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        assigned: Sequence[Pod] = (),
+        behaviour: Behaviour | None = None,
+        allocatable: Resource | None = None,
+    ) -> None:
+        """``allocatable`` is what the node offers, where that is known."""
         self.node = node
         self.name = node.metadata.name
-        self.allocatable = Resource.from_quantities(node.status.allocatable)
+        self.allocatable = Resource.from_quantities(node.status.allocatable) if allocatable is None else allocatable
         self.image_states: dict[str, ImageState] = {}
         self.num_pods = len(assigned)
         self._assigned = assigned

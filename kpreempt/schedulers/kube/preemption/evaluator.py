@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import compress, repeat
+from operator import attrgetter, eq
 
 import msgspec
 
@@ -41,7 +43,7 @@ REASON_NO_CANDIDATE = "no candidate node for preemption"
 
 
 # So few nodes are tried one by one, where the others are remembered.
-_FEW_NODES = 16
+_FEW_NODES = 4
 # Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
 MAX_WITH_STEPS = 5
 
@@ -84,9 +86,11 @@ class Evaluator:
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
             tried, steps_of = self._dry_runs(state, pod, potential, filtered)
+        names = [each.name for each in potential]
         helped = [each for each in tried if each.helps]
-        dry_run = {each.name: each.victims.status for each in tried if not each.helps}
-        names = [each.name for each in tried]
+        dry_run = {}
+        if len(helped) < len(tried):
+            dry_run = {each.name: each.victims.status for each in tried if not each.helps}
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
             error = first_error(dry_run)
@@ -200,7 +204,7 @@ class Evaluator:
             new.append(Tried(node_info.name, found))
         # What is not known for want of steps may be found out another time.
         if remembered is not None and steps.left > 0:
-            remembered.remember(untried, new)
+            remembered.remember(new)
         rest = iter(new)
         return [next(rest) if each is None else each for each in known], at_once.steps_of
 
@@ -276,20 +280,23 @@ class Evaluator:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
         remembered = self._remembered(state, pod, with_steps=True)
-        known = remembered.recall(best) if remembered is not None else [None] * len(best)
-        told = dict(zip(best, known, strict=True))
-        untried = {each.name: each.victims for each in helped if each.name in told and told[each.name] is None}
-        for name, victims in untried.items():
+        known = dict(zip(best, remembered.recall(best), strict=True)) if remembered is not None else {}
+        new: list[Tried] = []
+        for found in helped:
+            name = found.name
+            there = known.get(name)
+            if name not in best or (there is not None and there.victims.pods == found.victims.pods):
+                continue
             steps = steps_of(name)
             if steps is None:
                 node_info = self._cluster.by_name[name]
                 # What the order of equal pods may change is known already: all that is missing are the steps.
                 orders = None if self._in_order(pod, node_info) else Steps(0)
                 steps = self._dry_run(state, pod, node_info, orders).steps
-            told[name] = Tried(name, victims._replace(steps=steps))
-        tried = {name: each for name, each in told.items() if each is not None}
+            new.append(Tried(name, found.victims._replace(steps=steps)))
+        tried = {name: tried for name, tried in known.items() if tried} | {each.name: each for each in new}
         if remembered is not None:
-            remembered.remember([self._cluster.by_name[name] for name in untried], [tried[name] for name in untried])
+            remembered.remember(new)
         return [
             msgspec.structs.replace(candidate, steps=tried[candidate.node].victims.steps)
             # An extender may have named other victims.
@@ -340,8 +347,8 @@ def _that_may_win(
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
     """The nodes that were refused in a way that evictions may mend, in the order of the snapshot."""
-    statuses, absent, unschedulable = filtered.statuses, filtered.absent, Code.UNSCHEDULABLE
-    return [each for each in node_infos if statuses.get(each.name, absent).code == unschedulable]
+    statuses = map(filtered.statuses.get, map(attrgetter("name"), node_infos), repeat(filtered.absent))
+    return list(compress(node_infos, map(eq, map(attrgetter("code"), statuses), repeat(Code.UNSCHEDULABLE))))
 
 
 def first_error(statuses: Mapping[str, Status]) -> Status | None:

@@ -16,6 +16,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
@@ -165,10 +166,8 @@ def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
 
 def _by_rank(rivals: Mapping[str, Rank]) -> list[list[str]]:
     """The nodes of each rank, the best first."""
-    tiers: dict[Rank, list[str]] = {}
-    for name, rank in rivals.items():
-        tiers.setdefault(rank, []).append(name)
-    return [tiers[rank] for rank in sorted(tiers, reverse=True)]
+    best_first = sorted(rivals, key=rivals.__getitem__, reverse=True)
+    return [list(tier) for _, tier in groupby(best_first, key=rivals.__getitem__)]
 
 
 def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:

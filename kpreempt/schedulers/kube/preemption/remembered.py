@@ -157,6 +157,7 @@ class RememberedDryRuns:
         self, findings: Findings, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
     ) -> None:
         self._pod = pod
+        self._nodes = cluster.by_name
         self._budgets = budgets
         self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes))
         self._known.follow(cluster.node_infos, budgets, cluster.now)
@@ -170,10 +171,11 @@ class RememberedDryRuns:
             return list(map(tried.get, names))
         return [None if name in self._own else tried.get(name) for name in names]
 
-    def remember(self, nodes: Iterable[NodeInfo], tried: Iterable[Tried]) -> None:
-        """Keep what dry runs of ``nodes`` came to."""
-        for node_info, each in zip(nodes, tried, strict=True):
-            if node_info.name not in self._own:
+    def remember(self, tried: Iterable[Tried]) -> None:
+        """Keep what dry runs came to."""
+        for each in tried:
+            if each.name not in self._own:
+                node_info = self._nodes[each.name]
                 self._known.keep(each, self._known.seen(node_info) or self._look_at(node_info))
 
     def _look_at(self, node_info: NodeInfo) -> _Seen:
