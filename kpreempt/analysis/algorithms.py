@@ -114,14 +114,16 @@ class Scheduler(Protocol):
         *,
         records_steps: bool = True,
         records_scores: bool = True,
+        records_nodes: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
         """What becomes of a pod as the scheduler would see it.
 
         Without ``records_steps`` only the best candidates need carry the steps of choosing their victims, and without
-        ``records_scores`` not even these, and nobody need say which plugin gave a node what. ``phases`` is told what
-        the time goes to. ``is_popped`` says that the pod comes from a queue with these ``queue_rules``.
+        ``records_scores`` not even these, and nobody need say which plugin gave a node what. Without ``records_nodes``
+        some of the nodes that are refused may stand for all. ``phases`` is told what the time goes to. ``is_popped``
+        says that the pod comes from a queue with these ``queue_rules``.
         """
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:

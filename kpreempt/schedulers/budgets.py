@@ -82,7 +82,7 @@ class SelectingBudgets:
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""
         return len(budgets) == len(self.budgets) and all(
-            one.spec is other.spec and one.metadata.namespace == other.metadata.namespace
+            one is other or (one.spec is other.spec and one.metadata.namespace == other.metadata.namespace)
             for one, other in zip(budgets, self.budgets, strict=True)
         )
 

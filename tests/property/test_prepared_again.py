@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kpreempt.analysis.queue.state import rejecting_plugins
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -32,6 +34,8 @@ TABLES = pytest.mark.parametrize("min_pods", [10**9, 0, 3], ids=["no columns", "
 # The first cluster has no memory, and a pod that comes for the first time is only noted.
 UNTIL_REMEMBERED = 3
 CLUSTERS = 4
+# What is recorded: steps, scores, and what is said of each node.
+RECORDED = ((True, True, True), (False, True, True), (False, False, True), (False, False, False))
 # What else a cluster has that plugins look at.
 REST = (
     *("namespaces", "services", "replica_sets", "stateful_sets", "device_classes", "volume_attachments"),
@@ -81,11 +85,14 @@ def nominated(pod: Pod, node: str, name: str) -> Pod:
     return msgspec.structs.replace(named(pod, name), status=PodStatus(phase="Pending", nominated_node_name=node))
 
 
-def with_budget_changed(cluster: ClusterSnapshot, index: int, allowed: int) -> ClusterSnapshot:
+def with_budget_changed(
+    cluster: ClusterSnapshot, index: int, allowed: int, disrupted: Iterable[str]
+) -> ClusterSnapshot:
     budgets = list(cluster.pod_disruption_budgets)
     budget = budgets[index]
     if budget.status is not None:
-        status = msgspec.structs.replace(budget.status, disruptions_allowed=allowed)
+        disrupted = dict.fromkeys(disrupted, NOW)
+        status = msgspec.structs.replace(budget.status, disruptions_allowed=allowed, disrupted_pods=disrupted)
         budgets[index] = msgspec.structs.replace(budget, status=status)
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
@@ -110,7 +117,9 @@ def next_cluster(draw: st.DrawFn, cluster: ClusterSnapshot, pod: Pod, name: str)
         pods = moved(draw, pods, nodes)
     elif change == "budget":
         budget = draw(st.integers(0, len(cluster.pod_disruption_budgets) - 1))
-        return with_budget_changed(cluster, budget, draw(st.integers(0, 2)))
+        names = [pod.metadata.name for pod in pods]
+        disrupted = draw(st.lists(st.sampled_from(names), max_size=2)) if names else []
+        return with_budget_changed(cluster, budget, draw(st.integers(0, 2)), disrupted)
     elif change == "rest":
         kind = draw(st.sampled_from(REST))
         return msgspec.structs.replace(cluster, **{kind: list(getattr(cluster, kind))[1:]})
@@ -155,27 +164,33 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
             prepared = kube.prepare(cluster, now=now, is_queued=is_queued, before=prepared)
             anew = kube.prepare(cluster, now=now, is_queued=is_queued)
             for asked in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
-                records_steps, records_scores = data.draw(st.booleans()), data.draw(st.booleans())
-                again = kube.decide(prepared, asked, records_steps=records_steps, records_scores=records_scores)
-                expected = kube.decide(anew, asked, records_steps=records_steps)
-                if not records_scores:
-                    again, expected = (brief(each, has_steps=records_steps) for each in (again, expected))
+                steps, scores, nodes = data.draw(st.sampled_from(RECORDED))
+                again = kube.decide(prepared, asked, records_steps=steps, records_scores=scores, records_nodes=nodes)
+                expected = kube.decide(anew, asked, records_steps=steps)
+                assert not nodes or again.filter == expected.filter
+                if not nodes:
+                    assert rejecting_plugins(again) == rejecting_plugins(expected)
+                    again, expected = map(without_nodes, (again, expected))
+                if not scores:
+                    again, expected = map(brief, (again, expected))
                 assert again == expected
             cluster = data.draw(st.composite(next_cluster)(cluster, pod, f"next-{number}"))
 
 
-def brief(verdict: Verdict, *, has_steps: bool) -> Verdict:
+def without_nodes(verdict: Verdict) -> Verdict:
+    """Without what is told of each node where that is not wanted; one that fits alone is not rated then."""
+    scores = verdict.scores if len(verdict.scores) > 1 else {}
+    return msgspec.structs.replace(verdict, filter={}, dry_run={}, potential_nodes=[], scores=scores)
+
+
+def brief(verdict: Verdict) -> Verdict:
     """What is told of a verdict where only the outcome counts: of candidates those with which the choice may end."""
     may_win = set(verdict.nominated_nodes)
     if verdict.odds is not None:
         may_win.update(*(each.nodes for each in verdict.odds.outcomes))
     if verdict.alternatives is not None:
         may_win.update(each.node for each in verdict.alternatives.outcomes)
-    candidates = [
-        each if has_steps else msgspec.structs.replace(each, steps=[])
-        for each in verdict.candidates
-        if each.node in may_win
-    ]
+    candidates = [msgspec.structs.replace(each, steps=[]) for each in verdict.candidates if each.node in may_win]
     selection = verdict.selection and msgspec.structs.replace(verdict.selection, rounds=[])
     return msgspec.structs.replace(verdict, plugin_scores={}, candidates=candidates, selection=selection)
 

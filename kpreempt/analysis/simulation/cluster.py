@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, overload
 
 import msgspec
 
@@ -92,7 +93,7 @@ class SimulatedCluster:
         """The cluster as it is now, ready for the scheduler."""
         if self._is_stale:
             cluster = msgspec.structs.replace(
-                self.cluster, pods=list(self.pods.values()), pod_disruption_budgets=list(self.budgets.now)
+                self.cluster, pods=_PodsOfMoment(self), pod_disruption_budgets=list(self.budgets.now)
             )
             changes = None
             if self._since is not None:
@@ -366,6 +367,38 @@ class SimulatedCluster:
     def _changed(self) -> None:
         self._is_stale = True
         self.version += 1
+
+
+class _PodsOfMoment(Sequence[Pod]):
+    """All pods, listed once somebody looks: where their changes are told, most decisions need no list of all.
+
+    To be looked at before they change again.
+    """
+
+    def __init__(self, world: SimulatedCluster) -> None:
+        self._world = world
+        self._version = world.version
+
+    @cached_property
+    def _listed(self) -> list[Pod]:
+        if self._world.version != self._version:
+            raise RuntimeError("the pods of an earlier moment are gone")
+        return list(self._world.pods.values())
+
+    @overload
+    def __getitem__(self, index: int) -> Pod: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Pod]: ...
+
+    def __getitem__(self, index: int | slice) -> Pod | list[Pod]:
+        return self._listed[index]
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __iter__(self) -> Iterator[Pod]:
+        return iter(self._listed)
 
 
 def owner_key(pod: Pod) -> OwnerKey | None:

@@ -93,7 +93,12 @@ class Scheduling:
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(
-            self._world.prepared(at), pod, records_steps=False, records_scores=False, is_popped=True
+            self._world.prepared(at),
+            pod,
+            records_steps=False,
+            records_scores=False,
+            records_nodes=False,
+            is_popped=True,
         )
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict

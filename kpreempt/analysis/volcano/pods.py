@@ -99,6 +99,7 @@ class VolcanoOfPods:
         *,
         records_steps: bool = True,
         records_scores: bool = True,
+        records_nodes: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:

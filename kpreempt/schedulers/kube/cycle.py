@@ -7,6 +7,7 @@ choice is random the verdict holds every node that it can end with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import compress, repeat
 from operator import attrgetter, is_, not_
 
@@ -32,6 +33,7 @@ from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.filtered_nodes import FilteredNodes
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
 from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
@@ -94,6 +96,8 @@ class Cycle:
         self._restricting: list[str] = []
         # Every node's status, once the filters have looked at all.
         self._evaluated: dict[str, Status] = {}
+        # The same, where it is remembered and not all need be listed.
+        self._known: FilteredNodes | None = None
         # How many nodes the filters leave, before extenders are asked.
         self._passing_filters = 0
         # The search for them, where it stops before all are found.
@@ -130,12 +134,21 @@ class Cycle:
                 reason=reason,
                 message=str(error),
                 error=str(error),
-                filter=self._evaluated,
-                feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
+                filter=(evaluated := self._all_evaluated(self._evaluated)),
+                feasible_nodes=[name for name, status in evaluated.items() if status.is_success],
             )
 
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
-        """Every node's status, and the nodes that fit."""
+        """Every node's status, or examples where these are enough, and the nodes that fit."""
+        if not self._state.records_nodes and node_names is None and self._extending is None:
+            # An error is told by the ordinary way.
+            with suppress(FrameworkError):
+                self._known = self._framework.filtered_nodes(self._state, self._pod)
+        if self._known is not None:
+            feasible = [self._node_infos[place] for place in self._known.feasible]
+            self._search = self._sampling(None, len(feasible))
+            self._passing_filters = len(feasible)
+            return self._known, feasible, self._known.examples
         filtered = NodeToStatus()
         if node_names is not None:
             filtered.absent = self._absent()
@@ -165,6 +178,10 @@ class Cycle:
         if self._extending is not None:
             feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
+
+    def _all_evaluated(self, evaluated: dict[str, Status]) -> dict[str, Status]:
+        """Every node's status, also where only examples were ``evaluated``."""
+        return evaluated if self._known is None else dict(zip(self._cluster.by_name, self._known.all, strict=True))
 
     def _stops_early(self, node_names: frozenset[str] | None, nodes: Sequence[NodeInfo]) -> bool:
         """Whether the search may have found enough nodes before it comes to one on which a filter fails."""
@@ -203,7 +220,9 @@ class Cycle:
         plugin_scores: dict[str, dict[str, int]] = {}
         extending = self._extending
         with self._state.phases.phase("score"):
-            sums = self._sums(evaluated, feasible)
+            # One that is alone is taken without.
+            is_rated = self._state.records_nodes or len(feasible) > 1
+            sums = self._sums(feasible) if is_rated else [0]
             if sums is None:
                 plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
             # A single node is taken without scores, which nobody is asked for then.
@@ -239,7 +258,7 @@ class Cycle:
         totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
         return {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
 
-    def _sums(self, evaluated: Mapping[str, Status], feasible: list[NodeInfo]) -> list[int] | None:
+    def _sums(self, feasible: list[NodeInfo]) -> list[int] | None:
         """Each node's score in all, where all are rated at once, and nobody wants to know by whom."""
         state, framework = self._state, self._framework
         can_rate = framework.rates_at_once and framework.plugins.scores
@@ -251,8 +270,8 @@ class Cycle:
         if len(feasible) == size:
             state.places = np.arange(size)
         else:
-            is_feasible = [status is SUCCESS for status in evaluated.values()]
-            state.places = np.flatnonzero(np.array(is_feasible, np.bool_))
+            position = self._cluster.position
+            state.places = np.array([position[node_info.name] for node_info in feasible], np.int64)
         sums = framework.run_scores_in_sum(state, self._pod, feasible)
         if sums is None:
             state.places = None
@@ -289,6 +308,8 @@ class Cycle:
             [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
         )
         outcome = _outcome(nominated, candidates, victims, self._extending)
+        if outcome is Outcome.NEVER_LANDS:
+            evaluated = self._all_evaluated(evaluated)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
             outcome,

@@ -228,6 +228,7 @@ class KubeScheduler:
         *,
         records_steps: bool = True,
         records_scores: bool = True,
+        records_nodes: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
@@ -235,8 +236,10 @@ class KubeScheduler:
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
         report shows, and on big clusters it takes a fraction of the time. Without ``records_scores`` it says what nodes
-        score in all, and no more, and leaves those steps out, too, where they take time. ``phases`` are ``filter``,
-        then ``score``, or ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's
+        score in all, and no more, and leaves those steps out, too, where they take time; of candidates it has those
+        with which the choice may end. Without ``records_nodes`` and where clusters follow one another, it has of the
+        nodes that a plugin refuses in one way only one. ``phases`` are ``filter``, then ``score``, or ``dryRun`` and
+        ``choice``. A pod that ``is_popped`` from a queue with this scheduler's
         ``queue_rules`` was let in: no plugin from outside holds it back any more, whatever has changed since.
 
         Where the cluster does not have the scheduler's own order of pods, the verdict tells what other orders of equal
@@ -272,6 +275,7 @@ class KubeScheduler:
         state = CycleState(
             records_steps=records_steps,
             records_scores=records_scores,
+            records_nodes=records_nodes,
             phases=phases,
             findings=findings,
             shape_findings=shape_findings,

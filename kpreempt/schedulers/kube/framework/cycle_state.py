@@ -39,6 +39,7 @@ class CycleState:
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates;
     ``records_scores`` that each plugin's scores are, and not just their totals. Without both no steps are sought.
+    ``records_nodes`` says that it is wanted of each node why it is refused, and not just for some.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
     cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node. ``places`` are those
     of the nodes that fit in the cluster's list, where they are rated at once.
@@ -51,6 +52,7 @@ class CycleState:
         "findings",
         "phases",
         "places",
+        "records_nodes",
         "records_scores",
         "records_steps",
         "shape_findings",
@@ -61,6 +63,7 @@ class CycleState:
         *,
         records_steps: bool = True,
         records_scores: bool = True,
+        records_nodes: bool = True,
         phases: Phases = NO_PHASES,
         findings: Findings | None = None,
         shape_findings: Findings | None = None,
@@ -70,6 +73,7 @@ class CycleState:
         self.shape_findings = shape_findings
         self.records_steps = records_steps
         self.records_scores = records_scores
+        self.records_nodes = records_nodes
         self.places: Integers | None = None
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
@@ -105,6 +109,7 @@ class CycleState:
         copy = CycleState(
             records_steps=self.records_steps,
             records_scores=self.records_scores,
+            records_nodes=self.records_nodes,
             phases=self.phases,
             findings=self.findings,
             shape_findings=self.shape_findings,

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
-from operator import attrgetter
-
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
 
 NO_NODES = "no nodes available to schedule pods"
@@ -21,8 +17,8 @@ def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str =
     if pre_filter:
         message += f" {pre_filter}."
     else:
-        counts = Counter(chain.from_iterable(map(attrgetter("reasons"), statuses.statuses.values())))
-        absent = num_nodes - len(statuses.statuses)
+        counts = statuses.reasons
+        absent = num_nodes - statuses.num_refused
         if absent > 0:
             for reason in statuses.absent.reasons:
                 counts[reason] += absent

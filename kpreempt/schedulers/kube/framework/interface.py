@@ -8,8 +8,11 @@ and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
@@ -143,8 +146,6 @@ class FilterPlugin(Plugin, ABC):
 class NodeToStatus:
     """The nodes that were refused, with the status that all the others share (``absent``)."""
 
-    __slots__ = ("absent", "statuses")
-
     def __init__(self) -> None:
         self.statuses: dict[str, Status] = {}
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -152,6 +153,16 @@ class NodeToStatus:
     def get(self, node_name: str) -> Status:
         """The node's status, or the shared one."""
         return self.statuses.get(node_name, self.absent)
+
+    @property
+    def num_refused(self) -> int:
+        """How many nodes have a status of their own."""
+        return len(self.statuses)
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """How many of these nodes each reason is given for."""
+        return Counter(chain.from_iterable(map(attrgetter("reasons"), self.statuses.values())))
 
     def copy(self) -> NodeToStatus:
         """The same, to be changed without changing this one."""

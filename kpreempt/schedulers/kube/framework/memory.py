@@ -11,11 +11,11 @@ in nothing but pods and budgets (``KubeScheduler.prepare``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress, count
 from operator import is_not
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -61,27 +61,6 @@ class Changes:
             names |= before.keys() - nominated.keys()
             self.places.extend(cluster.position[name] for name in names if name in cluster.position)
             self._nominated = nominated
-
-
-class Column(Generic[Answer]):
-    """An answer for each node of a cluster, in their order. To be read until it is renewed for another cluster."""
-
-    __slots__ = ("_changes", "_open", "_seen", "answers")
-
-    def __init__(self, size: int, changes: Changes) -> None:
-        self.answers: list[Answer] = cast("list[Answer]", [None] * size)
-        self._changes = changes
-        self._seen = len(changes.places)
-        self._open = set(range(size))
-
-    def renew(self, find_out: Callable[[int], Answer], *, but_at: Collection[int] = ()) -> None:
-        """Have the answers at all places where something has changed found out, ``but_at`` some, which stay open."""
-        self._open.update(self._changes.places[self._seen :])
-        self._seen = len(self._changes.places)
-        for place in sorted(self._open):
-            if place not in but_at:
-                self.answers[place] = find_out(place)
-                self._open.discard(place)
 
 
 class Findings:

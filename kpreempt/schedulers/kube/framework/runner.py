@@ -11,6 +11,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
+from kpreempt.schedulers.kube.framework.filtered_nodes import FilterColumn, FilteredNodes
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
 from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import (
@@ -29,7 +30,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     QueueSortPlugin,
     ScorePlugin,
 )
-from kpreempt.schedulers.kube.framework.memory import Column, Memory
+from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.on_node import RememberedRun, raw_scores, run_filter, wrapped
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -205,15 +206,22 @@ class Framework:
             return self._run_filters_on(state, pod, nodes)
         if findings is None:
             return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
+        if nodes is self.cluster.node_infos and (filtered := self.filtered_nodes(state, pod)) is not None:
+            return filtered.all
+        run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
+        nominated = self.cluster.nominated_pods
+        return [
+            (self._beside_nominated(state, pod, node_info) if node_info.name in nominated else None)
+            or run.status_of(node_info)
+            for node_info in nodes
+        ]
+
+    def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
+        """The same of all nodes, from memory; ``None`` where there is none, or a filter looks at more than one node."""
+        findings = state.shape_findings or state.findings
+        if findings is None or not self.looks_at_nodes_alone(state):
+            return None
         cluster = self.cluster
-        if nodes is not cluster.node_infos or not self.looks_at_nodes_alone(state):
-            run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
-            nominated = cluster.nominated_pods
-            return [
-                (self._beside_nominated(state, pod, node_info) if node_info.name in nominated else None)
-                or run.status_of(node_info)
-                for node_info in nodes
-            ]
 
         def status_at(place: int) -> Status:
             return self.run_filters_with_nominated_pods(state, pod, cluster.node_infos[place])
@@ -221,11 +229,10 @@ class Framework:
         # Of equal pods the one that is nominated itself does not count itself.
         own = cluster.places_nominated_to(pod)
         question = ("filter", pod.priority, state.skip_filter_plugins)
-        column: Column[Status] = findings.column(question, len(cluster.node_infos), Column)
+        names = list(cluster.by_name)
+        column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
         column.renew(status_at, but_at=own)
-        if not own:
-            return column.answers
-        return [status_at(place) if place in own else status for place, status in enumerate(column.answers)]
+        return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:
         """Whether what each filter that runs says of a node hangs on that node and its pods only.

@@ -16,6 +16,7 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.filtered_nodes import FilteredNodes
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
     AtOnce,
@@ -31,12 +32,23 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import stand_in_order
-from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, odds_of_tiers, search_order
+from kpreempt.schedulers.kube.preemption.remembered import Ranking, RememberedDryRuns, Tried
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import select_victims
-from kpreempt.verdict import SUCCESS, Alternatives, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
+from kpreempt.verdict import (
+    SUCCESS,
+    Alternatives,
+    Candidate,
+    Code,
+    Eligibility,
+    Odds,
+    Reprieve,
+    SearchOrder,
+    Selection,
+    Status,
+)
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
@@ -83,6 +95,16 @@ class Evaluator:
         if not eligibility.eligible:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
+        if not state.records_nodes and isinstance(filtered, FilteredNodes):
+            short = self._in_short(state, pod, filtered, eligibility)
+            if short is not None:
+                return self._nominating(short)
+        return self._in_full(state, pod, filtered, eligibility)
+
+    def _in_full(
+        self, state: CycleState, pod: Pod, filtered: NodeToStatus, eligibility: Eligibility
+    ) -> tuple[PostFilterResult | None, Status]:
+        """What is decided, with what was seen of each node."""
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
             tried, steps_of = self._dry_runs(state, pod, potential, filtered)
@@ -128,7 +150,8 @@ class Evaluator:
         elif state.records_scores:
             candidates = [each.candidate for each in helped]
         else:
-            candidates = _that_may_win(helped, selection, odds, alternatives)
+            may_win = _names_that_may_win(selection, odds, alternatives)
+            candidates = [each.candidate for each in helped if each.name in may_win]
         if not state.records_steps and state.records_scores:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
@@ -142,9 +165,89 @@ class Evaluator:
             alternatives=alternatives,
             hangs_on_budget_order=any(each.victims.hangs_on_budget_order for each in helped),
         )
+        return self._nominating(evidence)
+
+    def _nominating(self, evidence: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
+        """The result where there are candidates."""
+        assert evidence.selection is not None
+        tied = evidence.selection.tied
+        if not self._handle.behaviour.tells_preemption:
+            return PostFilterResult(tied, evidence), SUCCESS
         # The message names one node. The recorded runs ended with the one in the middle of those that tie.
-        node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
-        return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
+        node = tied[len(tied) // 2]
+        victims = next(each.victims for each in evidence.candidates if each.node == node)
+        told = f"found a potential placement for pod on node {node}, preempting {len(victims)} victims"
+        return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [told])
+
+    def _in_short(
+        self, state: CycleState, pod: Pod, filtered: FilteredNodes, eligibility: Eligibility
+    ) -> PreemptionEvidence | None:
+        """What is decided by candidates in memory, brought up to date, without a look at each node.
+
+        ``None`` where it takes one: where there is no candidate, and where more than the usual rules has a part in it.
+        """
+        if extending_of(state) is not None or self._rules.overrides("ordered_score_functions"):
+            return None
+        remembered = self._remembered(state, pod, with_steps=False)
+        potential = set[str]().union(
+            *(names for (_, code), names in filtered.refused.items() if code == Code.UNSCHEDULABLE)
+        )
+        untried = remembered.untried(potential) if remembered is not None else None
+        order = search_order(filtered, is_list_known=pod.status.nominated_node_name not in self._cluster.by_name)
+        if remembered is None or untried is None or order is SearchOrder.LIST:
+            return None
+        steps = Steps(MAX_STEPS)
+        with state.phases.phase("dryRun"):
+            tried, _ = self._try(state, pod, untried, steps, is_at_once=len(untried) > _FEW_NODES)
+        if steps.left <= 0:
+            return None
+        remembered.remember(tried)
+        with state.phases.phase("choice"):
+            criteria = usual_criteria(self._cluster.now)
+            ranking = remembered.ranking(lambda tried: _rank(tried, criteria).rank)
+            if not ranking:
+                return None
+            selection = Selection([], next(ranking.tiers()))
+        with state.phases.phase("odds"):
+            odds = self._odds_of(ranking, len(potential), order)
+        alternatives = None
+        if ranking.open:
+            # Of those whose victims are certain only the best can win, or keep others from it.
+            likely = remembered.of([*ranking.best_certain(), *ranking.open])
+            victims = {each.name: each.of_choice for each in likely}
+            alternatives = self._alternatives(state, likely, victims, criteria, selection, is_usual=True)
+        return PreemptionEvidence(
+            eligibility,
+            [],
+            {},
+            [each.candidate for each in remembered.of(_names_that_may_win(selection, odds, alternatives))],
+            selection,
+            odds,
+            alternatives=alternatives,
+            hangs_on_budget_order=bool(ranking.hanging),
+        )
+
+    def _odds_of(self, ranking: Ranking, num_potential: int, order: SearchOrder) -> Odds | None:
+        """The same as ``_odds``, from candidates in memory."""
+        wanted = self._num_candidates(num_potential)
+        if wanted >= num_potential:
+            return None
+        return odds_of_tiers(
+            ranking.tiers(),
+            potential_nodes=num_potential,
+            rivals=ranking.rivals,
+            candidates=len(ranking),
+            wanted=wanted,
+            order=order,
+            parallelism=self._handle.parallelism,
+        )
+
+    def _num_candidates(self, num_potential: int) -> int:
+        """How many candidates a search wants."""
+        wanted = integer(self._rules.num_candidates(num_potential), "num_candidates")
+        if wanted < 0:
+            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
+        return wanted
 
     def _alternatives(
         self,
@@ -186,9 +289,20 @@ class Evaluator:
             remembered.recall([each.name for each in potential]) if remembered is not None else [None] * len(potential)
         )
         untried = [node_info for node_info, tried in zip(potential, known, strict=True) if tried is None]
-        at_once = AtOnce({})
         is_worth_it = len(untried) == len(potential) or len(untried) > _FEW_NODES
-        if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._chooses_victims:
+        new, steps_of = self._try(state, pod, untried, steps, is_at_once=is_filtered and is_worth_it)
+        # What is not known for want of steps may be found out another time.
+        if remembered is not None and steps.left > 0:
+            remembered.remember(new)
+        rest = iter(new)
+        return [next(rest) if each is None else each for each in known], steps_of
+
+    def _try(
+        self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, *, is_at_once: bool
+    ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
+        """Dry runs of these nodes, ``is_at_once`` where that can be done; and what tells the steps of such."""
+        at_once = AtOnce({})
+        if self._handle.dry_run_at_once is not None and is_at_once and not self._chooses_victims:
             # All at once they have one order or another, but those of which a recording knows it.
             has_order = self._cluster.cluster.has_scheduler_order
             unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
@@ -202,11 +316,7 @@ class Evaluator:
                 orders = None if self._in_order(pod, node_info) else steps
                 found = self._dry_run(state, pod, node_info, orders)
             new.append(Tried(node_info.name, found))
-        # What is not known for want of steps may be found out another time.
-        if remembered is not None and steps.left > 0:
-            remembered.remember(new)
-        rest = iter(new)
-        return [next(rest) if each is None else each for each in known], at_once.steps_of
+        return new, at_once.steps_of
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
@@ -248,9 +358,7 @@ class Evaluator:
         self, potential: list[str], helped: Sequence[Tried], criteria: Sequence[Criterion], order: SearchOrder
     ) -> Odds | None:
         """How chance decides, where the real search stops before it has seen all nodes."""
-        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
-        if wanted < 0:
-            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
+        wanted = self._num_candidates(len(potential))
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
@@ -283,27 +391,29 @@ class Evaluator:
         known = dict(zip(best, remembered.recall(best), strict=True)) if remembered is not None else {}
         new: list[Tried] = []
         for found in helped:
-            name = found.name
-            there = known.get(name)
-            if name not in best or (there is not None and there.victims.pods == found.victims.pods):
+            if found.name not in best or known.get(found.name) is not None:
                 continue
-            steps = steps_of(name)
+            steps = steps_of(found.name)
             if steps is None:
-                node_info = self._cluster.by_name[name]
+                node_info = self._cluster.by_name[found.name]
                 # What the order of equal pods may change is known already: all that is missing are the steps.
                 orders = None if self._in_order(pod, node_info) else Steps(0)
                 steps = self._dry_run(state, pod, node_info, orders).steps
-            new.append(Tried(name, found.victims._replace(steps=steps)))
-        tried = {name: tried for name, tried in known.items() if tried} | {each.name: each for each in new}
+            new.append(Tried(found.name, found.victims._replace(steps=steps)))
         if remembered is not None:
             remembered.remember(new)
-        return [
-            msgspec.structs.replace(candidate, steps=tried[candidate.node].victims.steps)
+        tried = {name: tried for name, tried in known.items() if tried} | {each.name: each for each in new}
+        # Of some others there are steps by the way, where they were tried one by one.
+        is_at_once = self._handle.dry_run_at_once is not None and not self._chooses_victims
+
+        def with_steps(candidate: Candidate) -> Candidate:
+            best = tried.get(candidate.node)
             # An extender may have named other victims.
-            if candidate.node in tried and tried[candidate.node].candidate.victims == candidate.victims
-            else candidate
-            for candidate in candidates
-        ]
+            if best is not None and best.candidate.victims == candidate.victims:
+                return msgspec.structs.replace(candidate, steps=best.victims.steps)
+            return msgspec.structs.replace(candidate, steps=[]) if is_at_once else candidate
+
+        return list(map(with_steps, candidates))
 
     def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
         """The plugin's rules of the choice, if it has any."""
@@ -333,16 +443,14 @@ def _best(helped: Sequence[Tried], criteria: Sequence[Criterion]) -> list[str]:
     return [name for name, rank in ranks.items() if rank == best]
 
 
-def _that_may_win(
-    helped: Iterable[Tried], selection: Selection, odds: Odds | None, alternatives: Alternatives | None
-) -> list[Candidate]:
+def _names_that_may_win(selection: Selection, odds: Odds | None, alternatives: Alternatives | None) -> set[str]:
     """The candidates with which the choice may end, chance and unknown orders included."""
     names = set(selection.tied)
     if odds is not None:
         names.update(*(outcome.nodes for outcome in odds.outcomes))
     if alternatives is not None:
         names.update(outcome.node for outcome in alternatives.outcomes)
-    return [each.candidate for each in helped if each.name in names]
+    return names
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
@@ -372,8 +480,3 @@ def _reviewed(
         steps = found[node].steps if node in found and found[node].victims == keys else []
         reviewed.append(Candidate(node, keys, each.num_violations, steps))
     return left, reviewed
-
-
-def _told_success(node: str, victims: Mapping[str, CandidateVictims]) -> Status:
-    count = len(victims[node].pods)
-    return Status(Code.SUCCESS, [f"found a potential placement for pod on node {node}, preempting {count} victims"])

@@ -34,7 +34,7 @@ _ENTRIES_IN_ANY_ORDER = 100
 # Outcomes that all together are less likely than this are left out.
 _NEVER = 1e-12
 # From here on all outcomes that are left come to nothing beside that.
-_NEVER_AT_ALL = 1e-24
+_NEVER_AT_ALL = 1e-16
 
 
 class SampledCandidate(NamedTuple):
@@ -61,7 +61,7 @@ def search_order(filtered: NodeToStatus, *, is_list_known: bool) -> SearchOrder:
         return SearchOrder.LIST
     # Where PreFilter left some nodes only, these come in the order of another map.
     is_whole_list = is_list_known and not filtered.absent.reasons
-    entries = len(filtered.statuses)
+    entries = filtered.num_refused
     return SearchOrder.LIST if is_whole_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
 
 
@@ -83,12 +83,32 @@ def odds_of(
     ``potential_nodes`` are in the order of the scheduler's list, ``candidates`` those of them on which preemption helps
     (at least one).
     """
-    size = len(potential_nodes)
-    chunk_size = max(1, min(math.isqrt(size), size // parallelism + 1))
     if order is SearchOrder.LIST:
         outcomes = outcomes_from_a_start(potential_nodes, candidates, wanted)
     else:
         outcomes = outcomes_in_any_order(candidates, wanted)
+    return _odds(order, wanted, outcomes, len(potential_nodes), parallelism)
+
+
+def odds_of_tiers(
+    tiers: Iterable[list[str]],
+    *,
+    potential_nodes: int,
+    rivals: int,
+    candidates: int,
+    wanted: int,
+    order: SearchOrder,
+    parallelism: int = DEFAULT_PARALLELISM,
+) -> Odds:
+    """The same where the order is that of a map, for so many nodes and so many ``candidates``.
+
+    ``tiers`` are those of the ``rivals`` among them that can win, each rank's nodes, the best first.
+    """
+    return _odds(order, wanted, _outcomes_of_tiers(tiers, rivals, candidates, wanted), potential_nodes, parallelism)
+
+
+def _odds(order: SearchOrder, wanted: int, outcomes: list[OddsOutcome], size: int, parallelism: int) -> Odds:
+    chunk_size = max(1, min(math.isqrt(size), size // parallelism + 1))
     return Odds(order, wanted, outcomes, parallelism, chunk_size)
 
 
@@ -97,13 +117,17 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
 
     Of equal nodes each is as likely as the others. No outcomes where no candidate is wanted, or there is none.
     """
+    rivals = _rivals(candidates)
+    return _outcomes_of_tiers(_by_rank(rivals), len(rivals), len(candidates), wanted)
+
+
+def _outcomes_of_tiers(
+    tiers: Iterable[list[str]], num_rivals: int, num_candidates: int, wanted: int
+) -> list[OddsOutcome]:
     if wanted == 0:
         return []
-    rivals = _rivals(candidates)
-    tiers = _by_rank(rivals)
-    outcomes = []
     # That none of the better ones is among the first candidates: as many candidates are left to draw from.
-    none_before, left = 1.0, len(candidates)
+    none_before, left = 1.0, num_candidates
     shares = []
     for tier in tiers:
         share = 0.0
@@ -112,13 +136,11 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
             share += none_before * is_drawn
             none_before *= 1.0 - is_drawn
             left -= 1
-        shares.append(share)
+        shares.append((tier, share))
         if none_before < _NEVER_AT_ALL:
             break
     # Candidates that violate budgets may fill the sample. The search then goes on to the first that does not.
-    for tier, share in zip(tiers, shares, strict=False):
-        outcomes.append(OddsOutcome(tier, share + none_before * len(tier) / len(rivals)))
-    return _likely(outcomes)
+    return _likely([OddsOutcome(tier, share + none_before * len(tier) / num_rivals) for tier, share in shares])
 
 
 def outcomes_from_a_start(

@@ -107,6 +107,7 @@ class LegacyScheduler:
         *,
         records_steps: bool = True,
         records_scores: bool = True,
+        records_nodes: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:

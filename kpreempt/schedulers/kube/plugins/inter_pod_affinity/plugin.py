@@ -74,7 +74,9 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Eve
         )
         counts = FilterState(incoming, Evidence(incoming, nodes, state.findings))
         if state.findings is not None:
-            counts.add_known(nodes, state.findings)
+            # Of a pod that requires nothing only others can have something against it.
+            refusing = self.nodes_with_anti_affinity(nodes) if counts.is_indifferent else nodes
+            counts.add_known(refusing, state.findings)
         else:
             tables = self._handle.tables
             is_table_worth_it = tables is None or tables.current is not None or not counts.is_indifferent
