@@ -16,7 +16,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
@@ -168,7 +168,7 @@ class Scheduling:
 
     def _may_come_to_something(self) -> bool:
         """Whether anything has changed since a pod of the queue was tried."""
-        waiting = (self._world.pods.get(each.pod) for each in self.queue.pods() if each.place != Place.GATED)
+        waiting = map(self._world.pods.get, self.queue.names())
         return any(
             pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
             for pod in waiting

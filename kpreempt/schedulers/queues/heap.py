@@ -27,6 +27,10 @@ class Heap(Generic[Item]):
     def __contains__(self, key: str) -> bool:
         return key in self._items
 
+    def __iter__(self) -> Iterator[str]:
+        """The keys, in the order in which they came."""
+        return iter(self._items)
+
     def get(self, key: str) -> Item | None:
         return self._items.get(key)
 

@@ -6,6 +6,7 @@ make of a change (``pkg/scheduler/eventhandlers.go``, before 1.15 ``factory/fact
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -96,6 +97,9 @@ class SchedulingQueue(Protocol):
 
     def pods(self) -> list[QueuedPod]:
         """Every pod that waits, in the order in which the scheduler would come to them, with what would move it."""
+
+    def names(self) -> Iterable[str]:
+        """Every pod that waits and is not gated, as ``namespace/name``, in any order."""
 
     def assumed_hints(self) -> list[tuple[str, str]]:
         """The plugins, each with an event that was taken to help a pod, though the plugin itself might deny it."""

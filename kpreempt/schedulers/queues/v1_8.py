@@ -10,6 +10,7 @@ change of the cluster shortens that, but an update of the pod itself, even of it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from kpreempt.model.node import Node
@@ -170,6 +171,10 @@ class Queue18:
 
     def nominated(self) -> dict[str, list[str]]:
         return {}
+
+    def names(self) -> Iterable[str]:
+        """Every pod that waits."""
+        return (each.pod for each in self.pods())
 
     def pods(self) -> list[QueuedPod]:
         """The queue, then the pods that back off, the first to end first."""

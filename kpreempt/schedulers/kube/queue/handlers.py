@@ -6,7 +6,9 @@ are assumed on a node are not told from others in flight.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import chain
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -190,6 +192,12 @@ class KubeQueue:
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node."""
         return self.queue.nominator.by_node()
+
+    def names(self) -> Iterable[str]:
+        """Every pod that waits and is not gated, in any order."""
+        queue = self.queue
+        aside = (key for key, info in queue.unschedulable.items() if not info.gating_plugin)
+        return chain(queue.active, queue.backoff.pods, queue.backoff.error_pods, aside)
 
     def pods(self) -> list[QueuedPod]:
         """The three queues: those with an order in it, then the unschedulable and the gated pods."""

@@ -11,6 +11,7 @@ Unschedulable pods are in a map there, whose order is random; here they keep the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
@@ -64,6 +65,54 @@ class Strategy(IntEnum):
     IMMEDIATELY = 2
 
 
+class Aside(dict[str, QueuedPodInfo]):
+    """The unschedulable pods, by name in the order in which they came.
+
+    The plugins that refused one, or hold it back, stay the same as long as it is here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: dict[str, frozenset[str]] = {}
+        self._num_of_kind: Counter[frozenset[str]] = Counter()
+        self._oldest: dict[bool, QueuedPodInfo | None] = {}
+
+    def __setitem__(self, key: str, info: QueuedPodInfo) -> None:
+        super().__setitem__(key, info)
+        self._forget(key)
+        kind = self._kinds[key] = frozenset(info.rejector_plugins)
+        self._num_of_kind[kind] += 1
+
+    def __delitem__(self, key: str) -> None:
+        super().__delitem__(key)
+        self._forget(key)
+
+    def leave(self, key: str) -> None:
+        """A pod goes, if it is there."""
+        if key in self:
+            del self[key]
+
+    def refused_by(self, is_wanted: Callable[[frozenset[str]], bool]) -> Iterable[QueuedPodInfo]:
+        """The pods that such plugins refused. Mostly few sets of plugins refused all of them."""
+        wanted = {kind for kind, count in self._num_of_kind.items() if count and is_wanted(kind)}
+        if not wanted:
+            return ()
+        return [info for key, info in self.items() if self._kinds[key] in wanted]
+
+    def oldest(self, *, with_gated: bool) -> QueuedPodInfo | None:
+        """The one that is here since the earliest time."""
+        if with_gated not in self._oldest:
+            infos = (info for info in self.values() if with_gated or not info.gating_plugin)
+            self._oldest[with_gated] = min(infos, key=lambda info: info.timestamp, default=None)
+        return self._oldest[with_gated]
+
+    def _forget(self, key: str) -> None:
+        self._oldest.clear()
+        kind = self._kinds.pop(key, None)
+        if kind is not None:
+            self._num_of_kind[kind] -= 1
+
+
 class PriorityQueue:
     """The three queues, the pods in flight and the nominated ones.
 
@@ -92,7 +141,7 @@ class PriorityQueue:
             comes_first=order,
             counts_attempts=behaviour.backs_off_by_attempts,
         )
-        self.unschedulable: dict[str, QueuedPodInfo] = {}
+        self.unschedulable = Aside()
         self.in_flight = InFlight()
         self.nominator = Nominator()
         self.scheduling_cycle = 0
@@ -230,26 +279,27 @@ class PriorityQueue:
         """Take the pod out of the queue that it is in, and forget its nomination."""
         self.nominator.delete(pod)
         if not self.active.delete(pod.key) and not self.backoff.delete(pod.key):
-            self.unschedulable.pop(pod.key, None)
+            self.unschedulable.leave(pod.key)
 
     def move_all(self, happening: Happening, now: datetime, is_asked: Asked = every_pod) -> None:
         """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
         with_others = self._rules.awaits_everything
         if is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
-            aside = self.unschedulable.values()
-            self._move_pods(list(aside if is_asked is every_pod else filter(is_asked, aside)), happening, now)
+            if is_asked is every_pod:
+                infos = self._helped_by(happening.event)
+            else:
+                infos = list(filter(is_asked, self.unschedulable.values()))
+            self._move_pods(infos, happening, now)
+
+    def _helped_by(self, event: ClusterEvent) -> Iterable[QueuedPodInfo]:
+        """The unschedulable pods but those of which no plugin that refused them waits for the event."""
+        if event.is_wild_card:
+            return list(self.unschedulable.values())
+        waiting = self._awaiting(event)
+        return self.unschedulable.refused_by(lambda plugins: not plugins or any(map(waiting.__getitem__, plugins)))
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         waiting = self._awaiting(happening.event)
-        if not happening.event.is_wild_card:
-            # Mostly no plugin waits for it of those that refused a pod.
-            infos = [
-                info
-                for info in infos
-                if info.pending_plugins
-                or not (refusing := info.unschedulable_plugins)
-                or any(map(waiting.__getitem__, refusing))
-            ]
         for info in infos:
             if info.gating_plugin and not waiting[info.gating_plugin]:
                 continue
@@ -320,7 +370,7 @@ class PriorityQueue:
             if info.key not in self.active and self.backoff.get(info.key) is None:
                 self.unschedulable[info.key] = info
             return False
-        self.unschedulable.pop(info.key, None)
+        self.unschedulable.leave(info.key)
         self.backoff.delete(info.key)
         self.active.add(info)
         if event in (UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE):
@@ -333,7 +383,7 @@ class PriorityQueue:
             if info.gating_plugin:
                 self.unschedulable[info.key] = info
                 return
-        self.unschedulable.pop(info.key, None)
+        self.unschedulable.leave(info.key)
         self.backoff.add(info)
 
     def _next_timer(self) -> tuple[datetime, Callable[[datetime], None]] | None:
@@ -342,11 +392,10 @@ class PriorityQueue:
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
         # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
         counts_gated = bool(self.in_flight) and self.in_flight.last_event != UNSCHEDULABLE_TIMEOUT
-        counted = [info for info in self.unschedulable.values() if counts_gated or not info.gating_plugin]
-        if counted:
-            # Who is aside for the longest is left over first.
-            leftover = self.leftover_flush_time(min(counted, key=lambda info: info.timestamp))
-            timers.append((leftover, self.flush_unschedulable_leftover))
+        # Who is aside for the longest is left over first.
+        oldest = self.unschedulable.oldest(with_gated=counts_gated)
+        if oldest is not None:
+            timers.append((self.leftover_flush_time(oldest), self.flush_unschedulable_leftover))
         return min(timers, key=lambda timer: timer[0], default=None)
 
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:

@@ -6,6 +6,7 @@ v1.13.12. Almost any change moves all unschedulable pods; no pod backs off.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from kpreempt.model.node import Node
@@ -140,6 +141,10 @@ class Queue113:
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node."""
         return self.queue.nominated_pods.by_node()
+
+    def names(self) -> Iterable[str]:
+        """Every pod that waits."""
+        return (each.pod for each in self.pods())
 
     def pods(self) -> list[QueuedPod]:
         """The active queue in order, then the unschedulable pods, which have none."""
