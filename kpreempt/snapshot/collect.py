@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -31,7 +32,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, find_kind, resource_of
-from kpreempt.snapshot.sharing import Sharing
+from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import LIST
@@ -77,12 +78,17 @@ class _Shelf:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.decode = decoder_of(kind.record).decode
         self.records: list[Any] = []
-        self.index_of: dict[tuple[str, str], int] = {}
+        # By namespace and name.
+        self.index_of: defaultdict[str, dict[str, int]] = defaultdict(dict)
         # From which index on the records come from which source.
         self._starts: list[int] = []
         self._sources: list[str] = []
+
+    @cached_property
+    def decode(self) -> Callable[[Json], Any]:
+        """Makes a record of JSON. Decoders take a while to make, and few clusters have objects of all kinds."""
+        return decoder_of(self.kind.record).decode
 
     def begin(self, source: str) -> None:
         """The next records come from ``source``."""
@@ -123,6 +129,7 @@ class Collector:
         self._filing = Filing(wanted, defaults_namespace=defaults_namespace)
         self._annotates = wanted.pod_annotations
         self._keeps_conditions = wanted.pod_conditions
+        self._wants_more_of_pods = wanted.pod_annotations or wanted.pod_conditions
         # Sources that kpreempt has written, and the indices of pods from there, of which annotations and times of
         # conditions are missing.
         self._own_sources: set[str] = set()
@@ -130,14 +137,16 @@ class Collector:
         # With the version of the API, by kind, namespace and name.
         self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
-        self._sharing = Sharing(keeps_conditions=wanted.pod_conditions)
+        self._pods = PodDecoder(keeps_conditions=wanted.pod_conditions)
+        self._shelves["Pod"].decode = self._pods.decode
         self._skipped: Counter[str] = Counter()
         # By kind, with the source that was refused it.
         self._unread: dict[str, tuple[Unread, str]] = {}
         self._listed: set[str] = set()
         # Of plugins, by ``ObjectKind.key``.
         self._kept_whole: set[str] = set()
-        self._known_starts: dict[bytes, _What] = {}
+        self._known_starts: dict[bytes, _Start] = {}
+        self._latest_start: _Start | None = None
         self._source: str | None = None
         self._version = ""
         self._taken_at: datetime | None = None
@@ -234,26 +243,27 @@ class Collector:
             found = [*found, lacking_annotations()]
         return [*found, lacking_conditions()] if self._bare_pods and self._keeps_conditions else found
 
-    @property
-    def _wants_more_of_pods(self) -> bool:
-        return self._annotates or self._keeps_conditions
-
     def documents(self) -> list[Any]:
         """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
         return [packed for _, packed in self._documents.values()]
 
     def _what_is(self, json: Json, batch: Batch) -> _What:
         """The kind of an object, from its first bytes where it begins as usual."""
+        latest = self._latest_start
+        if latest is not None and latest.begins(json):
+            return latest.what
         match = _USUAL_START.match(json)
         if match is None:
             name, api_version = _names(json, batch)
             return self._what(name, api_version)
-        start = match[0]
-        what = self._known_starts.get(start)
-        if what is None:
+        text = match[0]
+        start = self._known_starts.get(text)
+        if start is None:
             found, group = match[2] or match[3] or b"", match[1] or match[4] or b""
-            what = self._known_starts[start] = self._what(found.decode(), group.decode())
-        return what
+            start = _Start(re.compile(re.escape(text)).match, self._what(found.decode(), group.decode()))
+            self._known_starts[text] = start
+        self._latest_start = start
+        return start.what
 
     def _what(self, name: str, api_version: str) -> _What:
         kind = find_kind(name, api_version)
@@ -269,18 +279,18 @@ class Collector:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             record = decode_carefully(shelf.kind, json)
+            if shelf.kind.record is Pod:
+                record = self._pods.shared(record)
         record = as_served(record, what.api_version)
         meta = record.metadata
         if not meta.name or not meta.namespace:
             record = self._named(shelf.kind, record)
             meta = record.metadata
-        if shelf.kind.record is Pod:
-            self._sharing.share(record)
-            if self._annotates:
-                self._sharing.annotate(record, annotations_in(json))
+        if self._annotates and shelf.kind.record is Pod:
+            self._pods.annotate(record, annotations_in(json))
         filed = self._filed(what, json, batch) if what.wanted is not None else None
         records = shelf.records
-        at = shelf.index_of.setdefault((meta.namespace, meta.name), len(records))
+        at = shelf.index_of[meta.namespace].setdefault(meta.name, len(records))
         if at == len(records):
             records.append(record)
         else:
@@ -380,6 +390,13 @@ class _What(msgspec.Struct, frozen=True, gc=False):
     name: str
     api_version: str
     wanted: ObjectKind | None
+
+
+class _Start(NamedTuple):
+    """How objects begin, and what these are. Most are as the one before, and that is soon seen."""
+
+    begins: Callable[[Json], object]
+    what: _What
 
 
 def _is_alike(pod: Pod, other: Pod) -> bool:

@@ -22,6 +22,7 @@ Record = Any
 
 _LONGEST_NAME = 253
 _LONGEST_VERSION = 20
+_OF_DEVICES = frozenset((ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass))
 _V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 
@@ -170,7 +171,7 @@ def as_served(record: Record, api_version: str = "") -> Record:
     """The record as the newest version that is kept has it; the very same one where nothing differs."""
     if api_version == "policy/v1beta1":
         return _as_served_budget(record)
-    if isinstance(record, ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceClass):
+    if type(record) in _OF_DEVICES:
         from kpreempt.snapshot.device_versions import as_v1  # noqa: PLC0415 - few clusters have devices
 
         return as_v1(record)

@@ -1,8 +1,8 @@
-"""Pods made small: equal parts of freshly decoded pods are kept once, and what nothing reads is let go.
+"""Pods from JSON, made small: what replicas have in common is read and kept once, and what nothing reads is let go.
 
-A dump of 150,000 pods repeats a few hundred label sets, resource lists and tolerations; shared, they take a third of
-the memory. Records are frozen, so sharing cannot be seen from outside. This runs for every pod, so it is written out
-field by field, and short texts that every pod has, such as its node's name, are not worth their look-up.
+A dump of 150,000 pods repeats a few hundred specs and label sets. They are known again by their texts, which is quicker
+than to read them, and shared, which takes a third of the memory; records are frozen, so sharing cannot be seen from
+outside. This runs for every pod, so it leaves to msgspec what it can.
 """
 
 from __future__ import annotations
@@ -10,59 +10,106 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from msgspec.structs import force_setattr
+import msgspec
+from msgspec.structs import astuple, force_setattr, replace
 
 from kpreempt.model.empty import NO_ITEMS
 from kpreempt.model.pod import (
-    DEFAULT_RESTART_POLICY,
-    DEFAULT_SCHEDULER_NAME,
     AllAnnotations,
     Container,
     ContainerStatus,
     Pod,
     PodAnnotations,
     PodCondition,
+    PodMeta,
     PodSpec,
+    PodStatus,
     ResourceRequirements,
     Volume,
     all_annotations,
 )
+from kpreempt.snapshot.decode import Json, decoder_of
 
 # What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
 _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled"))
+# So many different texts of a part are known at a time: replicas are close to each other, or few are different.
+_MOST_PARTS = 20_000
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
-class Sharing:
-    """Parts that have been seen before; ``keeps_conditions`` leaves those of pods as they are."""
+def _written(record: type[msgspec.Struct], *names: str, **kinds: Any) -> Any:
+    """The record with texts in the fields of these names, and in others with values of these kinds."""
+    kinds = {**dict.fromkeys(names, msgspec.Raw), **kinds}
+    fields = [
+        (each.name, kinds.get(each.name, each.type), msgspec.field(name=each.encode_name, default=each.default))
+        for each in msgspec.structs.fields(record)
+    ]
+    return msgspec.defstruct(f"_Written{record.__name__}", fields, omit_defaults=True, gc=False)
+
+
+# Of containers little is read, and replicas differ in the rest, as in the names of mounts.
+_WrittenContainers: Any = list[_written(Container, *Container.__struct_fields__)]  # type: ignore[misc]
+_WrittenSpec = _written(
+    PodSpec,
+    *(name for name in PodSpec.__struct_fields__ if name not in ("node_name", "volumes")),
+    containers=_WrittenContainers,
+    init_containers=_WrittenContainers,
+)
+_OF_META = ("labels", "owner_references")
+_WrittenMeta = _written(PodMeta, *_OF_META)
+_WrittenPod = msgspec.defstruct(
+    "_WrittenPod",
+    [
+        ("metadata", _WrittenMeta, msgspec.field(default_factory=_WrittenMeta)),
+        ("spec", _WrittenSpec, msgspec.field(default_factory=_WrittenSpec)),
+        ("status", PodStatus, PodStatus()),
+    ],
+    gc=False,
+)
+_POD = decoder_of(_WrittenPod)
+_LABELS, _OWNERS, _ANNOTATIONS = map(PodMeta.__struct_fields__.index, (*_OF_META, "annotations"))
+
+
+class _Parts(dict[bytes, Any]):
+    """What texts say, each read where it is met first."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self._decode = decoder_of(kind).decode
+
+    def __missing__(self, json: bytes) -> Any:
+        if len(self) == _MOST_PARTS:
+            self.clear()
+        part = self[json] = self._decode(json)
+        return part
+
+
+class PodDecoder:
+    """Decodes pods, with parts that it has seen before; ``keeps_conditions`` leaves those of pods as they are."""
 
     def __init__(self, *, keeps_conditions: bool = False) -> None:
         self._keeps_conditions = keeps_conditions
-        self._texts: dict[str, str] = {}
+        self._specs = _Parts(PodSpec)
+        self._labels, self._owners = (_Parts(_kind_of(PodMeta, name)) for name in _OF_META)
+        self._affinities = _Parts(_kind_of(PodSpec, "affinity"))
+        self._node_names: dict[str, str] = {}
         self._annotations: dict[PodAnnotations, PodAnnotations | None] = {PodAnnotations(): None}
         self._all_annotations: dict[Hashable, AllAnnotations | None] = {(): None}
-        self._maps: dict[Hashable, dict[str, str]] = {}
         self._lists: dict[Hashable, list[Any]] = {}
-        self._containers: dict[Hashable, list[Container]] = {}
         self._statuses: dict[Hashable, list[ContainerStatus]] = {}
         self._conditions: dict[tuple[str, str, str], PodCondition] = {}
 
-    def share(self, pod: Pod) -> None:
-        """Replace parts of a pod that was just decoded, and that nobody else has seen, by equal ones known already."""
-        meta, status = pod.metadata, pod.status
-        if meta.labels:
-            force_setattr(meta, "labels", self._map(meta.labels))
-        if meta.annotations is not None:
-            force_setattr(meta, "annotations", self._annotations.setdefault(meta.annotations, meta.annotations))
-        if meta.owner_references:
-            force_setattr(meta, "owner_references", self._list(meta.owner_references))
-        self._share_spec(pod.spec)
-        if status.conditions and not self._keeps_conditions:
-            conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
-            force_setattr(status, "conditions", self._list(conditions))
-        if status.container_statuses:
-            force_setattr(status, "container_statuses", self._telling(status.container_statuses))
-        if status.init_container_statuses:
-            force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
+    def decode(self, json: Json) -> Pod:
+        """The pod that a text is. Raises as the decoders of msgspec do."""
+        written = _POD.decode(json)
+        status = written.status
+        if status.conditions or status.container_statuses or status.init_container_statuses:
+            self._share_status(status)
+        return Pod(self._meta(written.metadata), self._spec(written.spec), status)
+
+    def shared(self, pod: Pod) -> Pod:
+        """A pod that was decoded in another way, with the parts that this one has seen."""
+        return self.decode(_ENCODER.encode(pod))
 
     def annotate(self, pod: Pod, annotations: dict[str, str]) -> None:
         """Give a pod that was just decoded all its annotations."""
@@ -72,40 +119,41 @@ class Sharing:
             self._all_annotations[key] = made if made.everything else None
         force_setattr(pod.metadata, "annotations", self._all_annotations[key])
 
-    def _share_spec(self, spec: PodSpec) -> None:
-        texts = self._texts.setdefault
-        scheduler_name = spec.scheduler_name
-        force_setattr(spec, "containers", self._list_of_containers(spec.containers))
-        if scheduler_name is not DEFAULT_SCHEDULER_NAME:
-            force_setattr(spec, "scheduler_name", texts(scheduler_name, scheduler_name))
-        if spec.priority_class_name:
-            force_setattr(spec, "priority_class_name", texts(spec.priority_class_name, spec.priority_class_name))
-        if spec.restart_policy is not DEFAULT_RESTART_POLICY:
-            force_setattr(spec, "restart_policy", texts(spec.restart_policy, spec.restart_policy))
-        if spec.node_selector:
-            force_setattr(spec, "node_selector", self._map(spec.node_selector))
-        if spec.init_containers:
-            force_setattr(spec, "init_containers", self._list_of_containers(spec.init_containers))
-        if spec.tolerations:
-            force_setattr(spec, "tolerations", self._list(spec.tolerations))
-        if spec.volumes:
+    def _meta(self, written: Any) -> PodMeta:
+        values = [*astuple(written)]
+        if type(labels := values[_LABELS]) is msgspec.Raw:
+            values[_LABELS] = self._labels[bytes(labels)]
+        if type(owners := values[_OWNERS]) is msgspec.Raw:
+            values[_OWNERS] = self._owners[bytes(owners)]
+        if (annotations := values[_ANNOTATIONS]) is not None:
+            values[_ANNOTATIONS] = self._annotations.setdefault(annotations, annotations)
+        return PodMeta(*values)
+
+    def _spec(self, written: Any) -> PodSpec:
+        """The spec that all replicas have, with what is each one's own: the node, volumes, a DaemonSet's affinity."""
+        node_name, volumes, affinity = written.node_name, written.volumes, written.affinity
+        written.node_name = ""
+        if volumes or affinity is not None:
+            written.volumes, written.affinity = NO_ITEMS, None
+        spec: PodSpec = replace(
+            self._specs[_ENCODER.encode(written)], node_name=self._node_names.setdefault(node_name, node_name)
+        )
+        if volumes:
             # Most volumes are of sources that no scheduler reads; these have nothing but a name here.
-            volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+            volumes = [volume for volume in volumes if volume != Volume(name=volume.name)]
             force_setattr(spec, "volumes", volumes or NO_ITEMS)
+        if affinity is not None:
+            force_setattr(spec, "affinity", self._affinities[bytes(affinity)])
+        return spec
 
-    def _list_of_containers(self, containers: list[Container]) -> list[Container]:
-        if len(containers) == 1:
-            key: Hashable = _container_key(containers[0])
-        else:
-            key = tuple([_container_key(each) for each in containers])
-        return self._containers.setdefault(key, containers)
-
-    def _map(self, value: dict[str, str]) -> dict[str, str]:
-        return self._maps.setdefault(tuple(value.items()), value)
-
-    def _list(self, value: list[Any]) -> list[Any]:
-        """The list, or an equal one of hashable records that is known already."""
-        return self._lists.setdefault(tuple(value), value)
+    def _share_status(self, status: PodStatus) -> None:
+        if status.conditions and not self._keeps_conditions:
+            conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
+            force_setattr(status, "conditions", self._lists.setdefault(tuple(conditions), conditions))
+        if status.container_statuses:
+            force_setattr(status, "container_statuses", self._telling(status.container_statuses))
+        if status.init_container_statuses:
+            force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
 
     def _condition(self, condition: PodCondition) -> PodCondition:
         """The condition, without the time and message where only its status counts.
@@ -142,16 +190,6 @@ class Sharing:
         return self._statuses.setdefault(key, telling)
 
 
-def _container_key(container: Container) -> Hashable:
-    resources = container.resources
-    requests = resources.requests
-    rest = container.ports or container.restart_policy or container.restart_policy_rules
-    if rest or resources.limits or resources.claims:
-        extras = (*container.ports, container.restart_policy, *container.restart_policy_rules)
-        return container.name, container.image, _key(resources), *extras
-    return container.name, container.image, *requests, *map(id, requests.values())
-
-
 def _key(resources: ResourceRequirements | None) -> Hashable:
     """A key for amounts: names, and the identities of the quantities, since equal texts are one object already.
 
@@ -163,3 +201,7 @@ def _key(resources: ResourceRequirements | None) -> Hashable:
     if not limits and not resources.claims:
         return (*requests, *map(id, requests.values()))
     return tuple(requests), *map(id, requests.values()), tuple(limits), *map(id, limits.values()), *resources.claims
+
+
+def _kind_of(record: type[msgspec.Struct], name: str) -> Any:
+    return next(each.type for each in msgspec.structs.fields(record) if each.name == name)

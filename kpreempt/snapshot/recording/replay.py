@@ -31,7 +31,7 @@ from kpreempt.snapshot.recording.past import LATE, named_line
 from kpreempt.snapshot.recording.pods import seen_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
 from kpreempt.snapshot.recording.runs import Run, Trace
-from kpreempt.snapshot.sharing import Sharing
+from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.verdict.verify import DecisionKind
 
 # So long before a decision shows it may have been taken, and so long after it others may show that came before it.
@@ -160,7 +160,7 @@ class Replay:
         self._run = run
         self._orders = NodeOrders(first.end.orders)
         self._holder = first.end.holder
-        self._sharing = Sharing()
+        self._pods = PodDecoder()
         lines = first.base(intake)
         collector = Collector(defaults_namespace=True)
         collector.add(batch_of_header(first.name, TOP_LEVEL.decode(next(lines, b"{}"))))
@@ -237,13 +237,11 @@ class Replay:
 
     def _decoded(self, kind: str, line: bytes | msgspec.Raw) -> Record:
         try:
-            record: Record = decoder_of(KINDS[kind].record).decode(line)
+            decoder = self._pods if kind == "Pod" else decoder_of(KINDS[kind].record)
+            return decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             source = self._run.segments[0].name
             raise InputError("holds something else than kpreempt writes", source=source) from None
-        if isinstance(record, Pod):
-            self._sharing.share(record)
-        return record
 
 
 def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:

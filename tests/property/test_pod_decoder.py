@@ -1,0 +1,137 @@
+"""Law: pods whose parts are shared are those that msgspec reads one by one, to the word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpreempt.model.empty import NO_ITEMS
+from kpreempt.model.pod import ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
+from kpreempt.snapshot import sharing
+from kpreempt.snapshot.decode import decoder_of
+from kpreempt.snapshot.sharing import PodDecoder
+from tests.strategies import Object, running_pods
+
+# Amounts in other words, fields that nothing reads, and values that a field cannot have or need not have.
+AMOUNTS = st.sampled_from(["1", "1000m", "1e3m", 1, 1.0, "0.5", "two", True, None])
+ODD_VALUES = st.sampled_from([None, {}, [], "", "x", 0, [{}], {"x": "y"}, [None]])
+VOLUMES = st.sampled_from([{"name": "a", "projected": {}}, {"name": "b", "emptyDir": {}}, {"name": "c"}])
+CONDITIONS = st.sampled_from(
+    [
+        *[{"type": "Ready", "status": status, "reason": "R"} for status in ("True", "False")],
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "message": "0/1 nodes",
+            "lastTransitionTime": "2026-11-02T00:00:00Z",
+        },
+        {"type": "Initialized", "status": "True"},
+    ]
+)
+STATUSES = st.sampled_from(
+    [{"name": "a"}, {"name": "a", "restartCount": 1}, {"name": "a", "allocatedResources": {"cpu": "1000m"}}]
+)
+PLACES = st.sampled_from(
+    [
+        *[("metadata", name) for name in ("name", "labels", "ownerReferences", "annotations", "finalizers", "unread")],
+        *[("spec", name) for name in ("containers", "initContainers", "nodeName", "nodeSelector", "affinity")],
+        *[("spec", name) for name in ("tolerations", "volumes", "overhead", "priority", "restartPolicy", "unread")],
+        *[("status", name) for name in ("phase", "conditions", "containerStatuses", "unread")],
+        *[(name,) for name in ("metadata", "spec", "status", "unread")],
+    ]
+)
+
+
+@st.composite
+def replicas(draw: st.DrawFn) -> list[Object]:
+    """Pods, some of them several times, with changes of their own."""
+    pods = [draw(running_pods(index, "n0", rich=True)) for index in range(2)]
+    return [_changed(draw, each) for each in draw(st.lists(st.sampled_from(pods), min_size=1, max_size=6))]
+
+
+def _changed(draw: st.DrawFn, pod: Object) -> Object:
+    pod = json.loads(json.dumps(pod))
+    match draw(st.integers(0, 4)):
+        case 0:
+            pod["spec"]["nodeName"] = draw(st.sampled_from(["n0", "n1"]))
+        case 1:
+            requests = {name: draw(AMOUNTS) for name in draw(st.permutations(["cpu", "memory"]))}
+            for container in pod["spec"].get("containers", []):
+                container["resources"] = {"requests": requests}
+        case 2:
+            pod["spec"]["volumes"] = draw(st.lists(VOLUMES, max_size=2))
+            pod["status"]["conditions"] = draw(st.lists(CONDITIONS, max_size=3))
+            pod["status"]["containerStatuses"] = draw(st.lists(STATUSES, max_size=2))
+        case 3:
+            *above, name = draw(PLACES)
+            within = pod
+            for each in above:
+                within = within.setdefault(each, {})
+            within[name] = draw(ODD_VALUES)
+    return pod
+
+
+@given(pods=replicas(), indent=st.sampled_from([None, 2]))
+def test_parts_that_are_known_by_their_texts_are_what_the_texts_say(pods: list[Object], indent: int | None) -> None:
+    decoder = PodDecoder()
+    for pod in pods:
+        text = json.dumps(pod, indent=indent).encode()
+        assert _read(decoder.decode, text) == _read(lambda text: _trimmed(decoder_of(Pod).decode(text)), text)
+
+
+@given(pods=replicas())
+def test_a_pod_that_was_read_in_another_way_is_the_same(pods: list[Object]) -> None:
+    decoder = PodDecoder()
+    for pod in pods:
+        text = json.dumps(pod).encode()
+        if _read(decoder.decode, text) is not None:
+            assert _read(lambda text: decoder.shared(decoder_of(Pod).decode(text)), text) == _read(decoder.decode, text)
+
+
+def test_texts_are_forgotten_where_too_many_differ_and_pods_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "_MOST_PARTS", 2)
+    decoder = PodDecoder()
+    for number in [*range(5), *range(5)]:
+        text = json.dumps({"metadata": {"labels": {"number": str(number)}}, "spec": {"priority": number}}).encode()
+        assert decoder.decode(text) == decoder_of(Pod).decode(text)
+
+
+def _read(decode: Callable[[bytes], Pod], text: bytes) -> bytes | None:
+    """The pod in words, or ``None`` where it is refused."""
+    try:
+        return msgspec.json.encode(decode(text), enc_hook=str)
+    except msgspec.ValidationError:
+        return None
+
+
+def _trimmed(pod: Pod) -> Pod:
+    """The pod without what nothing reads."""
+    changed, status = msgspec.structs.replace, pod.status
+    volumes = [each for each in pod.spec.volumes if each != Volume(name=each.name)]
+    annotations = None if pod.metadata.annotations == PodAnnotations() else pod.metadata.annotations
+    return Pod(
+        changed(pod.metadata, annotations=annotations),
+        changed(pod.spec, volumes=volumes or (NO_ITEMS if pod.spec.volumes else pod.spec.volumes)),
+        changed(
+            status,
+            conditions=list(filter(_is_read, status.conditions)) if status.conditions else status.conditions,
+            container_statuses=_telling(status.container_statuses),
+            init_container_statuses=_telling(status.init_container_statuses),
+        ),
+    )
+
+
+def _is_read(condition: PodCondition) -> bool:
+    return condition.type in ("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled")
+
+
+def _telling(statuses: list[ContainerStatus]) -> list[ContainerStatus]:
+    telling = [
+        each for each in statuses if each.restart_count or each.resources is not None or each.allocated_resources
+    ]
+    return telling or (NO_ITEMS if statuses else statuses)
