@@ -6,7 +6,8 @@ Typer's own help has all options in one list and summaries that are cut off. Her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -206,6 +207,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
 class Program(TyperGroup):
     """The program, whose commands' options may stand before the command: ``kpreempt -n shop pending``."""
 
+    def get_params(self, ctx: Context) -> list[Any]:  # type: ignore[override]
+        """All options, of which texts are taken as they are."""
+        return _with_coercion(super().get_params(ctx))
+
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Raises ``UsageError`` for options that no command has."""
         return super().parse_args(ctx, self._with_help(self._with_command_first(args)))
@@ -241,6 +246,10 @@ class Program(TyperGroup):
 class AnswerCommand(TyperCommand):
     """A command whose help has its options under headings, and examples."""
 
+    def get_params(self, ctx: Context) -> list[Any]:  # type: ignore[override]
+        """All options, of which texts are taken as they are."""
+        return _with_coercion(super().get_params(ctx))
+
     def format_options(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """Arguments, then options by their headings, and how the command is used."""
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
@@ -258,6 +267,33 @@ class AnswerCommand(TyperCommand):
             for example in EXAMPLES.get(self.name or "", ()):
                 # Not wrapped: it is there to be pasted.
                 formatter.write(f"  {program} {example}\n")
+
+
+def _with_coercion(options: list[Any]) -> list[Any]:
+    """The options, each with its ``_Coercion``."""
+    for each in options:
+        if "get_runtime_param" not in vars(each):
+            each.get_runtime_param = partial(_Coercion, each.get_runtime_param)
+    return options
+
+
+class _Coercion:
+    """What is made of the words of an option: a text is one already.
+
+    ``otherwise`` gives Typer's own way, for numbers. It loads pydantic, which takes as long as all the rest of a start.
+    """
+
+    def __init__(self, otherwise: Callable[[], Any]) -> None:
+        self._otherwise = otherwise
+
+    def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Context) -> Any:
+        """The value that the command gets. Raises what Typer raises for words that are no number."""
+        kind, is_words = param.type_descriptor.annotation, isinstance(value, str | list | tuple)
+        if is_words and kind not in (str, list[str]):
+            return self._otherwise().coerce(value, param=param, ctx=ctx)
+        if kind == list[str]:
+            return list(value or ())
+        return value
 
 
 def summary(command: Any) -> str:
