@@ -75,7 +75,7 @@ def questions_of(
         expanded = _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
         sizes.append(len(expanded))
         pods += expanded
-    cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
+    cluster, namesakes = set_aside_namesakes(cluster, (each.pod for each in pods))
     if any(each.pod.spec.resource_claims for each in pods):
         from kpreempt.analysis.device_claims import with_device_claims  # noqa: PLC0415 - few pods have devices
 

@@ -222,17 +222,19 @@ def as_new(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=PodStatus(phase="Pending"))
 
 
-def set_aside_namesakes(cluster: ClusterSnapshot, keys: Iterable[str]) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster without the pods of these keys (``namespace/name``), which new pods of the same name replace."""
-    wanted = set(keys)
-    namesakes = [pod for pod in cluster.pods if pod.key in wanted]
+def set_aside_namesakes(cluster: ClusterSnapshot, new: Iterable[Pod]) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster without the pods that ``new`` ones of the same namespace and name replace."""
+    spaces_of: dict[str, set[str]] = {}
+    for pod in new:
+        spaces_of.setdefault(pod.metadata.name, set()).add(pod.metadata.namespace)
+    namesakes = [pod for pod in cluster.pods if pod.metadata.namespace in spaces_of.get(pod.metadata.name, ())]
     if not namesakes:
         return cluster, []
     assumptions = [
         Assumption(f"Pod {pod.key}", "metadata.name", "is in the cluster already; explained as if it were created anew")
         for pod in namesakes
     ]
-    pods = [pod for pod in cluster.pods if pod.key not in wanted]
+    pods = [pod for pod in cluster.pods if pod.metadata.namespace not in spaces_of.get(pod.metadata.name, ())]
     return msgspec.structs.replace(cluster, pods=pods, resource_claims=_released(cluster, namesakes)), assumptions
 
 

@@ -118,7 +118,7 @@ def submit(
     Pods are admitted already. Those that Volcano would not schedule are taken for it, which an assumption says.
     Raises what ``decode`` raises.
     """
-    cluster, assumptions = set_aside_namesakes(cluster, [pod.key for pod, _ in pods])
+    cluster, assumptions = set_aside_namesakes(cluster, [pod for pod, _ in pods])
     for group in groups:
         cluster = _with_group(cluster, _stamped(admit_pod_group(group, cluster), now))
     origins = {group.key: f"PodGroup {group.key}" for group in groups}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.schedulers.kube.versions import Behaviour, known_gates
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -51,9 +51,10 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
     deferred: list[str] = []
     may_resize = _RESIZES in gates
     for pod in pods:
-        if field := _group_field(pod):
-            grouped.setdefault(field, []).append(pod.key)
-        if may_resize and pod.spec.node_name and _is_deferred(pod):
+        spec, conditions = pod.spec, pod.status.conditions
+        if spec.scheduling_group is not None or spec.workload_ref is not None:
+            grouped.setdefault(_group_field(pod), []).append(pod.key)
+        if conditions and may_resize and spec.node_name and any(map(_is_deferral, conditions)):
             deferred.append(pod.key)
     found = [
         Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled, and evicted, as groups"))
@@ -83,11 +84,8 @@ def _group_field(pod: Pod) -> str:
     return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
 
 
-def _is_deferred(pod: Pod) -> bool:
-    for each in pod.status.conditions:
-        if each.reason == "Deferred" and each.type == "PodResizePending" and each.status == "True":
-            return True
-    return False
+def _is_deferral(condition: PodCondition) -> bool:
+    return condition.reason == "Deferred" and condition.type == "PodResizePending" and condition.status == "True"
 
 
 def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:

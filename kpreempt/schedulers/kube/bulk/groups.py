@@ -29,16 +29,17 @@ class LabelGroups:
     def number(self, pod: Pod) -> int:
         """The number of the pod's group."""
         metadata = pod.metadata
-        last = self._last.get(id(metadata.labels))
-        if last is not None and last[0] == metadata.namespace:
+        labels, namespace = metadata.labels, metadata.namespace
+        last = self._last.get(id(labels))
+        if last is not None and last[0] == namespace:
             return last[1]
         # Equal labels in another order make another group, which costs a little and harms nothing.
-        number = self._numbers.setdefault((metadata.namespace, *metadata.labels.items()), len(self._numbers))
+        number = self._numbers.setdefault((namespace, *labels.items()), len(self._numbers))
         if number == len(self.representatives):
             self.representatives.append(pod)
         if last is None:
-            self._kept.append(metadata.labels)
-        self._last[id(metadata.labels)] = metadata.namespace, number
+            self._kept.append(labels)
+        self._last[id(labels)] = namespace, number
         return number
 
 
