@@ -32,7 +32,7 @@ from kpreempt.snapshot.decode import Json, decoder_of
 
 # What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
 _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled"))
-# So many different texts of a part are known at a time: replicas are close to each other, or few are different.
+# So many texts of a part are known at a time. Most clusters have fewer, and in others replicas are close to each other.
 _MOST_PARTS = 20_000
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
@@ -47,7 +47,8 @@ def _written(record: type[msgspec.Struct], *names: str, **kinds: Any) -> Any:
     return msgspec.defstruct(f"_Written{record.__name__}", fields, omit_defaults=True, gc=False)
 
 
-# Of containers little is read, and replicas differ in the rest, as in the names of mounts.
+# Of containers little is read, and replicas differ in the rest, as in the names of mounts. What is read of a spec makes
+# the text by which it is known.
 _WrittenContainers: Any = list[_written(Container, *Container.__struct_fields__)]  # type: ignore[misc]
 _WrittenSpec = _written(
     PodSpec,
