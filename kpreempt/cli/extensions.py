@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache, partial
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,8 @@ from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
@@ -79,7 +81,7 @@ class Extensions(NamedTuple):
 class InstalledPlugin(NamedTuple):
     """An entry point that is not loaded yet, and the package that it comes with."""
 
-    entry_point: metadata.EntryPoint
+    entry_point: EntryPoint
     package: str
 
 
@@ -89,8 +91,10 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
 
     Where packages announce the same name, all of them are there, by the names of the packages.
     """
+    from importlib.metadata import entry_points
+
     found: dict[str, list[InstalledPlugin]] = {}
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(group=ENTRY_POINTS):
         dist = entry_point.dist
         package = f"{dist.name} {dist.version}" if dist is not None else ""
         found.setdefault(entry_point.name, []).append(InstalledPlugin(entry_point, package))
@@ -226,6 +230,8 @@ def _line_of(error: BaseException) -> str:
     """The line of a plugin, or of what it uses, at which the exception was raised; not one of what imports it."""
     if isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '').name}, line {error.lineno})"
+    from importlib import metadata
+
     importing = {__file__, inspect.getfile(import_module), inspect.getfile(metadata)}
     frames = traceback.extract_tb(error.__traceback__)
     own = [each for each in frames if each.filename not in importing and not each.filename.startswith("<frozen ")]
