@@ -76,6 +76,18 @@ def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
     return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start
 
 
+def usual_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
+    """What ``rank_of`` is by the usual criteria, in one pass: on big clusters it is asked for thousands of nodes."""
+    pods = victims.pods
+    priorities = [pod.priority for pod in pods]
+    highest = max(priorities)
+    start = min(
+        pod.start or now for pod, priority in zip(pods, priorities, strict=True) if priority == highest
+    ).timestamp()
+    total = sum(priorities) + len(pods) * PRIORITY_OFFSET
+    return -victims.num_violations, -priorities[0], -total, -len(pods), start
+
+
 def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
     """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
     highest = max(pod.priority for pod in victims)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
-from itertools import compress, repeat
+from itertools import compress, islice, repeat
 from operator import attrgetter, eq
 
 import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_of, select_nodes, usual_criteria
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, select_nodes, usual_criteria, usual_rank
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
@@ -138,12 +139,12 @@ class Evaluator:
             # known; and under such rules a candidate that violates no budget need not win.
             is_usual = not own and reviewing is None
             is_short = is_usual and not state.records_scores
-            selection = Selection([], _best(helped, criteria)) if is_short else select_nodes(victims, criteria)
+            selection = Selection([], _best(helped, self._cluster.now)) if is_short else select_nodes(victims, criteria)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
             order = search_order(filtered, is_list_known=is_list_known)
-            odds = self._odds(names, helped, criteria, order) if is_usual else None
+            odds = self._odds(names, helped, order) if is_usual else None
         alternatives = self._alternatives(state, helped, victims, criteria, selection, is_usual=is_usual)
         if reviewed is not None:
             candidates = reviewed
@@ -194,7 +195,8 @@ class Evaluator:
         )
         untried = remembered.untried(potential) if remembered is not None else None
         order = search_order(filtered, is_list_known=pod.status.nominated_node_name not in self._cluster.by_name)
-        if remembered is None or untried is None or order is SearchOrder.LIST:
+        is_in_order = order is SearchOrder.LIST and self._num_candidates(len(potential)) < len(potential)
+        if remembered is None or untried is None or is_in_order:
             return None
         steps = Steps(MAX_STEPS)
         with state.phases.phase("dryRun"):
@@ -203,8 +205,8 @@ class Evaluator:
             return None
         remembered.remember(tried)
         with state.phases.phase("choice"):
-            criteria = usual_criteria(self._cluster.now)
-            ranking = remembered.ranking(lambda tried: _rank(tried, criteria).rank)
+            criteria, now = usual_criteria(self._cluster.now), self._cluster.now
+            ranking = remembered.ranking(lambda tried: _rank(tried, now).rank)
             if not ranking:
                 return None
             selection = Selection([], next(ranking.tiers()))
@@ -354,9 +356,7 @@ class Evaluator:
         statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
         return no_node_message(len(self._cluster.node_infos), statuses)
 
-    def _odds(
-        self, potential: list[str], helped: Sequence[Tried], criteria: Sequence[Criterion], order: SearchOrder
-    ) -> Odds | None:
+    def _odds(self, potential: list[str], helped: Sequence[Tried], order: SearchOrder) -> Odds | None:
         """How chance decides, where the real search stops before it has seen all nodes."""
         wanted = self._num_candidates(len(potential))
         if wanted >= len(potential):
@@ -364,7 +364,7 @@ class Evaluator:
         # Only these can win: a candidate without violations, where there is one, is in every search.
         has_clean = any(not each.victims.num_violations for each in helped)
         sampled = {
-            each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, criteria)
+            each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, self._cluster.now)
             for each in helped
         }
         return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
@@ -386,7 +386,8 @@ class Evaluator:
         for each in reversed(selection.rounds):
             if len(best) >= MAX_WITH_STEPS:
                 break
-            best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
+            others = (name for name in each.values if name not in best)
+            best |= dict.fromkeys(islice(others, MAX_WITH_STEPS - len(best)))
         remembered = self._remembered(state, pod, with_steps=True)
         known = dict(zip(best, remembered.recall(best), strict=True)) if remembered is not None else {}
         new: list[Tried] = []
@@ -423,22 +424,22 @@ class Evaluator:
         return criteria_of(self._rules.ordered_score_functions(frozen_victims))
 
 
-def _rank(tried: Tried, criteria: Sequence[Criterion]) -> SampledCandidate:
+def _rank(tried: Tried, now: datetime) -> SampledCandidate:
     """How good a candidate is by the usual rules, from memory if it is there."""
     known = tried.rank
     if known is None:
         victims = tried.of_choice
-        known = SampledCandidate(victims.num_violations > 0, rank_of(tried.name, victims, criteria))
+        known = SampledCandidate(victims.num_violations > 0, usual_rank(victims, now))
         # A start time that is missing counts as now.
         if all(pod.start is not None for pod in victims.pods):
             tried.rank = known
     return known
 
 
-def _best(helped: Sequence[Tried], criteria: Sequence[Criterion]) -> list[str]:
+def _best(helped: Sequence[Tried], now: datetime) -> list[str]:
     """The candidates between which the usual rules do not decide."""
     fewest = min(each.victims.num_violations for each in helped)
-    ranks = {each.name: _rank(each, criteria).rank for each in helped if each.victims.num_violations == fewest}
+    ranks = {each.name: _rank(each, now).rank for each in helped if each.victims.num_violations == fewest}
     best = max(ranks.values())
     return [name for name, rank in ranks.items() if rank == best]
 

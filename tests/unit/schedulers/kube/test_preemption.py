@@ -9,7 +9,7 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
-from kpreempt.schedulers.choice import CandidateVictims, select_nodes, usual_criteria
+from kpreempt.schedulers.choice import CandidateVictims, rank_of, select_nodes, usual_criteria, usual_rank
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.versions import behaviour
@@ -51,6 +51,8 @@ def test_the_rule_that_decides_between_two_nodes(
     selection = select_nodes({"a": a, "b": b}, usual_criteria(NOW))
     assert selection.tied == winners
     assert selection.rounds[-1].criterion == rule
+    # In one pass as rule by rule.
+    assert all(usual_rank(each, NOW) == rank_of("", each, usual_criteria(NOW)) for each in (a, b))
 
 
 def test_a_single_candidate_is_chosen_without_a_round() -> None:
