@@ -28,7 +28,10 @@ from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
 
 MANY = settings(
-    max_examples=100, phases=[__import__("hypothesis").Phase.reuse, __import__("hypothesis").Phase.generate], deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=100,
+    phases=[__import__("hypothesis").Phase.reuse, __import__("hypothesis").Phase.generate],
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # From which number of pods on columns are used: never, always, and when a cluster grows or shrinks.
 TABLES = pytest.mark.parametrize("min_pods", [10**9, 0, 3], ids=["no columns", "columns", "columns of three pods on"])

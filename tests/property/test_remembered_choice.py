@@ -1,0 +1,117 @@
+"""A decision of a simulation, made from what is remembered, is the one that is made with a look at each node."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kpreempt.analysis.queue.state import rejecting_plugins
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod, PodStatus
+from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
+from kpreempt.schedulers.kube.preemption import odds
+from kpreempt.verdict import Verdict
+from tests.factories import NOW, make_budget, make_node, make_pod
+
+APPS = ("a", "b")
+# A search that stops at its first candidate, where chance has most to say.
+CONFIGURATION = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "DefaultPreemption",
+                    "args": {"minCandidateNodesPercentage": 1, "minCandidateNodesAbsolute": 1},
+                }
+            ]
+        }
+    ],
+}
+
+
+def running(name: str, node: str, app: str, priority: int, hours: int | None) -> Pod:
+    started = None if hours is None else NOW - timedelta(hours=hours)
+    return make_pod(name, node=node, cpu="1", priority=priority, labels={"app": app}, started=started)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> ClusterSnapshot:
+    """Full nodes whose pods differ by little, so that much ties."""
+    nodes = [make_node(f"n{index}", cpu="3") for index in range(draw(st.integers(3, 6)))]
+    hours = st.sampled_from([1, 2, 2, None])
+    pods = [
+        running(f"{node.name}-{index}", node.name, draw(st.sampled_from(APPS)), draw(st.integers(0, 1)), draw(hours))
+        for node in nodes
+        for index in range(3)
+    ]
+    budgets = [make_budget(app, {"app": app}, draw(st.integers(0, 3))) for app in APPS]
+    return ClusterSnapshot(nodes=nodes, pods=pods, pod_disruption_budgets=budgets)
+
+
+def changed(draw: st.DrawFn, cluster: ClusterSnapshot, asked: Pod) -> ClusterSnapshot:
+    """The cluster after one of the things that happen in a simulation."""
+    pods, budgets = list(cluster.pods), list(cluster.pod_disruption_budgets)
+    index, node = draw(st.integers(0, len(pods) - 1)), draw(st.sampled_from(cluster.nodes)).name
+    change = draw(st.sampled_from(["budget", "budget", "budget", "disrupted", "nominate", "itself", "gone", "comes"]))
+    if change in ("budget", "disrupted"):
+        place, allowed = draw(st.integers(0, len(APPS) - 1)), draw(st.integers(0, 3))
+        disrupted = [pods[index].metadata.name] if change == "disrupted" else []
+        made = make_budget(APPS[place], {"app": APPS[place]}, allowed, disrupted=disrupted)
+        budgets[place] = msgspec.structs.replace(budgets[place], status=made.status)
+    elif change == "nominate":
+        pods.append(make_pod(f"waits-{len(pods)}", cpu="1", priority=draw(st.integers(9, 11)), nominated=node))
+    elif change == "itself":
+        pods = [pod for pod in pods if pod.key != asked.key]
+        pods.append(msgspec.structs.replace(asked, status=PodStatus(phase="Pending", nominated_node_name=node)))
+    elif change == "gone":
+        del pods[index]
+    else:
+        pods.append(running(f"comes-{len(pods)}", node, draw(st.sampled_from(APPS)), draw(st.integers(0, 1)), 1))
+    return msgspec.structs.replace(cluster, pods=pods, pod_disruption_budgets=budgets)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data(), clusters(), st.sampled_from(["2", "3"]), st.sampled_from([0, 10**9]))
+def test_what_is_remembered_leads_to_the_same_decision(
+    data: st.DataObject, cluster: ClusterSnapshot, cpu: str, min_pods: int
+) -> None:
+    kube = scheduler_from_configuration(CONFIGURATION, None)
+    asked = make_pod("asked", cpu=cpu, priority=10)
+    prepared: Any = None
+    # So few nodes come in the order of the list; here they come in any, as many do.
+    with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), patch.object(odds, "_ENTRIES_IN_ORDER", 0):
+        for number in range(10):
+            now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 0, 60])))
+            prepared = kube.prepare(cluster, now=now, before=prepared)
+            anew = kube.prepare(cluster, now=now)
+            own = next((pod for pod in cluster.pods if pod.key == asked.key), asked)
+            another = msgspec.structs.replace(asked, metadata=make_pod(f"like-{number}").metadata)
+            for pod in (data.draw(st.sampled_from([own, another])), another):
+                decided = kube.decide(
+                    prepared, pod, records_steps=False, records_scores=False, records_nodes=False, is_popped=True
+                )
+                expected = kube.decide(anew, pod, records_steps=False, is_popped=True)
+                assert rejecting_plugins(decided) == rejecting_plugins(expected)
+                assert what_counts(decided) == what_counts(expected)
+            cluster = changed(data.draw, cluster, asked)
+
+
+def what_counts(verdict: Verdict) -> tuple[object, ...]:
+    """All that a simulation goes on with."""
+    may_win = set(verdict.nominated_nodes)
+    if verdict.odds is not None:
+        may_win.update(*(each.nodes for each in verdict.odds.outcomes))
+    return (
+        (verdict.outcome, verdict.reason, verdict.message, verdict.assumptions, verdict.eligibility),
+        (verdict.lands_on, verdict.feasible_nodes, verdict.nominated_nodes, verdict.victims, verdict.effects),
+        (verdict.odds, verdict.alternatives, verdict.selection and verdict.selection.tied),
+        [(each.node, each.victims, each.outcomes) for each in verdict.candidates if each.node in may_win],
+    )
