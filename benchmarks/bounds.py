@@ -1,8 +1,10 @@
 """What must hold on clusters as they are, and whether it does: ``python -m benchmarks.bounds``.
 
 Decisions are held against the real scheduler's code on the same dump, as a ratio; what has no counterpart there is held
-against seconds and bytes. Both sides are measured in turn, as medians of the processor time that they spend, so that
-other load disturbs little. Ours is on one core; the real code's is divided by the cores that it has, which is the
+against seconds and bytes. Seconds are those of the machine on which bounds were set, where the real code decides the
+first case in ``GENUINE_SECONDS``: beside each such row it is measured how long that takes here, and ``here`` is the
+bound in seconds of this machine. Both sides are measured in turn, as medians of the processor time that they spend, so
+that other load disturbs little. Ours is on one core; the real code's is divided by the cores that it has, which is the
 least that it can take of the clock. What runs on several cores is measured by the clock.
 """
 
@@ -39,6 +41,8 @@ NAMESPACE = "team-04"
 # The most that a decision may take of what the real scheduler's code does.
 OF_TIES, OF_OTHERS = 0.2, 0.4
 PAGE = Path("docs/performance.md")
+# The middle of what was measured when the bounds were set (0.8 to 1.4), of a decision on 5,000 nodes with ties.
+GENUINE_SECONDS = 1.1
 # Around the table there.
 _BEGIN, _END = "<!-- bounds -->", "<!-- end of bounds -->"
 PROGRAM = str(Path(sys.executable).parent / "kpreempt")
@@ -93,8 +97,10 @@ def main() -> None:
             if options.only and row.name not in options.only:
                 continue
             print(f"{row.case} ...", file=sys.stderr)
-            cells.append(_cells(row, row.figures(place)))
-    headers = ["row", "case", "bound", "genuine", "ours", "ratio", "holds", ""]
+            figures = row.figures(place)
+            slowness = _slowness(place) if row.unit == "s" and place.genuine else 1.0
+            cells.append(_cells(row, figures, slowness))
+    headers = ["row", "case", "bound", "here", "genuine", "ours", "ratio", "holds", ""]
     print(tabulate(cells, headers=headers, disable_numparse=True))
     if options.write:
         table = tabulate(cells, headers=headers, disable_numparse=True, tablefmt="github")
@@ -102,17 +108,30 @@ def main() -> None:
         PAGE.write_text(f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after.partition(_END)[2]}", encoding="utf-8")
 
 
-def _cells(row: Row, found: Figures) -> list[str]:
+def _slowness(place: Place) -> float:
+    """How many times as long as when the bounds were set the real code takes here and now."""
+    seconds = reference_bench(_cluster(place, NODES, ()), question(), 1)["cpu"] / _cores()
+    return seconds / GENUINE_SECONDS
+
+
+def _cores() -> int:
+    """As many cores as the real code uses."""
+    return min(len(os.sched_getaffinity(0)), _WORKERS)
+
+
+def _cells(row: Row, found: Figures, slowness: float) -> list[str]:
     unit = "s" if row.unit == "x" else row.unit
+    bound = row.bound * slowness
     genuine = "" if found.genuine is None else f"{found.genuine:.3g} s"
     ratio = None if found.genuine is None else found.ours / found.genuine
     measured = ratio if row.unit == "x" else found.ours
-    holds = "" if measured is None else "yes" if measured <= row.bound else "NO"
+    holds = "" if measured is None else "yes" if measured <= bound else "NO"
     told = "" if ratio is None else f"{ratio:.2f}"
     return [
         row.name,
         row.case,
         f"{row.bound:.3g} {row.unit}",
+        f"{bound:.3g} s" if row.unit == "s" else "",
         genuine,
         f"{found.ours:.3g} {unit}",
         told,
@@ -172,7 +191,6 @@ print(json.dumps(clock))
 def _measured(place: Place, nodes: int, features: Sequence[Feature]) -> tuple[dict[str, float], float | None]:
     """The medians of our phases, and of the real code's decision, measured in turn."""
     cluster, pod = _cluster(place, nodes, features), question(features)
-    cores = min(len(os.sched_getaffinity(0)), _WORKERS)
     phases, genuine = [], []
     command = [sys.executable, "-c", _DECIDE, str(cluster), json.dumps(pod)]
     # As in every command. NumPy's threads for linear algebra, which nothing uses, otherwise spin for some milliseconds.
@@ -182,7 +200,7 @@ def _measured(place: Place, nodes: int, features: Sequence[Feature]) -> tuple[di
         run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         phases.append(json.loads(run.stdout))
         if place.genuine:
-            genuine.append(reference_bench(cluster, pod, 3)["cpu"] / cores)
+            genuine.append(reference_bench(cluster, pod, 3)["cpu"] / _cores())
     ours = {name: statistics.median(each.get(name, 0.0) for each in phases) for name in phases[0]}
     return ours, statistics.median(genuine) if genuine else None
 
@@ -252,8 +270,7 @@ def _volcano(place: Place) -> Figures:
 
     scenario = json.dumps({"name": "", "objects": items, "conf": configuration.read_text(encoding="utf-8")})
     run = partial(subprocess.run, [volcano_program()], check=True, input=scenario.encode(), stdout=subprocess.DEVNULL)
-    cores = min(len(os.sched_getaffinity(0)), _WORKERS)
-    genuine = statistics.median(_timed(run).processor for _ in range(place.runs)) / cores
+    genuine = statistics.median(_timed(run).processor for _ in range(place.runs)) / _cores()
     return ours._replace(genuine=genuine)
 
 

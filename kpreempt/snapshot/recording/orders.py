@@ -179,7 +179,9 @@ class NodeOrders:
         later = [step for step in steps if step.number > since]
         found = before.appended(pod.key)
         together: frozenset[str] = frozenset()
-        if not since or len(later) == _REMEMBERED:
+        # One that was on the node before, and left it, cannot have been assumed there all the time.
+        was_there = any(pod.key in (step.removed, step.appended) for step in later)
+        if not since or len(later) == _REMEMBERED or was_there:
             found = found.forgotten()
         elif all(step.together for step in later):
             together = frozenset({pod.key}).union(*(step.together for step in later))

@@ -128,6 +128,18 @@ def test_a_pod_that_may_have_been_assumed_in_vain_leaves_nothing_sure(gone: str)
     assert order(orders) == ([], set())
 
 
+def test_a_pod_that_comes_back_to_its_node_leaves_nothing_sure() -> None:
+    """No API server moves a pod; what a recording says may do so all the same."""
+    orders = NodeOrders()
+    orders.change(waiting("a", gated=True))
+    for key in "cba":
+        orders.change(on_node(key))
+    orders.change(on_node("b")._replace(node="n2"))
+    orders.change(waiting("a", gated=True))
+    orders.change(on_node("a"))
+    assert order(orders) == ([], set())
+
+
 def test_nothing_is_sure_once_another_scheduler_goes_on() -> None:
     orders = NodeOrders()
     for key in "ab":
