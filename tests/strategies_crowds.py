@@ -96,7 +96,8 @@ def _pod(chance: random.Random, name: str, features: set[str], objects: list[Obj
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": chance.choice((HOSTNAME, ZONE))}
     if is_wanting and "affinity" in features:
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        kind = chance.choice(("podAntiAffinity", "podAntiAffinity", "podAffinity"))
+        spec["affinity"] = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term] * chance.choice((1, 1, 2))}}
     if is_wanting and "spread" in features:
         spread = {"maxSkew": chance.choice((1, 5)), "whenUnsatisfiable": "DoNotSchedule"}
         spec["topologySpreadConstraints"] = [term | spread]

@@ -1,34 +1,45 @@
-"""InterPodAffinity's anti-affinity as limits: of the pods that may not be beside each other there must be none."""
+"""InterPodAffinity as limits: of the pods that may not be beside each other there must be none.
+
+Of those that the pod wants beside it there must be some once all are gone that may go; putting pods back only adds to
+them. So required affinity lets a pod pass on a node, or it does not, whoever is put back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
-from kpreempt.schedulers.kube.bulk.limits import ALWAYS, Excess, Limit, PluginLimits
+from kpreempt.schedulers.kube.bulk.limits import ALWAYS, NEVER, Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
+    REASON_AFFINITY,
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
     FilterState,
     TopologyCounts,
+    unmet_affinity_term,
 )
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import matches_all_terms
 from kpreempt.verdict import Code, Status
 
 
-def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
     """One limit per topology key of the pod's own anti-affinity terms, and of those of existing pods.
 
-    ``None`` for a pod with required affinity: there victims may be what the pod wants beside it.
+    One for its required affinity comes before these.
     """
-    if state.incoming.affinity_terms:
-        return None
+    unmet = _unmet_on_bare(state, table, nodes)
+    nothing = np.zeros(len(nodes), dtype=np.int64)
+    most = np.array([ALWAYS if term is None else NEVER for term in unmet], dtype=np.int64)
+    wanted = Limit(nothing, most, np.zeros(len(table.pods), dtype=np.int64))
     terms = state.incoming.anti_affinity_terms
     own_keys = list(dict.fromkeys(term.topology_key for term in terms))
     existing_keys = sorted({key for key, _ in state.existing_anti_affinity})
-    limits = []
+    limits = [wanted]
     for key in own_keys:
         matching = [term for term in terms if term.topology_key == key]
         _, representatives = table.label_groups
@@ -39,7 +50,12 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
     limits += [_limit(state.existing_anti_affinity, key, existing[key], nodes) for key in existing_keys]
 
     def refuse(excess: Excess) -> Status:
-        exceeded = {key for key, is_over in zip(own_keys, excess.exceeded, strict=False) if is_over}
+        term = unmet[excess.node]
+        if term is not None:
+            detail = state.evidence.of_affinity(term, nodes[excess.node].node.labels)
+            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_AFFINITY], detail=detail)
+        of_own, of_existing = excess.exceeded[1 : 1 + len(own_keys)], excess.exceeded[1 + len(own_keys) :]
+        exceeded = set(compress(own_keys, of_own))
         is_own = bool(exceeded)
         reason = REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY
         if not excess.is_bare:
@@ -50,18 +66,32 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
             key = next(key for key in own_keys if key in exceeded)
             detail = state.evidence.of_anti_affinity((key, labels[key]), bare)
         else:
-            over = dict(zip(existing_keys, excess.exceeded[len(own_keys) :], strict=True))
-            key = next(key for key in labels if over.get(key))
+            over = set(compress(existing_keys, of_existing))
+            key = next(key for key in labels if key in over)
             detail = state.evidence.of_existing_anti_affinity((key, labels[key]), bare)
         return Status(Code.UNSCHEDULABLE, [reason], detail=detail)
 
     def adds(info: PodInfo) -> list[int] | None:
-        if info.has_required_anti_affinity:
+        if info.has_required_anti_affinity or matches_all_terms(incoming.affinity_terms, info.pod):
             return None
         own = [sum(term.matches(info.pod, None) for term in terms if term.topology_key == key) for key in own_keys]
-        return [*own, *(0 for _ in existing_keys)]
+        return [0, *own, *(0 for _ in existing_keys)]
 
     return PluginLimits(plugin, limits, refuse, adds=adds)
+
+
+def _unmet_on_bare(state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> list[AffinityTerm | None]:
+    """The affinity term that keeps the pod off each node without its pods below the pod's priority."""
+    incoming = state.incoming
+    if not incoming.affinity_terms:
+        return [None] * len(nodes)
+    _, representatives = table.label_groups
+    matching = table.per_group([int(matches_all_terms(incoming.affinity_terms, pod)) for pod in representatives])
+    num_gone = table.total(np.where(table.priority < incoming.pod.priority, matching, 0)).tolist()
+    position = table.cluster.position
+    return [
+        unmet_affinity_term(state, node_info.node.labels, num_gone[position[node_info.name]]) for node_info in nodes
+    ]
 
 
 def _bare(node_info: NodeInfo, priority: int) -> NodeInfo:

@@ -133,7 +133,7 @@ class FilterState:
 def check_node(state: FilterState, node_info: NodeInfo) -> Status:
     """Refuse a node: for good where the pods that are wanted are missing, otherwise where someone refuses someone."""
     labels = node_info.node.labels
-    unmet = _unmet_affinity_term(state, labels)
+    unmet = unmet_affinity_term(state, labels)
     if unmet is not None:
         detail = state.evidence.of_affinity(unmet, labels)
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_AFFINITY], detail=detail)
@@ -151,12 +151,17 @@ def check_node(state: FilterState, node_info: NodeInfo) -> Status:
     return SUCCESS
 
 
-def _unmet_affinity_term(state: FilterState, labels: Mapping[str, str]) -> AffinityTerm | None:
+def unmet_affinity_term(state: FilterState, labels: Mapping[str, str], num_gone: int = 0) -> AffinityTerm | None:
     """The affinity term that keeps the pod off a node with these labels, or ``None``.
 
     All topology keys must be there. The first pod of a group that wants its own kind is let in: no pod anywhere
-    matches its terms, and it matches them itself.
+    matches its terms, and it matches them itself. ``num_gone`` are the pods that match all terms and left the node.
     """
+    if num_gone:
+        _count(state.affinity, state.incoming.affinity_terms, labels, -num_gone)
+        unmet = unmet_affinity_term(state, labels)
+        _count(state.affinity, state.incoming.affinity_terms, labels, num_gone)
+        return unmet
     unmet = None
     for term in state.incoming.affinity_terms:
         value = labels.get(term.topology_key)

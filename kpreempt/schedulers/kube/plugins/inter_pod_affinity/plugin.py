@@ -108,8 +108,8 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Eve
         """Check the pod's affinity, then its anti-affinity, then that of existing pods."""
         return check_node(filter_state_of(state), node_info)
 
-    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """None of the pods that may not be beside each other."""
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
+        """Some of the pods that are wanted beside the pod, and none that may not be."""
         from kpreempt.schedulers.kube.bulk.affinity_limits import affinity_limits  # noqa: PLC0415
 
         return affinity_limits(self.name, filter_state_of(state), table, nodes)
