@@ -17,6 +17,7 @@ from kpreempt.schedulers.kube.preemption.evaluator import Evaluator
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.factories import NOW, decide, make_node, make_pod
+from tests.volume_factories import make_claim, make_class, make_volume, uses
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -83,3 +84,13 @@ def test_the_first_pod_of_its_kind_is_tried_everywhere_at_once(is_there: bool) -
     pods = [database("c", priority=0)] if is_there else []
     pod = make_pod("api", cpu="3", priority=100, labels={"app": "db"}, affinity=near(ZONE))
     assert set(candidates(decide_at_once(cluster(*pods), pod))) == ({"c"} if is_there else {"a", "b", "c"})
+
+
+def test_a_pod_whose_claim_is_yet_to_be_bound_is_tried_everywhere_at_once() -> None:
+    storage = {
+        "storage_classes": [make_class()],
+        "persistent_volume_claims": [make_claim("data")],
+        "persistent_volumes": [make_volume("disk", zone="z1")],
+    }
+    pod = make_pod("api", cpu="3", priority=100, volumes=uses("data"))
+    assert set(candidates(decide_at_once(cluster(**storage), pod))) == {"c"}

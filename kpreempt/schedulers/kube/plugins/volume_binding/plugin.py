@@ -121,13 +121,11 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         reasons = found.reasons
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, detail=found.conflicts[reasons[0]])
 
-    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """Pods on the node do not matter; ``None`` for a pod with claims that are yet to be bound."""
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
+        """Pods on the node do not matter, neither to claims that are bound nor to those that are yet to be."""
         from kpreempt.schedulers.kube.bulk.node_limits import node_limits  # noqa: PLC0415
 
         binding = _state_of(state)
-        if binding.matches.claims.delayed:
-            return None
         return node_limits(self.name, [self._of_node(binding, node_info) for node_info in nodes], table)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
