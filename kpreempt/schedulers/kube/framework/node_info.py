@@ -21,7 +21,6 @@ from kpreempt.schedulers.kube.framework.resources import Resource
 from kpreempt.schedulers.kube.versions import Behaviour
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
-_POD_LISTS = _AFFINITY_LISTS | {"pods"}
 _AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
 
 
@@ -225,9 +224,9 @@ class NodeInfo:
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
-        if name in _AFFINITY_LISTS and not any(pod.spec.affinity is not None for pod in self._assigned):
-            self.pods_with_affinity, self.pods_with_required_anti_affinity = [], []
-        elif name in _POD_LISTS:
+        if name in _AFFINITY_LISTS:
+            self._list_pods_with_affinity()
+        elif name == "pods":
             self._list_pods()
         elif name in _AMOUNTS:
             self._add_up()
@@ -248,9 +247,12 @@ class NodeInfo:
         return object.__getattribute__(self, name)
 
     def _list_pods(self) -> None:
-        pods = [PodInfo(pod, self._behaviour) for pod in self._assigned]
-        self.pods = pods
-        self.pods_with_affinity = [info for info in pods if info.has_affinity]
+        known = {id(info.pod): info for info in self.pods_with_affinity}
+        self.pods = [known.get(id(pod)) or PodInfo(pod, self._behaviour) for pod in self._assigned]
+
+    def _list_pods_with_affinity(self) -> None:
+        infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
+        self.pods_with_affinity = [info for info in infos if info.has_affinity]
         self.pods_with_required_anti_affinity = [
             info for info in self.pods_with_affinity if info.has_required_anti_affinity
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -27,12 +26,25 @@ class _Conflict(NamedTuple):
     term: AffinityTerm
 
 
-_Conflicts = dict[TopologyPair, list[_Conflict]]
 _Search = Callable[[NodeInfo], Iterator[tuple[TopologyPair, _Conflict]]]
 
 
+class _Growing:
+    """Conflicts of a domain, looked for as far as somebody reads, and kept."""
+
+    def __init__(self, source: Iterator[_Conflict]) -> None:
+        self._source = source
+        self._known: list[_Conflict] = []
+
+    def __iter__(self) -> Iterator[_Conflict]:
+        yield from self._known
+        for conflict in self._source:
+            self._known.append(conflict)
+            yield conflict
+
+
 class Evidence:
-    """Finds the pods that a refusal is due to; those of all nodes are indexed at the first refusal of a kind.
+    """Finds the pods that a refusal is due to, on the nodes of the domain alone, and no more of them than are told.
 
     A dry run and nominated pods change nothing but the node that they look at, so for that node the pods that it holds
     at the moment count, not the indexed ones.
@@ -42,6 +54,9 @@ class Evidence:
         self._incoming = incoming
         self._nodes = nodes
         self._findings = findings
+        # By topology key and value.
+        self._domains: dict[str, dict[str | None, list[NodeInfo]]] = {}
+        self._known: dict[tuple[str, TopologyPair], _Growing] = {}
 
     def of_affinity(self, term: AffinityTerm, labels: Mapping[str, str]) -> AffinityConflict:
         """The term for which no pod was found."""
@@ -50,31 +65,43 @@ class Evidence:
 
     def of_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
         """The pods in the domain that the incoming pod refuses."""
-        conflicts = _present(self._refused, pair, node_info, self._refused_on)
+        conflicts = self._present("affinity refused", pair, node_info, self._refused_on)
         return _conflict("antiAffinity", pair, conflicts)
 
     def of_existing_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
         """The pods in the domain that refuse the incoming pod."""
-        conflicts = _present(self._refusing, pair, node_info, self._refusing_on)
+        conflicts = self._present("affinity refusing", pair, node_info, self._refusing_on)
         return _conflict("existingAntiAffinity", pair, conflicts)
 
-    @cached_property
-    def _refused(self) -> _Conflicts:
-        return self._indexed("affinity refused", self._refused_on)
+    def _present(self, question: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
+        """The first few conflicts of a domain, without pods that are gone from the node."""
+        present = (
+            conflict
+            for conflict in self._conflicts(question, pair, search)
+            if conflict.node_name != node_info.name or conflict.pod_info in node_info.pods
+        )
+        found = list(islice(present, MAX_HOLDERS))
+        # Nothing left: then it is due to a nominated pod, which no node of the cluster holds.
+        return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
 
-    @cached_property
-    def _refusing(self) -> _Conflicts:
-        return self._indexed("affinity refusing", self._refusing_on)
+    def _conflicts(self, question: str, pair: TopologyPair, search: _Search) -> _Growing:
+        conflicts = self._known.get((question, pair))
+        if conflicts is None:
+            conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
+        return conflicts
 
-    def _indexed(self, question: str, search: _Search) -> _Conflicts:
+    def _found(self, question: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
+        key, value = pair
+        if key not in self._domains:
+            domains = self._domains[key] = {}
+            for node_info in self._nodes:
+                domains.setdefault(node_info.node.labels.get(key), []).append(node_info)
+        nodes = self._domains[key].get(value, [])
         if self._findings is None:
-            conflicts: Iterable[Iterable[tuple[TopologyPair, _Conflict]]] = map(search, self._nodes)
+            conflicts: Iterable[Iterable[tuple[TopologyPair, _Conflict]]] = map(search, nodes)
         else:
-            conflicts = answers_on(self._findings.on(question), self._nodes, lambda node_info: tuple(search(node_info)))
-        index: _Conflicts = {}
-        for pair, conflict in chain.from_iterable(conflicts):
-            index.setdefault(pair, []).append(conflict)
-        return index
+            conflicts = answers_on(self._findings.on(question), nodes, lambda node_info: tuple(search(node_info)))
+        return (conflict for other, conflict in chain.from_iterable(conflicts) if other == pair)
 
     def _refused_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
         labels = node_info.node.labels
@@ -92,18 +119,6 @@ class Evidence:
                 if term.topology_key in labels and term.matches(incoming.pod, incoming.namespace_labels):
                     pair = (term.topology_key, labels[term.topology_key])
                     yield pair, _Conflict(node_info.name, pod_info, term)
-
-
-def _present(index: _Conflicts, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
-    """The first few conflicts of a domain, without pods that are gone from the node."""
-    present = (
-        conflict
-        for conflict in index.get(pair, ())
-        if conflict.node_name != node_info.name or conflict.pod_info in node_info.pods
-    )
-    found = list(islice(present, MAX_HOLDERS))
-    # Nothing left: then it is due to a nominated pod, which no index holds.
-    return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
 
 
 def _conflict(rule: str, pair: TopologyPair, conflicts: list[_Conflict]) -> AffinityConflict:

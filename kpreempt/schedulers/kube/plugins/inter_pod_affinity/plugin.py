@@ -82,7 +82,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Eve
             is_table_worth_it = tables is None or tables.current is not None or not counts.is_indifferent
             # For those alone who may refuse the pod none is made.
             table = self._handle.pod_table if is_table_worth_it else None
-            counts.add_all(nodes, table, refusing=self.nodes_with_anti_affinity(nodes))
+            counts.add_all(nodes, table, refusing=self.nodes_with_anti_affinity(nodes) if table is None else ())
         if counts.is_indifferent:
             return None, SKIP
         state.write(PRE_FILTER_KEY, counts)
