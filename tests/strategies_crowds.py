@@ -82,10 +82,14 @@ def _pod(chance: random.Random, name: str, features: set[str], objects: list[Obj
     spec: Object = {"schedulerName": "default-scheduler", "containers": [container]}
     if is_wanting and "ports" in features:
         addresses = ("", "", "10.0.0.1", "10.0.0.2")
-        container["ports"] = [
+        ports = [
             {"containerPort": 80, "hostPort": port, "protocol": "TCP", "hostIP": chance.choice(addresses)}
             for port in chance.choices(_PORTS, k=chance.choice((1, 1, 2)))
         ]
+        if chance.random() < 0.3:
+            spec["initContainers"] = [{"name": "sidecar", "image": "img1", "restartPolicy": "Always", "ports": ports}]
+        else:
+            container["ports"] = ports
     if is_wanting and "extended" in features:
         requests[EXTENDED] = str(chance.choice((1, 2)))
     if is_wanting and "volumes" in features:

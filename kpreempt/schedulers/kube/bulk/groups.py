@@ -7,7 +7,8 @@ its identity is then enough.
 from __future__ import annotations
 
 from kpreempt.model.affinity import PodAffinityTerm
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import ContainerPort, Pod
+from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
 from kpreempt.schedulers.kube.versions import Behaviour
 
@@ -70,6 +71,31 @@ class ResourceGroups:
         return number
 
 
+class PortGroups:
+    """Pods that share their containers take the same host ports; ``values`` has those of each group."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.values: list[list[ContainerPort]] = []
+        self._counts_sidecars = behaviour.counts_ports_of_sidecars
+        self._by_containers: dict[tuple[int, int], int] = {}
+        # What is known by its identity must not make room for something else.
+        self._kept: list[object] = []
+
+    def number(self, pod: Pod) -> int:
+        """The number of the pod's group, ``NO_GROUP`` where it takes no port."""
+        spec = pod.spec
+        key = id(spec.containers), id(spec.init_containers)
+        number = self._by_containers.get(key)
+        if number is None:
+            ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
+            number = len(self.values) if ports else NO_GROUP
+            if ports:
+                self.values.append(ports)
+            self._by_containers[key] = number
+            self._kept += spec.containers, spec.init_containers
+        return number
+
+
 class AntiAffinityGroups:
     """Pods of equal namespace and labels that require the same others to stay away.
 
@@ -101,4 +127,5 @@ class Groups:
     def __init__(self, behaviour: Behaviour) -> None:
         self.labels = LabelGroups()
         self.resources = ResourceGroups(behaviour)
+        self.ports = PortGroups(behaviour)
         self.anti_affinity = AntiAffinityGroups()

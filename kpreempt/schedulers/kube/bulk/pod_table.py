@@ -16,7 +16,7 @@ from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
 from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
@@ -50,6 +50,7 @@ class Columns(NamedTuple):
     start: Floats
     labels: Integers
     resources: Integers
+    ports: Integers
     anti_affinity: Integers
 
 
@@ -95,13 +96,14 @@ class PodTable:
     def _read(self, pods: Sequence[Pod]) -> Columns:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
-        priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
+        priorities, starts, labels, resources, ports, anti_affinity = [], [], [], [], [], []
         for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
             start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
             resources.append(groups.resources.number(pod))
+            ports.append(groups.ports.number(pod))
             group = groups.labels.number(pod)
             labels.append(group)
             anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
@@ -110,6 +112,7 @@ class PodTable:
             np.array(starts, dtype=np.float64),
             np.array(labels, dtype=np.int64),
             np.array(resources, dtype=np.int64),
+            np.array(ports, dtype=np.int64),
             np.array(anti_affinity, dtype=np.int64),
         )
 
@@ -255,7 +258,7 @@ class PodTable:
     @cached_property
     def port_holders(self) -> dict[NodeInfo, list[PodInfo]]:
         """The pods that take host ports, by node. Every node of the cluster is given those ports with that."""
-        ids, held = self._host_ports
+        ids, held = self._columns.ports, self._groups.ports.values
         node_infos = self.cluster.node_infos
         holders: dict[NodeInfo, list[PodInfo]] = {node_info: [] for node_info in node_infos}
         used = [HostPorts() for _ in node_infos]
@@ -272,29 +275,7 @@ class PodTable:
 
     def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
         """A column of what ``amount`` makes of the host ports that each pod takes."""
-        ids, held = self._host_ports
-        return np.array([0, *map(amount, held)], dtype=np.int64)[ids + 1]
-
-    @cached_property
-    def _host_ports(self) -> tuple[Integers, list[list[ContainerPort]]]:
-        """The number of each pod's host ports in the list of those that there are, ``NO_GROUP`` without any."""
-        counts_sidecars = self.cluster.behaviour.counts_ports_of_sidecars
-        # Many pods share their containers, which the table keeps.
-        known: dict[int, int] = {}
-        found: list[list[ContainerPort]] = []
-        numbers = []
-        for pod in self.pods:
-            spec = pod.spec
-            number = known.get(id(spec.containers)) if not spec.init_containers else None
-            if number is None:
-                ports = host_ports_of(pod, counts_sidecars=counts_sidecars)
-                number = len(found) if ports else NO_GROUP
-                if ports:
-                    found.append(ports)
-                if not spec.init_containers:
-                    known[id(spec.containers)] = number
-            numbers.append(number)
-        return np.array(numbers, dtype=np.int64), found
+        return np.array([0, *map(amount, self._groups.ports.values)], dtype=np.int64)[self._columns.ports + 1]
 
     def per_group(self, amounts: list[int]) -> Integers:
         """A column from one amount per group of ``label_groups``."""

@@ -45,6 +45,9 @@ def volume_limits(
     amounts = {driver: np.zeros(len(table.pods), dtype=np.int64) for driver in drivers}
     used = {driver: np.zeros(len(nodes), dtype=np.int64) for driver in drivers}
     most = {driver: np.full(len(nodes), ALWAYS, dtype=np.int64) for driver in drivers}
+    holders: dict[int, list[int]] = {}
+    for place in [place for place, pod in enumerate(table.pods) if may_have(pod)]:
+        holders.setdefault(int(table.node[place]), []).append(place)
     wanted: list[Mapping[str, int]] = []
     for index, (room, node_info) in enumerate(zip(rooms, nodes, strict=True)):
         asked = list(room.new.values()) if room else []
@@ -55,17 +58,16 @@ def volume_limits(
         for driver in limited:
             most[driver][index] = room.limits[driver] - wanted[-1][driver]
             used[driver][index] = sum(each == driver for each in room.attached.values())
-        first = int(table.first[table.cluster.position[node_info.name]])
         seen = set(room.new)
-        for offset, pod in enumerate(table.cluster.assigned[node_info.name]):
-            volumes = volumes_of(pod, node_info) if may_have(pod) else {}
+        for place in holders.get(table.cluster.position[node_info.name], ()):
+            volumes = volumes_of(table.pods[place], node_info)
             if volumes is None or not seen.isdisjoint(volumes):
                 is_left_out[index] = True
                 break
             seen |= volumes.keys()
             for name, driver in volumes.items():
                 if driver in limited and name not in room.attached:
-                    amounts[driver][first + offset] += 1
+                    amounts[driver][place] += 1
                     used[driver][index] += 1
 
     def refuse(excess: Excess) -> Status:
