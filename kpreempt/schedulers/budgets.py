@@ -20,24 +20,16 @@ class SelectingBudgets:
     def __init__(self, budgets: Sequence[PodDisruptionBudget], before: SelectingBudgets | None = None) -> None:
         self.budgets = budgets
         self._of_labels: dict[tuple[str, int], list[PodDisruptionBudget]] = {}
-        # By namespace where its budgets are in the input.
+        # By namespace where its budgets are in the input; and of those that select something what that is, once asked.
         self._positions: dict[str, list[int]] = {}
-        self._selectors: dict[str, SelectorIndex] = {}
+        self._selectors: dict[str, tuple[list[int], SelectorIndex]] = {}
         # By namespace and the identity of labels, which many pods share; these are kept, so that it stays theirs.
         self._known: dict[tuple[str, int], tuple[Mapping[str, str], list[int]]] = {}
         if before is not None and before._selects_as(budgets):
             self._positions, self._selectors, self._known = before._positions, before._selectors, before._known
             return
         for position, budget in enumerate(budgets):
-            selector = budget.spec.selector
-            if selector is not None and not selector.is_empty() and selector.is_valid():
-                self._positions.setdefault(budget.metadata.namespace, []).append(position)
-        self._selectors = {
-            namespace: SelectorIndex(
-                selector for each in positions if (selector := budgets[each].spec.selector) is not None
-            )
-            for namespace, positions in self._positions.items()
-        }
+            self._positions.setdefault(budget.metadata.namespace, []).append(position)
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets whose selector matches the pod, in the order of the input, not to be changed.
@@ -71,13 +63,22 @@ class SelectingBudgets:
 
     def _matching(self, pod: Pod) -> list[int]:
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        if not labels or namespace not in self._selectors:
+        if not labels or namespace not in self._positions:
             return []
-        positions = self._positions[namespace]
-        found = self._selectors[namespace].matching(labels)
+        if namespace not in self._selectors:
+            selecting = {
+                position: selector
+                for position in self._positions[namespace]
+                if (selector := self.budgets[position].spec.selector) is not None
+                and not selector.is_empty()
+                and selector.is_valid()
+            }
+            self._selectors[namespace] = list(selecting), SelectorIndex(selecting.values())
+        positions, index = self._selectors[namespace]
+        found = index.matching(labels)
         if found:
             check_selecting(pod.key, len(found))
-        return [positions[index] for index in found]
+        return [positions[each] for each in found]
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.sorting import order_by
+from kpreempt.schedulers.kube.bulk.sorting import distinct, order_by
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import BudgetUse
 
@@ -51,10 +51,11 @@ def uses_of(table: PodTable, victims: Integers, budgets: BudgetIndex) -> BudgetU
     ``victims`` are positions in the table, node by node, on each node most important first.
     """
     groups, representatives = table.label_groups
-    protecting = list(map(budgets.positions_of, representatives))
+    there = distinct(groups[victims])
+    protecting = [budgets.positions_of(representatives[group]) for group in there.tolist()]
     numbered = list(budgets.budgets)
     none = np.zeros(0, dtype=np.int64)
-    of_victims = groups[victims]
+    of_victims = np.searchsorted(there, groups[victims])
     victim, budget = [none], [none]
     for column in range(max(map(len, protecting), default=0)):
         by_group = np.array([each[column] if column < len(each) else -1 for each in protecting], dtype=np.int64)

@@ -50,9 +50,8 @@ def dry_run(
     position = table.cluster.position
     question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
     question[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
-    is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
-    order = table.importance.order
-    victims = order[is_victim[order]]
+    below = table.below(pod.priority)
+    victims = below[question[table.node[below]] >= 0]
     where = question[table.node[victims]]
     in_go = GoOrder(table, victims, where, len(nodes)) if orders is None else None
     if in_go is not None:

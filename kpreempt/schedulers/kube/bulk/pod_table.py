@@ -35,8 +35,8 @@ Floats = npt.NDArray[np.float64]
 class Importance(NamedTuple):
     """Pods by importance: higher priority first, then the earlier start.
 
-    ``order`` has all positions, node by node, on each node most important first; equals are in the order of the table
-    where that is the scheduler's, else in the likely one. ``rank`` gives each pod its place, which equals share.
+    ``order`` has all positions, node by node, on each node most important first, and equals as they stand there.
+    ``rank`` gives each pod its place, which equals share.
     """
 
     order: Integers
@@ -84,6 +84,8 @@ class PodTable:
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
         follows = before is not None and cluster.has_nodes_of(before.cluster)
+        # Those of which it was asked last.
+        self._below: tuple[int, Integers] | None = None
         self._allocatable: dict[str, Integers] = before._allocatable if before is not None and follows else {}
         self._groups: Groups = before._groups if before is not None else Groups(cluster.behaviour)
         if before is None:
@@ -157,11 +159,25 @@ class PodTable:
         )
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.cumsum(is_other)
-        if not self.cluster.cluster.has_scheduler_order and not is_other.all():
-            # The places of pods that have equals: one after the other for each rank.
-            tied = np.flatnonzero(np.bincount(rank)[rank[order]] > 1)
-            order[tied] = self._in_likely_order(order[tied], rank)
         return Importance(order, rank)
+
+    def below(self, priority: int) -> Integers:
+        """The pods of lower priority by importance, as ``importance`` has them.
+
+        Equals are in the order of the table where that is the scheduler's, else in the likely one.
+        """
+        if self._below is None or self._below[0] != priority:
+            self._below = priority, self._by_importance(priority)
+        return self._below[1]
+
+    def _by_importance(self, priority: int) -> Integers:
+        order, rank = self.importance
+        order = order[self.priority[order] < priority]
+        if not self.cluster.cluster.has_scheduler_order:
+            # The places of pods that have equals: one after the other for each rank.
+            tied = np.flatnonzero(np.bincount(rank[order])[rank[order]] > 1)
+            order[tied] = self._in_likely_order(order[tied], rank)
+        return order
 
     def _in_likely_order(self, tied: Integers, rank: Integers) -> Integers:
         """Pods that have equals by rank and in the likely order, as ``sort_by_importance`` has it."""

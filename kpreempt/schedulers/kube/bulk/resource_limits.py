@@ -56,6 +56,8 @@ def resource_limits(
         if not plugin.is_ignored(name)
     ]
     limits = [_limit(check, table, asked) for check in checks]
+    # Plain integers, because single values of a column are slow to come by.
+    offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
 
     def refuse(excess: Excess) -> Status:
         return plugin.refusal(
@@ -64,10 +66,10 @@ def resource_limits(
                     check.resource,
                     check.wanted,
                     used,
-                    int(check.allocatable[excess.node]),
-                    exceeds_node=check.resource != PODS and check.wanted > int(check.allocatable[excess.node]),
+                    of_nodes[excess.node],
+                    exceeds_node=check.resource != PODS and check.wanted > of_nodes[excess.node],
                 )
-                for check, used, is_short in zip(checks, excess.sums, excess.exceeded, strict=True)
+                for check, of_nodes, used, is_short in zip(checks, offered, excess.sums, excess.exceeded, strict=True)
                 if is_short
             ],
             excess.num_pods,
