@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
@@ -44,7 +45,7 @@ class Importance(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
+    """What is read of each pod: priority, start, the numbers of its groups in ``Groups``, and if it has affinity."""
 
     priority: Integers
     start: Floats
@@ -52,6 +53,7 @@ class Columns(NamedTuple):
     resources: Integers
     ports: Integers
     anti_affinity: Integers
+    has_affinity: Booleans
 
 
 class PodTable:
@@ -98,7 +100,7 @@ class PodTable:
     def _read(self, pods: Sequence[Pod]) -> Columns:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
-        priorities, starts, labels, resources, ports, anti_affinity = [], [], [], [], [], []
+        priorities, starts, labels, resources, ports, anti_affinity, has_affinity = [], [], [], [], [], [], []
         for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
@@ -109,6 +111,7 @@ class PodTable:
             group = groups.labels.number(pod)
             labels.append(group)
             anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
+            has_affinity.append(spec.affinity is not None)
         return Columns(
             np.array(priorities, dtype=np.int64),
             np.array(starts, dtype=np.float64),
@@ -116,6 +119,7 @@ class PodTable:
             np.array(resources, dtype=np.int64),
             np.array(ports, dtype=np.int64),
             np.array(anti_affinity, dtype=np.int64),
+            np.array(has_affinity, dtype=np.bool_),
         )
 
     def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]]) -> None:
@@ -253,6 +257,20 @@ class PodTable:
     @cached_property
     def _is_terminating(self) -> Booleans:
         return np.array([pod.metadata.deletion_timestamp is not None for pod in self.pods], dtype=np.bool_)
+
+    def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
+        """As ``ClusterState.selected_pods``."""
+        counts = self.count_matching(
+            lambda pod: pod.metadata.namespace == namespace and selector.matches(pod.metadata.labels),
+            skips_terminating=True,
+        )
+        return {each.name: count for each, count in zip(self.cluster.node_infos, counts, strict=True) if count}
+
+    @cached_property
+    def nodes_with_affinity(self) -> list[NodeInfo]:
+        """The nodes with pods that state affinity of any kind, to nodes or to pods."""
+        counts = self.total(self._columns.has_affinity.astype(np.int64)).tolist()
+        return list(compress(self.cluster.node_infos, counts))
 
     def count_anti_affinity(self, is_match: Callable[[AffinityTerm], bool]) -> dict[str, Integers]:
         """By topology key, how many matching terms of required anti-affinity each pod has; no key without any."""

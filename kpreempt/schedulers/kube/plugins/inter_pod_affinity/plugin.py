@@ -130,9 +130,13 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Eve
             keeps_selectors=self._behaviour.keeps_namespace_selectors,
         )
         nodes = self._cluster.node_infos
-        preferences.add_all(
-            nodes if own else self.nodes_with_affinity(nodes), has_preferences=own, findings=state.findings
-        )
+        table = self._handle.tables.current if self._handle.tables is not None else None
+        if table is not None and state.findings is None:
+            preferences.add_table(nodes, table)
+        else:
+            preferences.add_all(
+                nodes if own else self.nodes_with_affinity(nodes), has_preferences=own, findings=state.findings
+            )
         if not preferences.weights:
             return SKIP
         state.write(PRE_SCORE_KEY, preferences.weights)

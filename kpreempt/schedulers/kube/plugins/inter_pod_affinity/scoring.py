@@ -7,7 +7,9 @@ configuration, their affinity requirements that it meets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.affinity_terms import WeightedAffinityTerm
@@ -15,6 +17,9 @@ from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import SelectedNamespaces, with_selected_namespaces
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 # Weight by topology key and value. A pair is there as soon as a term matched, even where weights cancel out.
 TopologyWeights = dict[str, dict[str, int]]
@@ -57,7 +62,24 @@ class Preferences:
         else:
             known = findings.on("preferences")
             weighed = answers_on(known, nodes, lambda node_info: self._weights_on(node_info, has_preferences))
-        for key, value, weight in chain.from_iterable(weighed):
+        self._sum_up(chain.from_iterable(weighed))
+
+    def add_table(self, nodes: Sequence[NodeInfo], table: PodTable) -> None:
+        """The same over the pods of ``nodes``, which ``table`` has in columns."""
+        for terms, sign in ((self._wanted, 1), (self._unwanted, -1)):
+            for term in terms:
+                counts = table.count_matching(partial(term.matches, namespace_labels=None))
+                for node_info, count in zip(nodes, counts, strict=True):
+                    if count:
+                        self._sum_up(_weight(term.topology_key, node_info.node.labels, sign * term.weight * count))
+        for node_info in table.nodes_with_affinity:
+            found: _Weights = []
+            for existing in node_info.pods_with_affinity:
+                self._add_those_of(found, existing, node_info.node.labels)
+            self._sum_up(found)
+
+    def _sum_up(self, weights: Iterable[tuple[str, str, int]]) -> None:
+        for key, value, weight in weights:
             values = self.weights.setdefault(key, {})
             values[value] = values.get(value, 0) + weight
 
@@ -72,12 +94,15 @@ class Preferences:
     def _add(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
         self._add_terms(found, self._wanted, existing.pod, None, labels, 1)
         self._add_terms(found, self._unwanted, existing.pod, None, labels, -1)
-        if not existing.has_affinity:
-            return
+        if existing.has_affinity:
+            self._add_those_of(found, existing, labels)
+
+    def _add_those_of(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
+        """What an existing pod, which states some affinity, makes of the incoming one."""
         if self._hard_affinity_weight > 0:
             for term in existing.required_affinity_terms:
                 if term.matches(self._pod, self._namespace_labels):
-                    _add_weight(found, term.topology_key, labels, self._hard_affinity_weight)
+                    found += _weight(term.topology_key, labels, self._hard_affinity_weight)
         self._add_terms(found, existing.preferred_affinity_terms, self._pod, self._namespace_labels, labels, 1)
         self._add_terms(found, existing.preferred_anti_affinity_terms, self._pod, self._namespace_labels, labels, -1)
 
@@ -92,13 +117,13 @@ class Preferences:
     ) -> None:
         for term in terms:
             if term.matches(pod, namespace_labels):
-                _add_weight(found, term.topology_key, labels, sign * term.weight)
+                found += _weight(term.topology_key, labels, sign * term.weight)
 
 
-def _add_weight(found: _Weights, key: str, labels: Mapping[str, str], weight: int) -> None:
+def _weight(key: str, labels: Mapping[str, str], weight: int) -> _Weights:
+    """The weight in the domain of a node with these labels, if it is in one."""
     value = labels.get(key)
-    if value is not None:
-        found.append((key, value, weight))
+    return [] if value is None else [(key, value, weight)]
 
 
 def has_preferences(pod: Pod) -> bool:

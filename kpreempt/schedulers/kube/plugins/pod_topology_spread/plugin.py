@@ -120,11 +120,13 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             spread = SpreadScores(state, pod, constraints, self._cluster, requires_all_keys=requires_all_keys)
             state.write(PRE_SCORE_KEY, spread.normalized(inclusion))
             return SUCCESS
+        table = self._handle.tables.current if self._handle.tables is not None else None
         scoring = ScoreState(
             pod,
             constraints,
             nodes,
-            self._cluster.selected_pods,
+            # A cluster that follows another has its pods sorted already.
+            self._cluster.selected_pods if table is None or self._cluster.follows_closely else table.selected_pods,
             requires_all_keys=requires_all_keys,
             counts_by_constraint=self._behaviour.counts_spread_by_constraint,
         )
