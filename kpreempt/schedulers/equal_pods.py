@@ -215,21 +215,27 @@ class _Search:
         return tuple(total - stays for total, stays in zip(self.totals, kept, strict=True))
 
     def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Way]:
-        if len(tie) == 1:
-            # Whichever comes first, as many violate.
-            return [self._divided([tie[0]] * self.totals[tie[0]], left)]
-        asked: dict[str, int] = {}
+        protected: dict[str, list[int]] = {}
         for kind in tie:
             for budget in self._budgets[kind]:
-                asked[budget] = asked.get(budget, 0) + self.totals[kind]
-        if any(0 < left.get(budget, 0) < count for budget, count in asked.items()):
+                protected.setdefault(budget, []).append(kind)
+        if any(
+            len(kinds) > 1 and 0 < left.get(budget, 0) < sum(self.totals[kind] for kind in kinds)
+            for budget, kinds in protected.items()
+        ):
             return dict.fromkeys(self._divided(order, left) for order in self._orders(tie))
-        # Each kind violates as a whole, or not at all.
-        violating = {kind for kind in tie if any(left.get(budget, 0) <= 0 for budget in self._budgets[kind])}
-        return [_Way(self._free(kind for kind in tie if kind in violating), self._free(set(tie) - violating))]
+        # As many of each kind violate in any order: those after the first that all its budgets allow. Those of either
+        # pass may come in any order, as those that do not violate may all come before the others.
+        spared = {
+            kind: min([self.totals[kind], *(max(0, left.get(budget, 0)) for budget in self._budgets[kind])])
+            for kind in tie
+        }
+        return [_Way(self._free({kind: self.totals[kind] - spared[kind] for kind in tie}), self._free(spared))]
 
-    def _free(self, kinds: Iterable[int]) -> _Part:
-        return _Part(tuple(kind for kind in sorted(kinds) for _ in range(self.totals[kind])), is_free=True)
+    def _free(self, counts: Mapping[int, int]) -> _Part:
+        kinds = tuple(kind for kind, count in counts.items() for _ in range(count))
+        # One kind has one order.
+        return _Part(kinds, is_free=len(set(kinds)) > 1)
 
     def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Way:
         """The two passes of an order: budgets are counted down pod by pod, also where one is violated already."""

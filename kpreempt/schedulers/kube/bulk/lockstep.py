@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import Excess, PluginLimits
-from kpreempt.schedulers.kube.bulk.pod_table import Integers
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers
 from kpreempt.verdict import Status
+
+
+class _Scarce(NamedTuple):
+    """A limit: the ``room`` that it leaves to the victims of each node, and where that ``is_short`` for all of them."""
+
+    room: Integers
+    amounts: Integers
+    is_short: Booleans
 
 
 class Lockstep:
@@ -61,16 +70,32 @@ class Lockstep:
             for mine, total in zip(sums, totals, strict=True):
                 mine[staying] = total[stays]
 
+    @cached_property
+    def _scarce(self) -> list[_Scarce]:
+        """The limits that do not leave room for all victims of each node that fits."""
+        every = [
+            _Scarce(limit.limit - total, amounts, limit.used > limit.limit)
+            for limit, total, amounts in zip(self._limits, self._bare_sums, self._amounts, strict=True)
+        ]
+        return [each for each in every if (each.is_short & self.fits).any()]
+
     def amounts_in(self, order: Integers) -> list[Integers]:
-        """By limit, what each of these victims takes of it."""
-        return [amounts[order] for amounts in self._amounts]
+        """By scarce limit, what each of these victims takes of it; nothing on nodes that have room for all of them."""
+        return [np.where(each.is_short[self.where[order]], each.amounts[order], 0) for each in self._scarce]
+
+    def rooms_before(self, order: Integers) -> list[Integers]:
+        """By scarce limit, what there is room for when the turn of each of these victims comes."""
+        nodes = self.where[order]
+        rooms = []
+        for each in self._scarce:
+            taken = np.where(self.kept, each.amounts, 0)
+            before = np.cumsum(taken) - taken
+            rooms.append(each.room[nodes] - (before[order] - before[self.first[nodes]]))
+        return rooms
 
     def limits_beside(self, node: int) -> list[int]:
-        """What every limit leaves to the victims of a node."""
-        return [
-            int(limit.limit[node]) - int(total[node])
-            for limit, total in zip(self._limits, self._bare_sums, strict=True)
-        ]
+        """What every scarce limit leaves to the victims of a node."""
+        return [int(each.room[node]) for each in self._scarce]
 
     # Plain integers, because single values of a column are slow to come by.
 

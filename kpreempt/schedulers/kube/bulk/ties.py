@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter, mul
 from typing import NamedTuple
 
 import numpy as np
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Choice, Outcomes, Possible, Steps
+from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.sorting import dense, distinct
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
-from kpreempt.schedulers.kube.preemption.importance import have_equal_rank
-from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, node_ties
+from kpreempt.schedulers.kube.bulk.sorting import dense
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.ties import follow_on_node
+
+# The key of a budget of which nothing is left.
+_USED_UP = ""
 
 
 def other_orders(
@@ -33,74 +36,124 @@ def other_orders(
     ``victims`` are node by node, on each most important first, equals in the likely order; ``tried`` are their indices
     in the order in which ``search`` has put them back.
     """
-    kept = np.empty(len(victims), dtype=np.bool_)
-    kept[tried] = search.kept
+    if not len(victims):
+        return {}
     # Both orders are node by node.
     where = search.where
-    ties = _ties(table.importance.rank[victims], kept, uses)
-    asked = np.flatnonzero(ties.is_undecided[ties.number] & search.fits[where])
+    place = np.empty_like(tried)
+    place[tried] = np.arange(len(tried))
+    gone = ~search.kept[place]
+    rank = table.importance.rank[victims]
+    tie = np.concatenate(([0], np.cumsum(rank[1:] != rank[:-1])))
+    parted = _parted(tie, uses)
+    num_gone = np.bincount(tie, weights=gone)
+    is_undecided = (num_gone > 0) & (num_gone < np.bincount(tie))
+    is_undecided[tie[parted.victim]] = True
+    is_candidate = search.fits & (np.bincount(where, weights=gone, minlength=len(search.fits)) > 0)
+    asked = np.flatnonzero(is_undecided[tie] & is_candidate[where])
     if not len(asked):
         return {}
-    amounts = search.amounts_in(np.argsort(tried)[asked])
-    kind = _numbered([ties.number[asked], *_budgets_of(asked, uses), *amounts])
-    size = np.bincount(kind)
-    # Of each kind some pod.
-    one_of_kind = np.empty(len(size), dtype=np.int64)
-    one_of_kind[kind] = asked
-    gone = np.bincount(kind, weights=~kept[asked])
-    parts = (gone > 0) & (gone < size)
-    has_kinds = np.bincount(ties.number[one_of_kind], minlength=len(ties.is_undecided)) > 1
-    is_open = has_kinds & ties.is_decided_by_order
-    open_nodes = distinct(where[asked[is_open[ties.number[asked]]]]).tolist()
-    is_chosen = np.zeros(len(search.counts), dtype=np.bool_)
-    is_chosen[where[asked[parts[kind]]]] = True
-    is_chosen[open_nodes] = False
-    chosen = np.flatnonzero(is_chosen)
-    found = _as_they_went(table, search, victims, asked[parts[kind]], kind[parts[kind]], ~kept, uses.violates, chosen)
-    for node in open_nodes:
-        outcomes = _on_node(table, search, victims, tried, kept, uses.violates, budgets, node, steps)
-        if not outcomes.is_certain:
-            found[node] = outcomes.of_each(lambda info: info.pod)
+    kind = _kinds(asked, search.amounts_in(place[asked]), tie, parted)
+    is_open = np.zeros(len(search.fits), dtype=np.bool_)
+    is_open[where[_where_order_matters(search, asked, place, kind, tie, uses)]] = True
+    is_open[where[_where_kinds_share_a_budget(asked, kind, tie, parted)]] = True
+    num_gone = np.bincount(kind, weights=gone[asked])
+    parts = ((num_gone > 0) & (num_gone < np.bincount(kind)))[kind]
+    is_chosen = np.zeros(len(search.fits), dtype=np.bool_)
+    is_chosen[where[asked[parts]]] = True
+    chosen = np.flatnonzero(is_chosen & ~is_open)
+    found = _as_they_went(table, search, victims, asked[parts], kind[parts], gone, uses.violates, chosen)
+    followed = np.flatnonzero(is_open[where])
+    if len(followed):
+        for node, ties in _ties_of_nodes(table, search, victims, followed, place, tie, parted, budgets):
+            outcomes = follow_on_node(ties.ties, ties.allowed, ties.fits, steps)
+            if not outcomes.is_certain:
+                found[node] = outcomes
     return found
 
 
-class _Ties(NamedTuple):
-    """The number of each victim's tie; by that, whether its order may matter at all, and whether where kinds differ."""
+class _Parted(NamedTuple):
+    """What pods take from budgets that allow some of their tie to go and some not, an entry per pod and budget.
 
-    number: Integers
-    is_undecided: Booleans
-    is_decided_by_order: Booleans
-
-
-def _ties(rank: Integers, kept: Booleans, uses: BudgetUses) -> _Ties:
-    """Undecided are ties of which some pods stay and some go, or of which budgets allow some to go and some not.
-
-    ``is_decided_by_order`` of the plain path says what else there must be: pods that are told apart.
+    ``violates`` says of each victim whether it violates another budget in any order.
     """
-    tie = np.concatenate(([0], np.cumsum(rank[1:] != rank[:-1]))) if len(rank) else np.zeros(0, dtype=np.int64)
-    sizes = np.bincount(tie)
 
-    def parts(chosen: Booleans, among: Integers) -> Booleans:
-        number = np.bincount(tie, weights=chosen, minlength=len(sizes))
-        return (number > 0) & (number < among)
-
-    num_violating = np.bincount(tie, weights=uses.violates, minlength=len(sizes))
-    splits = parts(kept & uses.violates, num_violating) | parts(kept & ~uses.violates, sizes - num_violating)
-    chosen = np.flatnonzero(sizes[tie[uses.victim]] > 1)
-    if len(chosen):
-        tie_of, allowed = tie[uses.victim[chosen]], uses.allowed[chosen]
-        index = dense(tie_of * len(uses.budgets) + uses.budget[chosen])
-        has_room = np.bincount(index, weights=allowed > 0) > 0
-        has_none = np.bincount(index, weights=allowed <= 0) > 0
-        splits[tie_of[(has_room & has_none)[index]]] = True
-    return _Ties(tie, (splits | parts(kept, sizes)) & (sizes > 1), splits)
+    victim: Integers
+    budget: Integers
+    allowed: Integers
+    violates: Booleans
 
 
-def _budgets_of(asked: Integers, uses: BudgetUses) -> Iterable[Integers]:
-    """The first budget of each of the victims that are ``asked`` about, then the second, and so on; -1 for none."""
-    place = np.full(len(uses.violates), -1, dtype=np.int64)
+def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
+    chosen = np.flatnonzero(np.bincount(tie)[tie[uses.victim]] > 1)
+    index = dense(tie[uses.victim[chosen]] * len(uses.budgets) + uses.budget[chosen])
+    has_room = np.bincount(index, weights=uses.allowed[chosen] > 0) > 0
+    has_none = np.bincount(index, weights=uses.allowed[chosen] <= 0) > 0
+    parted = chosen[(has_room & has_none)[index]]
+    is_used_up = uses.allowed <= 0
+    is_used_up[parted] = False
+    violates = np.zeros(len(tie), dtype=np.bool_)
+    violates[uses.victim[is_used_up]] = True
+    return _Parted(uses.victim[parted], uses.budget[parted], uses.allowed[parted], violates)
+
+
+def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
+    """The kind of each of these victims: pods of a tie that no limit and no budget tells apart where that matters."""
+    violates = parted.violates[asked].astype(np.int64)
+    return _numbered([tie[asked], violates, *_budgets_of(asked, parted), *amounts])
+
+
+def _where_order_matters(
+    search: Lockstep, asked: Integers, place: Integers, kind: Integers, tie: Integers, uses: BudgetUses
+) -> Integers:
+    """Victims of ties, among those ``asked`` about, of which another order may keep other kinds.
+
+    Of those that are put back in one pass there is not room for all that have room alone, and kinds differ. That is
+    said of the room that the likely order leaves to them: before the first such tie of a node all orders leave that.
+    """
+    order = np.argsort(place[asked])
+    put, kind = place[asked][order], kind[order]
+    group = 2 * tie[asked][order] + uses.violates[asked][order]
+    first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+    size = np.diff(np.append(first, len(group)))
+    amounts = search.amounts_in(put)
+    rooms = search.rooms_before(put[first])
+    has_room = np.ones(len(put), dtype=np.bool_)
+    takes_room = np.zeros(len(put), dtype=np.bool_)
+    for amount, room in zip(amounts, rooms, strict=True):
+        has_room &= amount <= np.repeat(room, size)
+        takes_room |= amount > 0
+    is_rival = has_room & takes_room
+    is_crowded = np.zeros(len(first), dtype=np.bool_)
+    for amount, room in zip(amounts, rooms, strict=True):
+        is_crowded |= np.add.reduceat(np.where(is_rival, amount, 0), first) > room
+    least = np.minimum.reduceat(np.where(is_rival, kind, len(kind)), first)
+    most = np.maximum.reduceat(np.where(is_rival, kind, -1), first)
+    open_ones: Integers = asked[order[first[is_crowded & (least < most)]]]
+    return open_ones
+
+
+def _where_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
+    """Victims of ties, among those ``asked`` about, in which it hangs on the order how many of a kind violate a budget.
+
+    Where a budget that parts them protects pods of one kind only, as many of these violate it in any order.
+    """
+    kind_of = np.full(len(tie), -1, dtype=np.int64)
+    kind_of[asked] = kind
+    mine = np.flatnonzero(kind_of[parted.victim] >= 0)
+    victim = parted.victim[mine]
+    index = dense(tie[victim] * (int(parted.budget.max(initial=0)) + 1) + parted.budget[mine])
+    some_kind = np.empty(len(index), dtype=np.int64)
+    some_kind[index] = kind_of[victim]
+    shared: Integers = victim[some_kind[index] != kind_of[victim]]
+    return shared
+
+
+def _budgets_of(asked: Integers, parted: _Parted) -> Iterable[Integers]:
+    """The first such budget of each of the victims ``asked`` about, then the second, and so on; -1 for none."""
+    place = np.full(len(parted.violates), -1, dtype=np.int64)
     place[asked] = np.arange(len(asked))
-    victim, budget = place[uses.victim], uses.budget
+    victim, budget = place[parted.victim], parted.budget
     order = np.argsort(victim, kind="stable")
     victim, budget = victim[order], budget[order]
     which = np.arange(len(victim)) - np.searchsorted(victim, victim)
@@ -168,41 +221,79 @@ def _as_they_went(
     }
 
 
-def _on_node(
+class _TiesOfNode(NamedTuple):
+    """The ties of a node, what the budgets that tell their pods apart allow, and what there is room for."""
+
+    ties: list[list[Alike[Pod]]]
+    allowed: dict[str, int]
+    # By limit, what it leaves to the victims, and what a pod of each kind takes.
+    rooms: list[tuple[int, tuple[int, ...]]]
+
+    def fits(self, kept: Kept, kind: int) -> bool:
+        """Whether one more pod of the kind can stay beside these."""
+        return all(amounts[kind] + sum(map(mul, kept, amounts)) <= room for room, amounts in self.rooms)
+
+
+def _ties_of_nodes(
     table: PodTable,
     search: Lockstep,
     victims: Integers,
-    tried: Integers,
-    kept: Booleans,
-    violates: Booleans,
+    followed: Integers,
+    place: Integers,
+    tie: Integers,
+    parted: _Parted,
     budgets: BudgetIndex,
-    node: int,
-    steps: Steps,
-) -> Outcomes[PodInfo]:
-    """What every order leads to on a node where that is more than who of alike pods goes."""
-    of_node = slice(int(search.first[node]), int(search.first[node + 1]))
-    put = [
-        Put(PodWithBudgets(PodInfo(table.pods[position], table.cluster.behaviour), [], violating), stays)
-        for position, violating, stays in zip(
-            victims[of_node].tolist(), violates[of_node].tolist(), kept[of_node].tolist(), strict=True
-        )
-    ]
-    back = np.argsort(tried[of_node]) + of_node.start
-    # What each limit leaves to potential victims, and what each of these takes of it.
-    room = search.limits_beside(node)
-    amounts = list(zip(*(column.tolist() for column in search.amounts_in(back)), strict=True)) or [()] * len(put)
-    takes = {each.counted.pod_info.key: amount for each, amount in zip(put, amounts, strict=True)}
-    ties = node_ties(
-        put,
-        budgets,
-        have_equal_rank,
-        lambda one, other: takes[one.key] == takes[other.key],
-        only_takes_room=True,
+) -> Iterable[tuple[int, _TiesOfNode]]:
+    """The ties of each node of which the victims are to be ``followed``."""
+    amounts = search.amounts_in(place[followed])
+    keys, allowed = _keys(followed, tie, parted, budgets)
+    columns = zip(
+        search.where[followed].tolist(),
+        tie[followed].tolist(),
+        _kinds(followed, amounts, tie, parted).tolist(),
+        zip(*(column.tolist() for column in amounts), strict=True),
+        keys,
+        victims[followed].tolist(),
+        strict=True,
     )
-    assert ties is not None and ties.is_open
+    for node, rows in groupby(columns, key=itemgetter(0)):
+        kinds: dict[int, dict[int, Alike[Pod]]] = {}
+        takes = []
+        for _, number, kind, taken, protected_by, position in rows:
+            of_tie = kinds.setdefault(number, {})
+            if kind not in of_tie:
+                of_tie[kind] = Alike([], protected_by)
+                takes.append(taken)
+            of_tie[kind].pods.append(table.pods[position])
+        rooms = zip(search.limits_beside(node), zip(*takes, strict=True), strict=True)
+        ties = [list(of_tie.values()) for of_tie in kinds.values()]
+        yield node, _TiesOfNode(ties, allowed, [each for each in rooms if any(each[1])])
 
-    def fits(beside: Sequence[PodInfo], info: PodInfo) -> bool:
-        columns = zip(*(takes[each.key] for each in (*beside, info)), strict=True)
-        return all(sum(column) <= most for column, most in zip(columns, room, strict=True))
 
-    return follow_all(ties, allowed_by(budgets, put), fits, steps)
+def _keys(
+    followed: Integers, tie: Integers, parted: _Parted, budgets: BudgetIndex
+) -> tuple[list[tuple[str, ...]], dict[str, int]]:
+    """The keys of the budgets of each of these victims, and what they allow when the tie's turn comes.
+
+    Of a node's ties a budget parts one alone, so that each has keys of its own.
+    """
+    is_followed = np.zeros(len(tie), dtype=np.bool_)
+    is_followed[followed] = True
+    mine = np.flatnonzero(is_followed[parted.victim])
+    by_victim: dict[int, tuple[str, ...]] = {}
+    allowed: dict[str, int] = {}
+    for victim, number, budget, before in zip(
+        parted.victim[mine].tolist(),
+        tie[parted.victim[mine]].tolist(),
+        parted.budget[mine].tolist(),
+        parted.allowed[mine].tolist(),
+        strict=True,
+    ):
+        key = f"{budgets.budgets[budget].key} {number}"
+        by_victim[victim] = (*by_victim.get(victim, ()), key)
+        allowed[key] = max(before, allowed.get(key, before))
+    keys = [
+        (*by_victim.get(victim, ()), *([_USED_UP] if violates else []))
+        for victim, violates in zip(followed.tolist(), parted.violates[followed].tolist(), strict=True)
+    ]
+    return keys, allowed

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps, follow
+from kpreempt.schedulers.equal_pods import Alike, Choice, Fits, Kept, Outcomes, Possible, Steps, follow
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 
 # Steps that all searches of a decision may take together, and that one of them may.
 MAX_STEPS = 400_000
 MAX_STEPS_OF_NODE = 20_000
+P = TypeVar("P")
 Tie = Sequence[Alike[PodInfo]]
 # Something that is so of two pods.
 Both = Callable[[PodInfo, PodInfo], bool]
@@ -155,8 +156,15 @@ def follow_all(
         beside = [info for number, count in enumerate(kept) for info in kinds[number].pods[:count]]
         return fits(beside, kinds[kind].pods[kept[kind]])
 
+    return follow_on_node(found.ties, allowed, can_stay, steps)
+
+
+def follow_on_node(
+    ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
+) -> Outcomes[P]:
+    """What every order of the ties of one node leads to, of the steps of a decision."""
     taken = steps.take(MAX_STEPS_OF_NODE)
     before = taken.left
-    outcomes = follow(found.ties, allowed, can_stay, taken)
+    outcomes = follow(ties, allowed, fits, taken)
     steps.left -= before - max(0, taken.left)
     return outcomes
