@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, product
+from itertools import chain, groupby, product
+from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from kpreempt.model.pod import Pod
@@ -181,14 +182,9 @@ class _Search:
         ways = [list(self._ways(tie, left)) for tie, left in zip(self._ties, self._left, strict=True)]
         found = set()
         for combination in product(*ways):
-            kept = {(0,) * len(self.totals)}
-            for way in combination:
-                kept = self._put_back(kept, way.violating)
             num_first = sum(len(way.violating.kinds) for way in combination)
-            for first in kept:
-                last = {first}
-                for way in combination:
-                    last = self._put_back(last, way.others)
+            for first in self._put_back((0,) * len(self.totals), [way.violating for way in combination]):
+                last = self._put_back(first, [way.others for way in combination])
                 found |= {(self._gone(each), num_first - sum(first)) for each in last}
         return found
 
@@ -215,6 +211,8 @@ class _Search:
         return tuple(total - stays for total, stays in zip(self.totals, kept, strict=True))
 
     def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Way]:
+        if len(tie) == 1 and not self._budgets[tie[0]]:
+            return [_Way(_Part((), is_free=False), _Part(tuple(tie) * self.totals[tie[0]], is_free=False))]
         protected: dict[str, list[int]] = {}
         for kind in tie:
             for budget in self._budgets[kind]:
@@ -277,12 +275,18 @@ class _Search:
         if self._steps.left < 0:
             raise _TooManyError
 
-    def _put_back(self, before: set[Kept], part: _Part) -> set[Kept]:
-        if not part.is_free:
-            return {self._in_order(kept, part.kinds) for kept in before}
-        return set().union(*(self._in_any_order(kept, part.kinds) for kept in before))
+    def _put_back(self, before: Kept, parts: Iterable[_Part]) -> set[Kept]:
+        found = {before}
+        for is_free, some in groupby(parts, key=attrgetter("is_free")):
+            if is_free:
+                for part in some:
+                    found = set().union(*(self._in_any_order(kept, part.kinds) for kept in found))
+            else:
+                kinds = list(chain.from_iterable(part.kinds for part in some))
+                found = {self._in_order(kept, kinds) for kept in found}
+        return found
 
-    def _in_order(self, kept: Kept, kinds: Sequence[int]) -> Kept:
+    def _in_order(self, kept: Kept, kinds: Iterable[int]) -> Kept:
         for kind in kinds:
             if self._fits(kept, kind):
                 kept = _with(kept, kind)

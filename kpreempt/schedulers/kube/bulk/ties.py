@@ -231,7 +231,7 @@ class _TiesOfNode(NamedTuple):
 
     def fits(self, kept: Kept, kind: int) -> bool:
         """Whether one more pod of the kind can stay beside these."""
-        return all(amounts[kind] + sum(map(mul, kept, amounts)) <= room for room, amounts in self.rooms)
+        return all(sum(map(mul, kept, amounts), amounts[kind]) <= room for room, amounts in self.rooms)
 
 
 def _ties_of_nodes(
