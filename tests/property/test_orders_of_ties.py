@@ -22,7 +22,7 @@ from tests.conformance.cases import NOW
 from tests.equal_pods import Told, told_of
 from tests.factories import make_budget, make_node, make_pod
 
-LAWS = settings(max_examples=400, deadline=None)
+LAWS = settings(max_examples=1000, deadline=None)
 BUDGETS = "xyz"
 
 
