@@ -82,9 +82,11 @@ class SelectingBudgets:
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""
-        return len(budgets) == len(self.budgets) and all(
-            one is other or (one.spec is other.spec and one.metadata.namespace == other.metadata.namespace)
-            for one, other in zip(budgets, self.budgets, strict=True)
+        if len(budgets) != len(self.budgets):
+            return False
+        others = [(one, other) for one, other in zip(budgets, self.budgets, strict=True) if one is not other]
+        return all(
+            one.spec is other.spec and one.metadata.namespace == other.metadata.namespace for one, other in others
         )
 
 

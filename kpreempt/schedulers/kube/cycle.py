@@ -308,8 +308,7 @@ class Cycle:
             [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
         )
         outcome = _outcome(nominated, candidates, victims, self._extending)
-        if outcome is Outcome.NEVER_LANDS:
-            evaluated = self._all_evaluated(evaluated)
+        status_of = evaluated.__getitem__ if self._known is None else self._known.get
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
             outcome,
@@ -324,7 +323,7 @@ class Cycle:
             filter=evaluated,
             pre_filter=pre_filter,
             refused_for_good=outcome == Outcome.NEVER_LANDS
-            and is_refused_for_good(self._framework, self._state, self._pod, evaluated, pre_filter),
+            and is_refused_for_good(self._framework, self._state, self._pod, status_of, pre_filter),
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
             eviction_rule=evidence.eviction_rule if evidence else "",
             potential_nodes=evidence.potential_nodes if evidence else [],

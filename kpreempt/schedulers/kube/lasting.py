@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -15,12 +15,12 @@ from kpreempt.verdict.status import is_lasting
 
 
 def is_refused_for_good(
-    framework: Framework, state: CycleState, pod: Pod, evaluated: Mapping[str, Status], pre_filter: Status | None
+    framework: Framework, state: CycleState, pod: Pod, status_of: Callable[[str], Status], pre_filter: Status | None
 ) -> bool:
     """Whether each node refuses the pod whatever runs there, be it by a filter that was not reached.
 
-    ``evaluated`` has every node's status, ``state`` is the one after PreFilter, and ``pre_filter`` is what PreFilter
-    says where it refuses the pod.
+    ``status_of`` gives every node's status, by its name, ``state`` is the one after PreFilter, and ``pre_filter`` is
+    what PreFilter says where it refuses the pod.
     """
     if pre_filter is not None:
         # What a pod requires of its node contradicts itself; all else that is refused there may yet come about.
@@ -32,7 +32,7 @@ def is_refused_for_good(
     ]
     try:
         return all(
-            is_lasting(evaluated[node_info.name])
+            is_lasting(status_of(node_info.name))
             or any(is_lasting(plugin.filter(state, pod, node_info)) for plugin in filters)
             for node_info in framework.cluster.node_infos
         )
