@@ -45,23 +45,24 @@ class BudgetUses(NamedTuple):
         return of_range
 
 
-def uses_of(table: PodTable, victims: Integers, budgets: BudgetIndex) -> BudgetUses:
+def uses_of(table: PodTable, victims: Integers, asked: Integers, budgets: BudgetIndex) -> BudgetUses:
     """What evicting each of ``victims``, after those before it on its node, takes from ``budgets``.
 
-    ``victims`` are positions in the table, node by node, on each node most important first.
+    ``victims`` are positions in the table, node by node, on each node most important first, and ``asked`` the places
+    among them of those that matter, with all or none of a node.
     """
     groups, representatives = table.label_groups
-    there = distinct(groups[victims])
+    there = distinct(groups[victims[asked]])
     protecting = [budgets.positions_of(representatives[group]) for group in there.tolist()]
     numbered = list(budgets.budgets)
     none = np.zeros(0, dtype=np.int64)
-    of_victims = np.searchsorted(there, groups[victims])
+    of_victims = np.searchsorted(there, groups[victims[asked]])
     victim, budget = [none], [none]
     for column in range(max(map(len, protecting), default=0)):
         by_group = np.array([each[column] if column < len(each) else -1 for each in protecting], dtype=np.int64)
         used = by_group[of_victims]
         where = np.flatnonzero(used >= 0)
-        victim.append(where)
+        victim.append(asked[where])
         budget.append(used[where])
     protected, protects = _without_disrupted(table, victims, np.concatenate(victim), np.concatenate(budget), numbered)
     allowed = _allowed_before(table.node[victims[protected]], protected, protects, numbered)

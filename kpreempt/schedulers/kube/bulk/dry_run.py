@@ -50,9 +50,14 @@ def dry_run(
     position = table.cluster.position
     question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
     question[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
-    below = table.below(pod.priority)
-    victims = below[question[table.node[below]] >= 0]
+    is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
+    order = table.importance.order
+    victims = order[is_victim[order]]
     where = question[table.node[victims]]
+    # On other nodes nobody is put back, so that neither order nor budgets matter there.
+    can_help = _can_help(table, limits, pod.priority, np.flatnonzero(question >= 0))
+    helpful = np.flatnonzero(can_help[where])
+    victims[helpful] = table.in_likely_order(victims[helpful])
     in_go = GoOrder(table, victims, where, len(nodes)) if orders is None else None
     if in_go is not None:
         victims = in_go.sort(victims)
@@ -65,7 +70,7 @@ def dry_run(
     for each in limits:
         if each.left_out is not None:
             is_left_out |= each.left_out
-    uses = uses_of(table, victims, budgets)
+    uses = uses_of(table, victims, helpful, budgets)
     if budgets.stops_at_violated:
         # What is left of a budget hangs on those before it here.
         is_left_out[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
@@ -80,8 +85,9 @@ def dry_run(
     ]
     steps = StepsOfNodes(table, search, victims[tried], uses, tried, num_others)
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
-    goes = _those_who_go(table, search, victims[tried], tried, uses.violates[tried], in_go)
-    outcomes = _outcomes(table, nodes, search, goes, uses.violates[tried], is_left_out, others, num_others)
+    is_evicted = ~search.kept & search.fits[search.where]
+    goes = _those_who_go(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go)
+    outcomes = _outcomes(table, nodes, search, is_evicted, goes, uses.violates[tried], is_left_out, others, num_others)
     silent = {each.plugin for each in limits if not each.tells_detail}
     # A node without its victims is not bare where others are nominated to it.
     asked = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
@@ -127,11 +133,25 @@ def _add_nominated(
     return is_left_out
 
 
+def _can_help(table: PodTable, limits: Sequence[PluginLimits], priority: int, asked: Integers) -> Booleans:
+    """Whether the pod fits on each of the nodes ``asked`` about once all pods of lower priority are gone."""
+    can_help = np.ones(len(asked), dtype=np.bool_)
+    for limit in [limit for each in limits for limit in each.limits]:
+        gone = table.total(np.where(table.priority < priority, limit.amounts, 0))[asked]
+        can_help &= limit.used - gone <= limit.limit
+    return can_help
+
+
 def _those_who_go(
-    table: PodTable, search: Lockstep, victims: Integers, tried: Integers, violates: Booleans, in_go: GoOrder | None
+    table: PodTable,
+    search: Lockstep,
+    is_evicted: Booleans,
+    victims: Integers,
+    tried: Integers,
+    violates: Booleans,
+    in_go: GoOrder | None,
 ) -> Integers:
     """The positions of those who go, node by node, in the scheduler's order; ``victims`` are as they were put back."""
-    is_evicted = ~search.kept
     goes = victims[is_evicted]
     if not table.cluster.behaviour.sorts_victims_again:
         return goes
@@ -148,13 +168,13 @@ def _outcomes(
     table: PodTable,
     nodes: Sequence[NodeInfo],
     search: Lockstep,
+    is_evicted: Booleans,
     goes: Integers,
     violates: Booleans,
     is_left_out: Booleans,
     others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
-    is_evicted = ~search.kept
     where = search.where[is_evicted]
     num_violations = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
     pods = [table.pods[position] for position in goes.tolist()]

@@ -33,6 +33,10 @@ Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 
+# Of a pod of which nobody has asked for its last update.
+_UNREAD = -1
+
+
 class Importance(NamedTuple):
     """Pods by importance: higher priority first, then the earlier start.
 
@@ -86,8 +90,7 @@ class PodTable:
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
         follows = before is not None and cluster.has_nodes_of(before.cluster)
-        # Those of which it was asked last.
-        self._below: tuple[int, Integers] | None = None
+        self._updates: Integers = np.full(len(self.pods), _UNREAD, dtype=np.int64)
         self._allocatable: dict[str, Integers] = before._allocatable if before is not None and follows else {}
         self._groups: Groups = before._groups if before is not None else Groups(cluster.behaviour)
         if before is None:
@@ -165,35 +168,31 @@ class PodTable:
         rank[order] = np.cumsum(is_other)
         return Importance(order, rank)
 
-    def below(self, priority: int) -> Integers:
-        """The pods of lower priority by importance, as ``importance`` has them.
+    def in_likely_order(self, ordered: Integers) -> Integers:
+        """Pods in the order of importance, with equals as they likely stand where the table's order is not the cache's.
 
-        Equals are in the order of the table where that is the scheduler's, else in the likely one.
+        That is the order of ``sort_by_importance``.
         """
-        if self._below is None or self._below[0] != priority:
-            self._below = priority, self._by_importance(priority)
-        return self._below[1]
-
-    def _by_importance(self, priority: int) -> Integers:
-        order, rank = self.importance
-        order = order[self.priority[order] < priority]
-        if not self.cluster.cluster.has_scheduler_order:
-            # The places of pods that have equals: one after the other for each rank.
-            tied = np.flatnonzero(np.bincount(rank[order])[rank[order]] > 1)
-            order[tied] = self._in_likely_order(order[tied], rank)
-        return order
-
-    def _in_likely_order(self, tied: Integers, rank: Integers) -> Integers:
-        """Pods that have equals by rank and in the likely order, as ``sort_by_importance`` has it."""
-        tied = np.sort(tied)
-        versions = [self.pods[place].metadata.resource_version for place in tied.tolist()]
-        updates = np.array(updates_of(versions), dtype=np.int64)
-        places = np.empty(len(tied), dtype=np.int64)
-        places[np.argsort(updates, kind="stable")] = np.arange(len(tied))
+        if self.cluster.cluster.has_scheduler_order or not len(ordered):
+            return ordered
+        rank = self.importance.rank[ordered]
+        is_equal = np.concatenate(([False], rank[1:] == rank[:-1], [False]))
+        # The places of pods that have equals: one after the other for each rank.
+        places = np.flatnonzero(is_equal[1:] | is_equal[:-1])
+        tied = np.sort(ordered[places])
+        turn = np.empty(len(tied), dtype=np.int64)
+        turn[np.argsort(self._updates_of(tied), kind="stable")] = np.arange(len(tied))
         if not self.cluster.behaviour.reads_start_times_once:
-            places = np.where(self.start[tied] == NO_START, -places, places)
-        in_order: Integers = tied[order_by(rank[tied], places)]
-        return in_order
+            turn = np.where(self.start[tied] == NO_START, -turn, turn)
+        result = ordered.copy()
+        result[places] = tied[order_by(self.importance.rank[tied], turn)]
+        return result
+
+    def _updates_of(self, pods: Integers) -> Integers:
+        """What ``update_of`` says of these pods; it is read once."""
+        unread = pods[self._updates[pods] == _UNREAD]
+        self._updates[unread] = updates_of([self.pods[pod].metadata.resource_version for pod in unread.tolist()])
+        return self._updates[pods]
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""

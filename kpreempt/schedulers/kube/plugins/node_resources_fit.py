@@ -6,6 +6,7 @@ Follows ``plugins/noderesources/fit.go`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.node import Node
@@ -260,6 +261,7 @@ def _scoring_strategy(path: str, strategy: Mapping[str, Any], behaviour: Behavio
     return problems
 
 
+@cache
 def _reason(resource: str) -> str:
     return REASON_TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
 

@@ -13,6 +13,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.evaluator import Evaluator
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
@@ -94,3 +95,21 @@ def test_a_pod_whose_claim_is_yet_to_be_bound_is_tried_everywhere_at_once() -> N
     }
     pod = make_pod("api", cpu="3", priority=100, volumes=uses("data"))
     assert set(candidates(decide_at_once(cluster(**storage), pod))) == {"c"}
+
+
+def test_budgets_are_asked_only_about_pods_of_nodes_that_evictions_make_room_on() -> None:
+    keepers = [make_pod(f"keeper-{node}", node=node, cpu="2", priority=1000) for node in "bc"]
+    snapshot = ClusterSnapshot(
+        nodes=[make_node(name) for name in "abc"],
+        pods=[*(make_pod(f"filler-{node}", node=node, cpu="2", labels={"on": node}) for node in "abc"), *keepers],
+    )
+    asked: set[str] = set()
+
+    def noted(budgets: BudgetIndex, pod: Pod) -> Sequence[int]:
+        asked.add(pod.metadata.name)
+        return positions_of(budgets, pod)
+
+    positions_of = BudgetIndex.positions_of
+    with patch.object(BudgetIndex, "positions_of", noted):
+        verdict = decide_at_once(snapshot, make_pod("api", cpu="3", priority=100))
+    assert (candidates(verdict), asked) == ({"a": ["shop/filler-a"]}, {"filler-a"})
