@@ -12,8 +12,9 @@ from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
 from kpreempt.schedulers.kube.versions import Behaviour
 
-# Of a pod that is in no group.
+# Of a pod that is in no group, and of one that is in none because it states no affinity at all.
 NO_GROUP = -1
+NO_AFFINITY = -2
 
 
 class LabelGroups:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
-from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
+from kpreempt.schedulers.kube.bulk.groups import NO_AFFINITY, NO_GROUP, Groups
 from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -49,15 +49,13 @@ class Importance(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is read of each pod: priority, start, the numbers of its groups in ``Groups``, and if it has affinity."""
+    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
 
     priority: Integers
     start: Floats
     labels: Integers
     resources: Integers
-    ports: Integers
     anti_affinity: Integers
-    has_affinity: Booleans
 
 
 class PodTable:
@@ -103,26 +101,22 @@ class PodTable:
     def _read(self, pods: Sequence[Pod]) -> Columns:
         """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
         groups = self._groups
-        priorities, starts, labels, resources, ports, anti_affinity, has_affinity = [], [], [], [], [], [], []
+        priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
         for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
             start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
             resources.append(groups.resources.number(pod))
-            ports.append(groups.ports.number(pod))
             group = groups.labels.number(pod)
             labels.append(group)
-            anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
-            has_affinity.append(spec.affinity is not None)
+            anti_affinity.append(NO_AFFINITY if spec.affinity is None else groups.anti_affinity.number(pod, group))
         return Columns(
             np.array(priorities, dtype=np.int64),
             np.array(starts, dtype=np.float64),
             np.array(labels, dtype=np.int64),
             np.array(resources, dtype=np.int64),
-            np.array(ports, dtype=np.int64),
             np.array(anti_affinity, dtype=np.int64),
-            np.array(has_affinity, dtype=np.bool_),
         )
 
     def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]]) -> None:
@@ -268,13 +262,13 @@ class PodTable:
     @cached_property
     def nodes_with_affinity(self) -> list[NodeInfo]:
         """The nodes with pods that state affinity of any kind, to nodes or to pods."""
-        counts = self.total(self._columns.has_affinity.astype(np.int64)).tolist()
+        counts = self.total((self._columns.anti_affinity != NO_AFFINITY).astype(np.int64)).tolist()
         return list(compress(self.cluster.node_infos, counts))
 
     def count_anti_affinity(self, is_match: Callable[[AffinityTerm], bool]) -> dict[str, Integers]:
         """By topology key, how many matching terms of required anti-affinity each pod has; no key without any."""
         representatives = self._groups.anti_affinity.representatives
-        positions = np.flatnonzero(self._columns.anti_affinity != NO_GROUP)
+        positions = np.flatnonzero(self._columns.anti_affinity >= 0)
         numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
         for number in distinct(numbers).tolist():
@@ -291,7 +285,7 @@ class PodTable:
     @cached_property
     def port_holders(self) -> dict[NodeInfo, list[PodInfo]]:
         """The pods that take host ports, by node. Every node of the cluster is given those ports with that."""
-        ids, held = self._columns.ports, self._groups.ports.values
+        ids, held = self._host_ports
         node_infos = self.cluster.node_infos
         holders: dict[NodeInfo, list[PodInfo]] = {node_info: [] for node_info in node_infos}
         used = [HostPorts() for _ in node_infos]
@@ -308,7 +302,14 @@ class PodTable:
 
     def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
         """A column of what ``amount`` makes of the host ports that each pod takes."""
-        return np.array([0, *map(amount, self._groups.ports.values)], dtype=np.int64)[self._columns.ports + 1]
+        ids, held = self._host_ports
+        return np.array([0, *map(amount, held)], dtype=np.int64)[ids + 1]
+
+    @cached_property
+    def _host_ports(self) -> tuple[Integers, list[list[ContainerPort]]]:
+        """The number of each pod's group in ``Groups.ports``, and these. Few questions are about ports."""
+        ports = self._groups.ports
+        return np.array(list(map(ports.number, self.pods)), dtype=np.int64), ports.values
 
     def per_group(self, amounts: list[int]) -> Integers:
         """A column from one amount per group of ``label_groups``."""
