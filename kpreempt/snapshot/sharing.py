@@ -135,7 +135,8 @@ class PodDecoder:
         node_name, volumes, affinity = written.node_name, written.volumes, written.affinity
         written.node_name = ""
         if volumes or affinity is not None:
-            written.volumes, written.affinity = NO_ITEMS, None
+            # An empty list is the same of all.
+            written.volumes, written.affinity = NO_ITEMS if volumes else volumes, None
         spec: PodSpec = replace(
             self._specs[_ENCODER.encode(written)], node_name=self._node_names.setdefault(node_name, node_name)
         )
