@@ -262,8 +262,9 @@ class Evaluator:
         is_usual: bool,
     ) -> Alternatives | None:
         """What other orders of equal pods lead to, where theirs is not known."""
-        found = {each.name: outcomes for each in helped if (outcomes := each.victims.outcomes)}
-        open_ones = {name: outcomes for name, outcomes in found.items() if name in victims}
+        open_ones = {
+            each.name: outcomes for each in helped if (outcomes := each.victims.outcomes) and each.name in victims
+        }
         if not open_ones:
             return None
         with state.phases.phase("choice"):

@@ -13,6 +13,8 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.choice import CandidateVictims
@@ -62,15 +64,12 @@ class Tried:
 
 
 def _candidate(node: str, victims: Victims) -> Candidate:
-    outcomes = victims.outcomes
-    if not outcomes:
-        return Candidate(node, [victim.key for victim in victims.pods], victims.num_violations, victims.steps)
     return Candidate(
         node,
         [victim.key for victim in victims.pods],
         victims.num_violations,
         victims.steps,
-        [told_outcome(node, each) for each in outcomes.possible],
+        [told_outcome(node, each) for each in victims.outcomes.possible] if victims.outcomes else UNSET,
     )
 
 

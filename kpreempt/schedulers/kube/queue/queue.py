@@ -333,7 +333,8 @@ class PriorityQueue:
             is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        for plugin in sorted(rejectors):
+        # Mostly none of them waits for it.
+        for plugin in sorted(rejectors) if any(map(waiting.__getitem__, rejectors)) else ():
             for each in waiting[plugin]:
                 if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
