@@ -7,7 +7,8 @@ from itertools import islice
 from unittest.mock import patch
 
 import msgspec
-from hypothesis import HealthCheck, assume, event, given, settings
+import pytest
+from hypothesis import HealthCheck, assume, event, given, reject, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.workload.answer import capacity_answer, workload_answer
@@ -94,7 +95,8 @@ class Case:
         self.scheduler = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
         self.cluster: ClusterSnapshot = cluster_of(scenario["objects"])
         pod = pod_of(scenario["pod"])
-        assume(not pod.spec.node_name and not pod.is_terminal)
+        if pod.spec.node_name or pod.is_terminal:
+            reject()
         taken = {each.key for each in self.cluster.pods}
         self.pods: list[Pod] = [pod, *islice(copies_of(pod, taken), number - 1)]
 
@@ -123,6 +125,28 @@ def test_what_is_remembered_is_what_each_replica_finds_on_the_changed_cluster(
         plain = list(case.placing(remembers=False, first=first).place(case.pods))
     event(f"{sum(bool(each.victims) for each in plain)} preempt")
     assert told(remembered) == told(plain)
+
+
+@pytest.mark.parametrize("min_pods_of_table", [0, 10**9], ids=["at once", "one by one"])
+def test_what_a_victim_takes_from_a_budget_is_missing_on_a_node_that_was_tried_before(min_pods_of_table: int) -> None:
+    objects: list[Object] = []
+    for name in ("n0", "n1", "n2"):
+        amounts = {"cpu": "1", "memory": "8Gi", "pods": "20"}
+        status = {"allocatable": amounts, "capacity": amounts}
+        objects.append({"kind": "Node", "metadata": {"name": name, "labels": {}}, "status": status})
+        pod = pod_document(f"on-{name}", "a", 0, "1")
+        pod["spec"]["nodeName"] = name
+        pod["status"] = {"phase": "Running", "startTime": f"2026-01-0{3 - int(name[1])}T00:00:00Z"}
+        objects.append(pod)
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "minAvailable": 1}
+    allows_two = {"disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1, "expectedPods": 3}
+    metadata = {"name": "a", "namespace": "default"}
+    objects.append({"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec, "status": allows_two})
+    case = Case({"objects": objects, "pod": pod_document("new", "web", 10, "1")}, 3)
+    with patch.object(kube_scheduler, "MIN_PODS_OF_TABLE", min_pods_of_table):
+        placed = list(case.placing(remembers=True).place(case.pods))
+    seen = [{one.node: one.num_pdb_violations for one in each.verdict.candidates} for each in placed if each.verdict]
+    assert seen == [{"n0": 0, "n1": 0, "n2": 0}, {"n1": 0, "n2": 0}, {"n2": 1}]
 
 
 @MANY

@@ -20,7 +20,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudgetStatus, check_selecting
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, check_selecting
 from kpreempt.verdict.simulation import BudgetLow
 
 
@@ -32,7 +32,7 @@ class Budgets:
 
     def __init__(self, cluster: ClusterSnapshot, ready: Collection[str], *, workloads_change: bool = True) -> None:
         budgets = cluster.pod_disruption_budgets
-        self.now = list(budgets)
+        self._now = list(budgets)
         self._scales = Scales(cluster)
         self._ready = ready
         self._before = [budget.allowed for budget in budgets]
@@ -59,6 +59,11 @@ class Budgets:
                 for index in self._of(pod):
                     self._add(index, pod)
 
+    @property
+    def now(self) -> list[PodDisruptionBudget]:
+        """The budgets as they are, in a list of its own for each cluster: what remembers one compares it with the next."""
+        return list(self._now)
+
     def of(self, pod: Pod) -> list[StoredBudget]:
         """The budgets that select the pod, as the API server has them."""
         return [self._stored(index) for index in self._of(pod)]
@@ -66,7 +71,7 @@ class Budgets:
     def _stored(self, index: int) -> StoredBudget:
         """A budget with the condition that its controller gives it: whether it may be disrupted, or why it fails."""
         failure = self._failure(index)
-        budget = self.now[index]
+        budget = self._now[index]
         if failure is None:
             return with_allowed_condition(StoredBudget(budget), None)
         stored = StoredBudget(msgspec.structs.replace(budget, status=failed_status(budget)))
@@ -75,7 +80,7 @@ class Budgets:
     def _failure(self, index: int) -> SyncError | None:
         """Why its controller cannot reckon what the budget wants, if it cannot."""
         if index not in self._failures:
-            budget = self.now[index]
+            budget = self._now[index]
             try:
                 sync = sync_budget(
                     budget, Selected.among(list(self._pods[index].values())), self._scales.scale_of, None
@@ -105,7 +110,7 @@ class Budgets:
     def change(self, pod: Pod, by: int) -> None:
         """A pod became healthy (1), or is so no more (-1)."""
         for index in self._of(pod):
-            status = self.now[index].status
+            status = self._now[index].status
             if status is not None:
                 self._set(index, msgspec.structs.replace(status, current_healthy=status.current_healthy + by))
 
@@ -125,8 +130,8 @@ class Budgets:
         for pod in pods:
             own = self._of(pod)
             for index in own:
-                left[index] = left.get(index, self.now[index].allowed) - 1
-            found[pod.key] = [self.now[index].key for index in own if left[index] < 0]
+                left[index] = left.get(index, self._now[index].allowed) - 1
+            found[pod.key] = [self._now[index].key for index in own if left[index] < 0]
         return found
 
     def violated(self, keys: Collection[str]) -> None:
@@ -146,7 +151,7 @@ class Budgets:
                 violations=violations,
             )
             for budget, before, least, violations in zip(
-                self.now, self._before, self._least, self._violations, strict=True
+                self._now, self._before, self._least, self._violations, strict=True
             )
             if least != before or violations or budget.allowed != before
         ]
@@ -175,7 +180,7 @@ class Budgets:
         return True
 
     def _reckon(self, index: int) -> None:
-        budget = self.now[index]
+        budget = self._now[index]
         if budget.status is None:
             return
         try:
@@ -191,5 +196,5 @@ class Budgets:
     def _set(self, index: int, status: PodDisruptionBudgetStatus) -> None:
         allowed = disruptions_allowed(status.current_healthy, status.desired_healthy, status.expected_pods)
         status = msgspec.structs.replace(status, disruptions_allowed=allowed)
-        self.now[index] = msgspec.structs.replace(self.now[index], status=status)
+        self._now[index] = msgspec.structs.replace(self._now[index], status=status)
         self._least[index] = min(self._least[index], allowed)

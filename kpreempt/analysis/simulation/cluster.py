@@ -93,7 +93,7 @@ class SimulatedCluster:
         """The cluster as it is now, ready for the scheduler."""
         if self._is_stale:
             cluster = msgspec.structs.replace(
-                self.cluster, pods=_PodsOfMoment(self), pod_disruption_budgets=list(self.budgets.now)
+                self.cluster, pods=_PodsOfMoment(self), pod_disruption_budgets=self.budgets.now
             )
             changes = None
             if self._since is not None:
