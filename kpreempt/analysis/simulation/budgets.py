@@ -61,7 +61,7 @@ class Budgets:
 
     @property
     def now(self) -> list[PodDisruptionBudget]:
-        """The budgets as they are, in a list of its own for each cluster: what remembers one compares it with the next."""
+        """The budgets as they are, in a new list: what remembers a cluster compares its budgets with the next."""
         return list(self._now)
 
     def of(self, pod: Pod) -> list[StoredBudget]:
