@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin, Regis
 from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
-from kpreempt.schedulers.kube.profile import PointConfig, Profile, build_plugins
+from kpreempt.schedulers.kube.profile import PluginMaker, PointConfig, Profile
 from kpreempt.schedulers.kube.versions import Behaviour, behaviour
 from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -44,7 +44,7 @@ class Bench:
         )
         self.handle = Handle(self.cluster, self.behaviour)
         profile, registry = profile_of(case)
-        self.framework = Framework(build_plugins(profile, self.handle, registry), self.cluster)
+        self.framework = Framework(PluginMaker(profile, self.behaviour, registry).make(self.handle), self.cluster)
         self.handle.framework = self.framework
 
 

@@ -12,7 +12,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import Handle, PreemptionEvidence
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin
-from kpreempt.schedulers.kube.profile import Profile, build_plugins
+from kpreempt.schedulers.kube.profile import PluginMaker, Profile
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import (
     ChosenImportance,
@@ -66,9 +66,8 @@ def preempted(case: Case, kind: type[PreemptionPlugin], pod: Pod) -> PreemptionE
     handle = Handle(cluster, features)
     enabled = [EnabledPlugin(name) for name in (*(case.get("plugins") or ()), _NAME)]
     args: Mapping[str, Any] = {_NAME: case["input"]}
-    plugins = build_plugins(
-        Profile(plugins=enabled, plugin_args=args), handle, {**REGISTRY, _NAME: registered(_NAME, kind)}
-    )
+    profile, registry = Profile(plugins=enabled, plugin_args=args), {**REGISTRY, _NAME: registered(_NAME, kind)}
+    plugins = PluginMaker(profile, features, registry).make(handle)
     framework = handle.framework = Framework(plugins, cluster)
     state = CycleState()
     framework.run_pre_filter(state, pod)

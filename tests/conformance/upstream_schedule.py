@@ -10,7 +10,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FrameworkError, Handle
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin
-from kpreempt.schedulers.kube.profile import Profile, build_plugins
+from kpreempt.schedulers.kube.profile import PluginMaker, Profile
 from kpreempt.schedulers.kube.scheduler import KubeScheduler, Prepared
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -134,7 +134,7 @@ def run_nominated(case: Case) -> list[str]:
     features, names = gates_of(None), frozenset(["", "default-scheduler"])
     cluster = ClusterState(cluster_of([*case["objects"], nominated]), features, now=NOW, scheduler_names=names)
     handle = Handle(cluster, features)
-    framework = handle.framework = Framework(build_plugins(profile, handle, registry), cluster)
+    framework = handle.framework = Framework(PluginMaker(profile, features, registry).make(handle), cluster)
     pod, state = pod_of(case["pod"]), CycleState()
     framework.run_pre_filter(state, pod)
     try:

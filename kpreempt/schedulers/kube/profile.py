@@ -13,16 +13,10 @@ from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, attributed
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
-    FilterPlugin,
+    EXTENSION_POINTS,
     Handle,
     Plugin,
     PluginError,
-    PostFilterPlugin,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
 from kpreempt.schedulers.kube.plugin_table import (
@@ -80,27 +74,59 @@ def default_profile(facts: Behaviour) -> Profile:
     return Profile(plugins=default_plugins(facts))
 
 
-def build_plugins(profile: Profile, handle: Handle, registry: Registry = REGISTRY) -> ProfilePlugins:
-    """Make the profile's plugins and put them in order at each extension point.
+class PluginMaker:
+    """Makes the plugins of a profile, for one cluster after the other; which run where is the same in all of them."""
 
-    Raises ``ConfigurationError`` where an out-of-tree plugin cannot be made.
-    """
-    known = [name for name in profile.enabled_names if name in registry]
-    made = {name: _made(name, registry[name], profile, handle) for name in known}
+    def __init__(self, profile: Profile, behaviour: Behaviour, registry: Registry = REGISTRY) -> None:
+        self._profile = profile
+        self._registrations = {name: registry[name] for name in profile.enabled_names if name in registry}
+        self._args = {
+            name: profile.plugin_args.get(name) or each.default_args({}, behaviour)
+            for name, each in self._registrations.items()
+            if each.plugin is None
+        }
+        self._names_at = {
+            point: [name for name in plugins_at(profile, point, registry) if self._runs_at(name, point)]
+            for point in EXTENSION_POINTS
+        }
+        self._weights = weights_of(profile)
 
-    def at(point: str) -> list[Plugin]:
-        return [made[name] for name in plugins_at(profile, point, registry) if name in made]
+    def _runs_at(self, name: str, point: str) -> bool:
+        """Of an out-of-tree plugin it is said by what stands for it."""
+        registration = self._registrations.get(name)
+        return registration is not None and (registration.plugin is not None or point in registration.modelled)
 
-    plugins = ProfilePlugins()
-    plugins.queue_sorts = [each for each in at("queueSort") if isinstance(each, QueueSortPlugin)]
-    plugins.pre_enqueues = [each for each in at("preEnqueue") if isinstance(each, PreEnqueuePlugin)]
-    plugins.pre_filters = [each for each in at("preFilter") if isinstance(each, PreFilterPlugin)]
-    plugins.filters = [each for each in at("filter") if isinstance(each, FilterPlugin)]
-    plugins.post_filters = [each for each in at("postFilter") if isinstance(each, PostFilterPlugin)]
-    plugins.pre_scores = [each for each in at("preScore") if isinstance(each, PreScorePlugin)]
-    plugins.scores = [each for each in at("score") if isinstance(each, ScorePlugin)]
-    plugins.weights = weights_of(profile)
-    return plugins
+    def make(self, handle: Handle) -> ProfilePlugins:
+        """Make the plugins and put them in order at each extension point.
+
+        Raises ``ConfigurationError`` where an out-of-tree plugin cannot be made.
+        """
+        made = {name: self._made(name, each, handle) for name, each in self._registrations.items()}
+
+        def at(point: str) -> list[Any]:
+            return [made[name] for name in self._names_at[point]]
+
+        plugins = ProfilePlugins()
+        plugins.queue_sorts = at("queueSort")
+        plugins.pre_enqueues = at("preEnqueue")
+        plugins.pre_filters = at("preFilter")
+        plugins.filters = at("filter")
+        plugins.post_filters = at("postFilter")
+        plugins.pre_scores = at("preScore")
+        plugins.scores = at("score")
+        plugins.weights = self._weights
+        return plugins
+
+    def _made(self, name: str, registration: Registration, handle: Handle) -> Plugin:
+        if registration.plugin is None:
+            return registration.factory(self._args[name], handle)
+        try:
+            with attributed_to(name):
+                args = self._profile.plugin_args.get(name)
+                return ForeignPlugin(name, registration.factory(args, handle), handle.cluster)
+        except PluginError as error:
+            where = f"initializing profiles: creating profile for scheduler name {self._profile.scheduler_name}"
+            raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error
 
 
 def plugins_at(profile: Profile, point: str, registry: Registry) -> list[str]:
@@ -133,15 +159,3 @@ def weights_of(profile: Profile) -> dict[str, int]:
     weights = {plugin.name: plugin.weight for plugin in profile.plugins}
     score = profile.points.get("score", PointConfig())
     return weights | {plugin.name: plugin.weight for plugin in score.enabled}
-
-
-def _made(name: str, registration: Registration, profile: Profile, handle: Handle) -> Plugin:
-    given = profile.plugin_args.get(name)
-    if registration.plugin is None:
-        return registration.factory(given or registration.default_args({}, handle.behaviour), handle)
-    try:
-        with attributed_to(name):
-            return ForeignPlugin(name, registration.factory(given, handle), handle.cluster)
-    except PluginError as error:
-        where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
-        raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error

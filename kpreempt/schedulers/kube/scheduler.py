@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from mmap import mmap
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.profile import (
+    PluginMaker,
     Profile,
-    build_plugins,
     default_profile,
     from_outside,
 )
@@ -135,6 +136,10 @@ class KubeScheduler:
         """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
         return not self.extenders and not self._from_outside
 
+    @cached_property
+    def _makers(self) -> list[PluginMaker]:
+        return [PluginMaker(profile, self.behaviour, self.registry) for profile in self.profiles]
+
     @property
     def _from_outside(self) -> Mapping[str, type[Plugin]]:
         return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
@@ -173,14 +178,14 @@ class KubeScheduler:
         )
         tables = self._tables(state, own.tables if own is not None else None)
         frameworks = {}
-        for profile in self.profiles:
+        for profile, maker in zip(self.profiles, self._makers, strict=True):
             handle = Handle(state, self.behaviour, profile.parallelism)
             memory = follows.memory(profile) if follows is not None and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
             elif expects_alike:
                 memory = Memory(expects_alike=True)
-            framework = Framework(build_plugins(profile, handle, self.registry), state, memory)
+            framework = Framework(maker.make(handle), state, memory)
             handle.framework = framework
             if tables is not None:
                 # It needs NumPy, which is loaded for big clusters only.

@@ -7,7 +7,7 @@ where they are nominated to a node, are handled by this scheduler and are not he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter, is_
@@ -52,6 +52,9 @@ class ClusterState:
     that is known. ``follows_closely`` says that nothing else but budgets is different from there.
     """
 
+    node_infos: list[NodeInfo]
+    by_name: dict[str, NodeInfo]
+
     def __init__(
         self,
         cluster: ClusterSnapshot,
@@ -88,7 +91,11 @@ class ClusterState:
         # The nodes to which pods are nominated, by UID and by ``namespace/name``.
         self._nominated_names: dict[str, frozenset[str]] = before._nominated_names if before is not None else {}
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
-        self._nominate([place for place in changed if isinstance(place, NominatedTo)])
+        renominated = [place for place in changed if isinstance(place, NominatedTo)]
+        self._nominate(renominated)
+        # The nodes of the state before, and the names of those that are other ones here or have others nominated.
+        self.nodes_before: Sequence[NodeInfo] | None = before.node_infos if before is not None else None
+        self.changed_since = [place.node if isinstance(place, NominatedTo) else place for place in changed]
         if before is None:
             self.node_infos = [NodeInfo(node, groups[node.metadata.name], behaviour) for node in nodes]
             self.by_name = {node_info.name: node_info for node_info in self.node_infos}
@@ -120,11 +127,11 @@ class ClusterState:
         self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
         for name in changed:
             place = self.position[name]
-            self.node_infos[place] = self.by_name[name] = self._with_pods(before.node_infos[place])
+            self.node_infos[place] = self.by_name[name] = before.node_infos[place].with_pods(groups[name])
         self.num_pods = before.num_pods + sum(len(groups[name]) - len(before._groups[name]) for name in changed)
         if (counted := before.__dict__.get("_pods_by_labels")) is not None:
             self.__dict__["_pods_by_labels"] = counted.followed(
-                (before.by_name[name], self.by_name[name]) for name in changed
+                (name, before._groups[name], groups[name]) for name in changed
             )
         for kind, of_node in _WITH_AFFINITY.items():
             # Mostly none of those that changed has any, or had.
@@ -134,11 +141,6 @@ class ClusterState:
                 self.__dict__[kind] = before.__dict__[kind]
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
-
-    def _with_pods(self, node_info: NodeInfo) -> NodeInfo:
-        changed = NodeInfo(node_info.node, self._groups[node_info.name], self.behaviour, node_info.allocatable)
-        changed.image_states = node_info.image_states
-        return changed
 
     def _nominate(self, changed: Collection[NominatedTo]) -> None:
         """Keep the room of nominated pods on their nodes; the records of those who were there are the same."""

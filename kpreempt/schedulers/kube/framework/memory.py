@@ -11,7 +11,7 @@ in nothing but pods and budgets (``KubeScheduler.prepare``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress, count
 from operator import is_not
@@ -52,15 +52,19 @@ class Changes:
     def follow(self, cluster: ClusterState) -> None:
         """Go on to a cluster, which has the same nodes as the one before, perhaps with other pods."""
         nodes, nominated = cluster.node_infos, cluster.nominated_pods
-        if nodes is not self._nodes:
+        if nodes is self._nodes:
+            return
+        position = cluster.position
+        if cluster.nodes_before is self._nodes:
+            names: Collection[str] = cluster.changed_since
+        else:
+            # Others were between them, of which nothing was asked.
             self.places.extend(compress(count(), map(is_not, nodes, self._nodes)))
-            self._nodes = nodes
-        if nominated is not self._nominated:
             before = self._nominated
-            names = set(compress(nominated, map(is_not, nominated.values(), map(before.get, nominated))))
-            names |= before.keys() - nominated.keys()
-            self.places.extend(cluster.position[name] for name in names if name in cluster.position)
-            self._nominated = nominated
+            others = compress(nominated, map(is_not, nominated.values(), map(before.get, nominated)))
+            names = {*others, *(before.keys() - nominated.keys())}
+        self.places.extend(position[name] for name in names if name in position)
+        self._nodes, self._nominated = nodes, nominated
 
 
 class Findings:

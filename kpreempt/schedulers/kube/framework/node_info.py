@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.node import ContainerImage, Node
@@ -251,7 +252,10 @@ class NodeInfo:
         self.pods = [known.get(id(pod)) or PodInfo(pod, self._behaviour) for pod in self._assigned]
 
     def _list_pods_with_affinity(self) -> None:
-        infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
+        if (pods := self._known("pods")) is not None:
+            infos = [info for info in pods if info.pod.spec.affinity is not None]
+        else:
+            infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
         self.pods_with_affinity = [info for info in infos if info.has_affinity]
         self.pods_with_required_anti_affinity = [
             info for info in self.pods_with_affinity if info.has_required_anti_affinity
@@ -270,6 +274,40 @@ class NodeInfo:
         self.non_zero_milli_cpu = self.non_zero_memory = 0
         for info in self.pods:
             self._add_amounts(info, 1)
+
+    def with_pods(self, assigned: Sequence[Pod]) -> NodeInfo:
+        """The node with other pods on it; what is known of it already is brought up to date by those that differ."""
+        changed = NodeInfo(self.node, assigned, self._behaviour, self.allocatable)
+        changed.image_states = self.image_states
+        if (pods := self._known("pods")) is None:
+            return changed
+        gone = {id(info.pod): info for info in pods}
+        changed.pods = [gone.pop(id(pod), None) or PodInfo(pod, self._behaviour) for pod in assigned]
+        if self._known("requested") is None:
+            return changed
+        there = set(pods)
+        come = [info for info in changed.pods if info not in there]
+        # What is taken away leaves a resource of which there is nothing, and may leave a port that two pods have.
+        if not any(info.resource.scalar for info in gone.values()):
+            changed.requested = self.requested.clone()
+            changed.non_zero_milli_cpu, changed.non_zero_memory = self.non_zero_milli_cpu, self.non_zero_memory
+            for infos, sign in ((gone.values(), -1), (come, 1)):
+                for info in infos:
+                    changed._add_amounts(info, sign)
+        ports = self._known("used_ports")
+        if ports is not None and not any(info.host_ports for info in (*gone.values(), *come)):
+            changed.used_ports = ports
+        claims = self._known("pvc_ref_counts")
+        if claims is not None and not any(info.pod.spec.volumes for info in (*gone.values(), *come)):
+            changed.pvc_ref_counts = claims
+        return changed
+
+    def _known(self, name: str) -> Any:
+        """What has been computed already under that name, if it has."""
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError:
+            return None
 
     def snapshot(self) -> NodeInfo:
         """A copy to which pods can be added and from which they can be removed without touching this one."""

@@ -5,9 +5,10 @@ A selector is put to each set of labels that there is, and not to each pod: repl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kpreempt.model.labels import LabelSelector
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
 # Labels as they stand: those in another order are other ones here, and selected alike.
@@ -30,15 +31,17 @@ class PodsByLabels:
                     on_nodes = counts.setdefault(tuple(each.items()), {})
                     on_nodes[node_info.name] = on_nodes.get(node_info.name, 0) + 1
 
-    def followed(self, changed: Iterable[tuple[NodeInfo, NodeInfo]]) -> PodsByLabels:
-        """The same with other pods on the nodes that ``changed``, given as they were and as they are."""
+    def followed(self, changed: Iterable[tuple[str, Sequence[Pod], Sequence[Pod]]]) -> PodsByLabels:
+        """The same with other pods on the nodes that ``changed``, given by name with their pods before and now."""
         differences: dict[str, dict[tuple[_Labels, str], int]] = {}
-        for old, new in changed:
-            for node_info, sign in ((old, -1), (new, 1)):
-                for namespace, labels in node_info.labels_by_namespace.items():
-                    of_namespace = differences.setdefault(namespace, {})
-                    for each in labels:
-                        key = (tuple(each.items()), node_info.name)
+        for name, before, now in changed:
+            same = set(map(id, before)) & set(map(id, now))
+            for pods, sign in ((before, -1), (now, 1)):
+                for pod in pods:
+                    metadata = pod.metadata
+                    if id(pod) not in same and metadata.deletion_timestamp is None:
+                        of_namespace = differences.setdefault(metadata.namespace, {})
+                        key = (tuple(metadata.labels.items()), name)
                         of_namespace[key] = of_namespace.get(key, 0) + sign
         following = PodsByLabels(())
         following._by_namespace = dict(self._by_namespace)
