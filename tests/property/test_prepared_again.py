@@ -29,7 +29,6 @@ from tests.strategies_whole import whole_scenarios
 
 MANY = settings(
     max_examples=100,
-    phases=[__import__("hypothesis").Phase.reuse, __import__("hypothesis").Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
