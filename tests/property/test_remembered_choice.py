@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,3 +116,18 @@ def what_counts(verdict: Verdict) -> tuple[object, ...]:
         (verdict.odds, verdict.alternatives, verdict.selection and verdict.selection.tied),
         [(each.node, each.victims, each.outcomes) for each in verdict.candidates if each.node in may_win],
     )
+
+
+@pytest.mark.parametrize("allowed", [(0, 0), (1, 0), (1, 1), (3, 3)], ids=str)
+def test_equal_pods_are_told_alike_whether_nodes_are_tried_at_once_or_one_by_one(allowed: tuple[int, int]) -> None:
+    pods = [running(f"n0-{index}", "n0", app, 0, 1) for index, app in enumerate("aba")]
+    budgets = [make_budget(app, {"app": app}, number) for app, number in zip(APPS, allowed, strict=True)]
+    cluster = ClusterSnapshot(nodes=[make_node("n0", cpu="3")], pods=pods, pod_disruption_budgets=budgets)
+    told: list[object] = []
+    for min_pods in (0, 10**9):
+        with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods):
+            kube = scheduler.KubeScheduler()
+            verdict = kube.decide(kube.prepare(cluster, now=NOW), make_pod("asked", cpu="2", priority=10))
+        (candidate,) = verdict.candidates
+        told.append(candidate.outcomes)
+    assert told[0] == told[1] != []

@@ -101,7 +101,7 @@ def _told(rival: _Rival) -> PossibleOutcome:
 
 
 def told_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
-    """An outcome as evidence."""
-    certain = [pod.key for pod in possible.pods]
-    choices = [PodChoice(choice.number, [pod.key for pod in choice.pods]) for choice in possible.choices]
+    """An outcome as evidence; pods by name, as which way it was found has no part in it."""
+    certain = sorted(pod.key for pod in possible.pods)
+    choices = [PodChoice(choice.number, sorted(pod.key for pod in choice.pods)) for choice in possible.choices]
     return PossibleOutcome(node, certain, choices, possible.num_violations)
