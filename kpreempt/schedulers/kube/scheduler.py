@@ -34,6 +34,7 @@ from kpreempt.schedulers.kube.profile import (
     Profile,
     default_profile,
     from_outside,
+    plugins_at,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueueRules
@@ -140,6 +141,15 @@ class KubeScheduler:
     def _makers(self) -> list[PluginMaker]:
         return [PluginMaker(profile, self.behaviour, self.registry) for profile in self.profiles]
 
+    @cached_property
+    def _ungated(self) -> frozenset[str]:
+        """The names of the profiles in which nothing looks at scheduling gates."""
+        return frozenset(
+            profile.scheduler_name
+            for profile in self.profiles
+            if SchedulingGates.name not in plugins_at(profile, "preEnqueue", self.registry)
+        )
+
     @property
     def _from_outside(self) -> Mapping[str, type[Plugin]]:
         return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
@@ -172,6 +182,7 @@ class KubeScheduler:
             self.behaviour,
             now=now,
             scheduler_names=names,
+            ungated=self._ungated,
             is_queued=is_queued,
             before=follows.cluster if follows is not None else None,
             changes=changes if follows is not None else None,

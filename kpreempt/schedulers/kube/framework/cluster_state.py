@@ -62,15 +62,18 @@ class ClusterState:
         *,
         now: datetime,
         scheduler_names: frozenset[str],
+        ungated: frozenset[str] = frozenset(),
         is_queued: bool = True,
         before: ClusterState | None = None,
         changes: PodChanges | None = None,
     ) -> None:
+        """``ungated`` are those of the schedulers whose queue lets pods with scheduling gates in."""
         self.cluster = cluster
         self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
         self.behaviour = behaviour
         self.now = now
         self.scheduler_names = scheduler_names
+        self._ungated = ungated
         self.is_queued = is_queued
         self.follows_closely = before is not None and _is_same_but_for_pods(cluster, before.cluster)
         if before is None:
@@ -116,7 +119,7 @@ class ClusterState:
         )
         is_nominated = (
             pod.status.nominated_node_name
-            and (keeps_room or not pod.spec.scheduling_gates)
+            and (keeps_room or not pod.spec.scheduling_gates or pod.spec.scheduler_name in self._ungated)
             and pod.spec.scheduler_name in self.scheduler_names
         )
         return NominatedTo(pod.status.nominated_node_name) if is_nominated else NOWHERE
