@@ -181,6 +181,8 @@ class Clock(dict):
 gc.set_threshold(*COLLECTION_THRESHOLDS)
 cluster, _ = complete_cluster(load_snapshot([sys.argv[1]]).cluster)
 pod = apply_api_defaults(decode_object("Pod", json.loads(sys.argv[2])))
+# As every command does.
+gc.freeze()
 scheduler, clock = KubeScheduler(), Clock()
 with clock.phase("prepare"):
     prepared = scheduler.prepare(cluster, now=datetime.now(UTC))

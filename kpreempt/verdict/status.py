@@ -56,7 +56,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
     def of_plugin(self, plugin: str) -> Status:
         """Return the same status, said to come from ``plugin``."""
-        return msgspec.structs.replace(self, plugin=plugin)
+        return self if self.plugin == plugin else msgspec.structs.replace(self, plugin=plugin)
 
 
 SUCCESS = Status(Code.SUCCESS)

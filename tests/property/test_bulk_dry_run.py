@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.report import RenderOptions, render
 from kpreempt.schedulers.equal_pods import Outcomes, follow, unfollowed
 from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.bulk import latest_table
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption import ties
 from kpreempt.schedulers.kube.preemption.evaluator import MAX_WITH_STEPS
@@ -28,11 +29,21 @@ EQUALITY = settings(
 )
 
 
-def decide(scenario: Object, *, at_once: bool, records_steps: bool = True, knows_order: bool = True) -> Verdict:
-    """The verdict on a scenario, on columns over all pods or on the plain path."""
+def decide(
+    scenario: Object,
+    *,
+    at_once: bool,
+    of_some: bool = False,
+    records_steps: bool = True,
+    knows_order: bool = True,
+) -> Verdict:
+    """The verdict on a scenario, on columns over all pods, ``of_some`` nodes alone, or on the plain path."""
     kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=knows_order)
-    with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
+    with (
+        patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9),
+        patch.object(latest_table, "_SMALL", 0 if of_some else 10**9),
+    ):
         prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))
         return kube.decide(prepared, pod_of(scenario["pod"]), records_steps=records_steps)
 
@@ -54,6 +65,7 @@ def assert_equal(scenario: Object) -> None:
     assert_equal_of_a_dump(scenario)
     plain = decide(scenario, at_once=False)
     assert decide(scenario, at_once=True) == plain
+    assert decide(scenario, at_once=True, of_some=True) == plain
     at_once = decide(scenario, at_once=True, records_steps=False)
     assert without_steps(at_once) == without_steps(plain)
     assert text(at_once) == text(plain)
@@ -82,7 +94,9 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
         assert spelt_out(at_once) == spelt_out(plain)
         assert at_once.assumptions == plain.assumptions
     assert without_outcomes(at_once) == without_outcomes(plain)
-    assert_best_steps(decide(scenario, at_once=True, records_steps=False, knows_order=False), plain)
+    short = decide(scenario, at_once=True, records_steps=False, knows_order=False)
+    assert decide(scenario, at_once=True, of_some=True, records_steps=False, knows_order=False) == short
+    assert_best_steps(short, plain)
 
 
 def noted(followed: list[bool], outcomes: Outcomes[PodInfo]) -> Outcomes[PodInfo]:

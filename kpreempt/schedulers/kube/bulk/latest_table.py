@@ -12,6 +12,8 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 _SMALL = 4
 # So many are made from one table before that is made anew: ever more nodes have other pods.
 _MOST_MADE_FROM = 64
+# And so many from that of the cluster itself: then it is worth putting all of its pods in order.
+_MOST_MADE_HERE = 2
 
 
 class LatestTable:
@@ -36,7 +38,9 @@ class LatestTable:
         """
         latest = self._latest
         is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
-        if latest.cluster is self._cluster or not is_small or latest.num_made_from >= _MOST_MADE_FROM:
+        is_here = latest.cluster is self._cluster
+        most = _MOST_MADE_HERE if is_here else _MOST_MADE_FROM
+        if not is_small or latest.num_made_from >= most or (is_here and latest.is_ordered):
             return self.table
         latest.num_made_from += 1
         return PodTable(self._cluster, latest, nodes)

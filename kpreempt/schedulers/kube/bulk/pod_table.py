@@ -147,6 +147,11 @@ class PodTable:
         self.priority, self.start = columns.priority, columns.start
         self.label_groups: tuple[Integers, list[Pod]] = columns.labels, self._groups.labels.representatives
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it is known already which pods are more important than others."""
+        return "importance" in self.__dict__
+
     @cached_property
     def importance(self) -> Importance:
         """Which pods are more important than others on their node."""

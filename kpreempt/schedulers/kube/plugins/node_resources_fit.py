@@ -133,36 +133,36 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
             [_reason(shortfall.resource) for shortfall in shortfalls],
-            detail=details.InsufficientResources(shortfalls, pods=num_pods),
+            self.name,
+            details.InsufficientResources(shortfalls, pods=num_pods),
         )
 
     def shortfalls(self, requested: Resource, node_info: NodeInfo) -> list[Shortfall]:
         """What is short on the node, in the order of upstream's reasons; extended resources sorted by name."""
         allocatable, used = node_info.allocatable, node_info.requested
         short: list[Shortfall] = []
+        # Spelt out, because this runs for every node of a big cluster.
         if node_info.num_pods + 1 > allocatable.allowed_pod_number:
             short.append(Shortfall(PODS, 1, node_info.num_pods, allocatable.allowed_pod_number))
-        for name, want, have, total in (
-            (CPU, requested.milli_cpu, used.milli_cpu, allocatable.milli_cpu),
-            (MEMORY, requested.memory, used.memory, allocatable.memory),
-            (
-                EPHEMERAL_STORAGE,
-                requested.ephemeral_storage,
-                used.ephemeral_storage,
-                allocatable.ephemeral_storage,
-            ),
-        ):
-            if want > 0 and want > total - have:
-                short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
-        for name, want in sorted(requested.scalar.items()):
-            total, have = allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
+        if (want := requested.milli_cpu) > 0 and want > (total := allocatable.milli_cpu) - used.milli_cpu:
+            short.append(Shortfall(CPU, want, used.milli_cpu, total, want > total))
+        if (want := requested.memory) > 0 and want > (total := allocatable.memory) - used.memory:
+            short.append(Shortfall(MEMORY, want, used.memory, total, want > total))
+        if (want := requested.ephemeral_storage) > 0:
+            total = allocatable.ephemeral_storage
+            if want > total - used.ephemeral_storage:
+                short.append(Shortfall(EPHEMERAL_STORAGE, want, used.ephemeral_storage, total, want > total))
+        for name in sorted(requested.scalar):
+            want, total, have = requested.scalar[name], allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
             is_short = want and want > total - have and not self.is_ignored(name)
             if is_short and not self._is_left_to_devices(name, requested, allocatable):
-                short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
+                short.append(Shortfall(name, want, have, total, want > total))
         return short
 
     def is_ignored(self, name: str) -> bool:
         """Whether the configuration leaves the resource out of account."""
+        if not self._ignored and not self._ignored_groups:
+            return False
         return is_extended_resource(name) and (
             name in self._ignored or name.split("/", maxsplit=1)[0] in self._ignored_groups
         )
