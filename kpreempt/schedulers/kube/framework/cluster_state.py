@@ -94,8 +94,7 @@ class ClusterState:
         # The nodes to which pods are nominated, by UID and by ``namespace/name``.
         self._nominated_names: dict[str, frozenset[str]] = before._nominated_names if before is not None else {}
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
-        renominated = [place for place in changed if isinstance(place, NominatedTo)]
-        self._nominate(renominated)
+        self._nominate([place for place in changed if isinstance(place, NominatedTo)])
         # The nodes of the state before, and the names of those that are other ones here or have others nominated.
         self.nodes_before: Sequence[NodeInfo] | None = before.node_infos if before is not None else None
         self.changed_since = [place.node if isinstance(place, NominatedTo) else place for place in changed]

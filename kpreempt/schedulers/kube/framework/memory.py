@@ -54,7 +54,6 @@ class Changes:
         nodes, nominated = cluster.node_infos, cluster.nominated_pods
         if nodes is self._nodes:
             return
-        position = cluster.position
         if cluster.nodes_before is self._nodes:
             names: Collection[str] = cluster.changed_since
         else:
@@ -63,7 +62,7 @@ class Changes:
             before = self._nominated
             others = compress(nominated, map(is_not, nominated.values(), map(before.get, nominated)))
             names = {*others, *(before.keys() - nominated.keys())}
-        self.places.extend(position[name] for name in names if name in position)
+        self.places.extend(cluster.position[name] for name in names if name in cluster.position)
         self._nodes, self._nominated = nodes, nominated
 
 
