@@ -43,7 +43,9 @@ class Rule(NamedTuple):
     allowed, in seconds where it is a time; ``None`` is off. An override may say something else where it
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
-    so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
+    so that ``--base`` excuses none of it. One that ``is_damage`` is about what the change itself removes or weakens,
+    measured against the cluster before it: neither ``--base`` nor an annotation of the change excuses any of it.
+    ``gitlab`` is GitLab's severity: what breaks a running service blocks.
     ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
     documentation on what the rule is about. ``commands`` are those that ask it.
     """
@@ -58,6 +60,7 @@ class Rule(NamedTuple):
     is_overridable: bool = True
     is_pooled: bool = False
     about_input: bool = False
+    is_damage: bool = False
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
     commands: tuple[str, ...] = ("check", "drain")
@@ -213,6 +216,7 @@ class RuleId(StrEnum):
         advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
         option="So many workloads may be deleted along.",
         is_pooled=True,
+        is_damage=True,
         commands=("check",),
         concept="concepts/architecture/garbage-collection/",
     )

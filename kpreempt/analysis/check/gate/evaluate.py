@@ -85,11 +85,12 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
     """What there is in a simulation, whether or not it is within the limits: the largest amount by fingerprint.
 
     Each change has its own part in it. Of a simulation of other manifests, this is the ``base`` that excuses as much.
-    What is not known, or too old to be told, is no less so for being there before, and is left out.
+    What is not known, or too old to be told, is no less so for being there before, and is left out. So is what the
+    change itself removes or weakens, which is measured against the cluster.
     """
     found: dict[str, int] = {}
     for measure in _measures(simulation, changes, facts, rules):
-        if measure.rule.row.about_input:
+        if measure.rule.row.about_input or measure.rule.row.is_damage:
             continue
         for part in measure.parts:
             fingerprint = measure.part_fingerprint(part)

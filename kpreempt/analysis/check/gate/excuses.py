@@ -49,6 +49,8 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
             return f"{self.by}: {WAIVE} does not count with --no-annotation-waivers"
         if self.lacks_reason:
             return f"{self.by}: {WAIVE} does not count without {WAIVE_REASON}"
+        if self.change and self.rule.row.is_damage:
+            return f"{self.by}: {WAIVE} does not waive {self.rule}: only an option or kpreempt.toml does"
         if self.expires is not None and today > self.expires:
             return f"waived by {self.by} until {self.expires.isoformat()}, which is over"
         return ""

@@ -11,8 +11,10 @@ from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
     GateRules,
+    Objection,
     Waiver,
     baseline_text,
+    evaluate,
     measured,
     passes,
     read_baseline,
@@ -266,3 +268,12 @@ def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> N
     base = measured(simulation(), (API,), facts, GateRules(limits=limits))
     _, findings = put(simulation(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
     assert [each.standing for each in findings] == [GateStanding.FAILS, GateStanding.FAILS]
+
+
+def test_a_change_does_not_waive_the_damage_that_it_does() -> None:
+    objection = Objection(RuleId.MAX_DELETIONS, "Deployment shop/web", "it is deleted", change=API.object)
+    waivers = annotated("max-deletions")
+    _, findings = evaluate(simulation(), [API], Facts(objections=[objection]), GateRules(), excused(waivers))
+    assert [each.standing for each in findings] == [GateStanding.FAILS]
+    assert "kpreempt.io/waive does not waive max-deletions" in findings[0].detail
+    assert not measured(simulation(), [API], Facts(objections=[objection]), GateRules())
