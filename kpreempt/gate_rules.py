@@ -254,7 +254,7 @@ class RuleId(StrEnum):
         "apply-refused",
         promise="the API server takes the change",
         meaning="Objects of the change that the API server refuses: a field differs that cannot be changed, such as a"
-        " selector, or the namespace is not there.",
+        " selector, a field or a resource has a name that the API server does not know, or the namespace is not there.",
         advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go."
         " Make the namespace before what is in it (--create-namespace).",
         option="The API server must take every object.",

@@ -14,7 +14,7 @@ from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.explain_kueue import workloads_in
 from kpreempt.cli.kueue_configuration import is_configuration, kueue_configuration_in
 from kpreempt.cli.kueue_ground import KueueGround, read_ground, refuse_options, refuse_options_of_pods
-from kpreempt.cli.manifests import manifest_objects
+from kpreempt.cli.manifests import accepted_objects
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.kueue import Workload
@@ -103,7 +103,7 @@ def _made(path: str, ground: KueueGround, request: CompareRequest) -> tuple[Made
     config: KueueConfiguration | None = None
     said: list[Assumption] = []
     changed: list[tuple[str, Any]] = []
-    for each in manifest_objects(path, request.intake):
+    for each in accepted_objects(path, request.intake):
         if is_configuration(each.document):
             if config is not None:
                 raise InputError("has two configurations", source=path)

@@ -13,7 +13,7 @@ from kpreempt.analysis.kueue.explaining import explain_workloads
 from kpreempt.analysis.kueue.manifest import workload_documents
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.kueue_ground import KueueGround, read_ground
-from kpreempt.cli.manifests import manifest_objects
+from kpreempt.cli.manifests import accepted_objects
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
@@ -66,7 +66,7 @@ def workloads_in(files: Sequence[str], named: str, intake: Intake, ground: Kueue
         return [(workload_named(named, ground), "")]
     found = []
     for path in files:
-        objects = [(each.document, each.source) for each in manifest_objects(path, intake)]
+        objects = [(each.document, each.source) for each in accepted_objects(path, intake)]
         for document, kind, source in workload_documents(objects, ground.namespace, ground.objects.cluster):
             workload = decode_document("Workload", Workload, document, source=source)
             found.append((workload, f"{kind} in {source}"))

@@ -25,7 +25,7 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import is_volcano_job
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import usual_namespace
-from kpreempt.cli.manifests import manifest_objects, tell_ignored
+from kpreempt.cli.manifests import accepted_objects, tell_ignored
 from kpreempt.cli.volcano_configuration import volcano_for
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -90,7 +90,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     found = _Manifest([], [], [], [])
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
-        for each in manifest_objects(path, request.intake):
+        for each in accepted_objects(path, request.intake):
             document = _moved(each.document, namespace, is_forced=request.namespace is not None)
             kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
             if is_volcano_job(document):

@@ -8,6 +8,7 @@ from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_o
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.terminal import complain
+from kpreempt.library.rejections import refuse_rejected
 from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
 from kpreempt.snapshot.archives import Intake
 
@@ -30,8 +31,15 @@ def read_subjects(files: Sequence[str], namespace: str, intake: Intake) -> Subje
     """
     if not files:
         return Subjects([])
-    documents = [(each.document, each.source, each.line) for file in files for each in manifest_objects(file, intake)]
-    return subjects_of(documents, namespace)
+    objects = [each for file in files for each in accepted_objects(file, intake)]
+    return subjects_of([(each.document, each.source, each.line) for each in objects], namespace)
+
+
+def accepted_objects(path: str, intake: Intake) -> list[ManifestObject]:
+    """The objects that ``manifest_objects`` reads. Raises ``InputError`` also for one that the API server rejects."""
+    objects = manifest_objects(path, intake)
+    refuse_rejected(objects)
+    return objects
 
 
 def manifest_objects(path: str, intake: Intake) -> list[ManifestObject]:

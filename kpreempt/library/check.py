@@ -12,7 +12,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.deletions import missing_from
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
-from kpreempt.analysis.check.rollout.shape import prepared
+from kpreempt.analysis.check.rollout.shape import position, prepared
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
@@ -20,10 +20,12 @@ from kpreempt.errors import UsageError
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
+from kpreempt.library.rejections import rejection_of
 from kpreempt.library.schedulers import Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.report.check.summary import summary
-from kpreempt.verdict.check import Check
+from kpreempt.verdict import check as verdict
+from kpreempt.verdict.check import ChangeKind, Check
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +65,10 @@ def check(
     loaded, cluster = ground.loaded, ground.loaded.cluster
     with ground.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
+        accepted, rejected, rejections = _sorted_out(change, cluster.version)
         plan = plan_change(
             cluster,
-            change.documents,
+            accepted,
             live_documents,
             decode,
             namespace=change.namespace,
@@ -89,6 +92,7 @@ def check(
             if change.base
             else None
         )
+    plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         tell(note)
     given = prepared(change.documents, change.namespace).documents
@@ -132,6 +136,27 @@ def job_seconds_of(text: str) -> int:
     if seconds is None:
         raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
     return seconds
+
+
+def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
+    """The documents that the API server of a version accepts, and the objects that it rejects, with the reasons.
+
+    A hook that the rollout leaves out is accepted, since it is not applied. Raises ``InputError``.
+    """
+    accepted: list[ManifestDocument] = []
+    rejected: list[verdict.Change] = []
+    rejections: dict[str, str] = {}
+    for given in change.documents:
+        rejection = rejection_of(given, version)
+        applied = prepared([given], change.namespace).documents if rejection else []
+        if rejection is None or not applied:
+            accepted.append(given)
+            continue
+        name = describe(applied[0].document)
+        where = msgspec.structs.replace(given, line=rejection.line)
+        rejected.append(verdict.Change(object=name, kind=ChangeKind.REJECTED, **position(where)))
+        rejections[name] = rejection.reason
+    return accepted, rejected, rejections
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:

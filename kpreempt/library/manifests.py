@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kpreempt.analysis.subject import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
+from kpreempt.library.rejections import refuse_rejected
 from kpreempt.snapshot import ManifestObject, read_manifest
 from kpreempt.snapshot.archives import Intake
 
@@ -32,8 +33,9 @@ def objects_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list
 
 def templates_of(manifests: Manifest | Sequence[Manifest], namespace: str, intake: Intake) -> list[PodTemplate]:
     """The pods that the manifests mean; in ``namespace`` where they say none. Raises as ``objects_of``."""
-    found = [(each.document, each.source, each.line) for each in objects_of(manifests, intake)]
-    return subjects_of(found, namespace).templates
+    objects = objects_of(manifests, intake)
+    refuse_rejected(objects)
+    return subjects_of([(each.document, each.source, each.line) for each in objects], namespace).templates
 
 
 def change_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list[ManifestDocument]:
@@ -45,7 +47,9 @@ def as_change(objects: Iterable[ManifestObject]) -> list[ManifestDocument]:
     """The objects as a change has them, with their files as seen from the current folder."""
     from kpreempt.analysis.check.rollout.records import ManifestDocument
 
-    return [ManifestDocument(each.document, _from_here(each.source), each.line, each.origin) for each in objects]
+    return [
+        ManifestDocument(each.document, _from_here(each.source), each.line, each.origin, each.text) for each in objects
+    ]
 
 
 def _from_here(source: str) -> str:

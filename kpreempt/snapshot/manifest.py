@@ -36,12 +36,14 @@ class ManifestObject(msgspec.Struct, frozen=True):
     """One object of a manifest as plain data, and where it is written.
 
     ``origin`` is the file that it was rendered from, where a comment ``# Source:`` says it, as Helm's output does.
+    ``text`` is that of the whole source, in which messages look for the lines of fields; empty for a large one.
     """
 
     source: str
     line: int
     document: dict[str, Any]
     origin: str = ""
+    text: bytes = b""
 
 
 def read_manifest(
@@ -85,16 +87,17 @@ def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
     objects: list[ManifestObject] = []
     for source in sources:
         origins = find_origins(source.content)
+        # What is mapped is not there for long.
+        text = source.content if isinstance(source.content, bytes) else b""
         for batch in read_batches(source):
-            objects += (_with_origin(found, origins) for found in _objects_of(batch))
+            objects += (_with_source(found, origins, text) for found in _objects_of(batch))
     if not objects:
         raise InputError("has no objects", source=name)
     return objects
 
 
-def _with_origin(found: ManifestObject, origins: Origins | None) -> ManifestObject:
-    origin = origins.at(found.line) if origins is not None else ""
-    return msgspec.structs.replace(found, origin=origin) if origin else found
+def _with_source(found: ManifestObject, origins: Origins | None, text: bytes) -> ManifestObject:
+    return msgspec.structs.replace(found, origin=origins.at(found.line) if origins else "", text=text)
 
 
 def _objects_of(batch: Batch) -> Iterator[ManifestObject]:

@@ -17,7 +17,8 @@ class ChangeKind(StrEnum):
     """What the change does to an object.
 
     ``Rolled``: a workload with another template. ``Scaled``: one with another size only. ``Updated``: an object that
-    has no pods, or a workload whose pods stay. ``Drained``: a node that is to get empty.
+    has no pods, or a workload whose pods stay. ``Drained``: a node that is to get empty. ``Rejected``: an object that
+    the API server rejects, so that what the cluster has stays as it is.
     """
 
     CREATED = "Created"
@@ -27,6 +28,7 @@ class ChangeKind(StrEnum):
     DELETED = "Deleted"
     UNCHANGED = "Unchanged"
     DRAINED = "Drained"
+    REJECTED = "Rejected"
 
 
 class Change(SparseRecord, frozen=True, kw_only=True):

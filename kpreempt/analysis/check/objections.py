@@ -60,6 +60,7 @@ _REMOVED: dict[str, Mapping[str, int]] = {
 }
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
+_RENAME = "Correct or remove each name that the API server does not know; kubectl apply fails because of it."
 # How a rollout takes an old pod away before a new one comes.
 _MAKE_ROOM = {
     kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first."
@@ -80,6 +81,7 @@ def objections(
     return [
         *_of_removed_apis(apis, minor),
         *_of_namespaces(plan.missing_namespaces),
+        *(Objection(RuleId.APPLY_REFUSED, *each, _RENAME) for each in plan.rejections.items()),
         *_of_budgets(plan.changes, after),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),

@@ -259,6 +259,7 @@ _KINDS = {
     ChangeKind.DELETED: "deleted",
     ChangeKind.UNCHANGED: "unchanged",
     ChangeKind.DRAINED: "drained",
+    ChangeKind.REJECTED: "rejected",
 }
 _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",

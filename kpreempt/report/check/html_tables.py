@@ -45,6 +45,7 @@ _CHANGES = {
     ChangeKind.DELETED: "deleted",
     ChangeKind.UNCHANGED: "unchanged",
     ChangeKind.DRAINED: "drained",
+    ChangeKind.REJECTED: "rejected",
 }
 
 

@@ -22,6 +22,8 @@ _ROUNDING = 0.005
 _CLUSTER = "cluster"
 # How the gate begins to tell of objects that are taken, and whose pods are not.
 _REFUSED_PODS = "its pods are refused"
+# How the reason begins for which an object itself is rejected.
+_UNKNOWN = "unknown "
 # How the links of a chain are written: a victim, and what takes its place.
 _BECOMES = " → "
 
@@ -203,8 +205,10 @@ def _drain_blocked(finding: GateFinding) -> Phrase:
 def _apply_refused(finding: GateFinding) -> Phrase:
     if finding.detail.startswith(_REFUSED_PODS):
         return (*_subject(finding, "the change"), *_detail(finding))
-    # Of a namespace it is what is in it that is refused, of a class who names it.
-    is_missing = finding.subject.startswith(("Namespace ", "PriorityClass "))
+    # Of a namespace it is what is in it that is refused, of a class who names it, unless the object itself is rejected.
+    is_missing = finding.subject.startswith(("Namespace ", "PriorityClass ")) and not finding.detail.startswith(
+        _UNKNOWN
+    )
     return _about("is not there" if is_missing else "cannot be applied")(finding)
 
 

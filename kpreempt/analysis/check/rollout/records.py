@@ -17,12 +17,14 @@ class ManifestDocument(msgspec.Struct, frozen=True):
     """An object of the input as plain data, and where it is written.
 
     ``origin`` is the file that a ``# Source:`` comment names, as Helm writes it into a stream; else it is empty.
+    ``text`` is that of its whole source, empty if it isn't at hand.
     """
 
     document: Document
     source: str = ""
     line: int = 0
     origin: str = ""
+    text: bytes = b""
 
 
 class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +99,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
     ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``, and
     never end where it is 0.
-    ``resets`` are the sizes that the apply takes away from autoscalers.
+    ``resets`` are the sizes that the apply takes away from autoscalers. ``rejections`` are the objects that the API
+    server rejects, with the reason; they are not simulated.
     """
 
     changes: list[Change]
@@ -112,3 +115,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     missing_namespaces: MissingNamespaces = MissingNamespaces()
     job_seconds: int | None = None
     resets: list[Reset] = []
+    rejections: dict[str, str] = {}

@@ -1,0 +1,247 @@
+"""Fields and resource names of a manifest that the API server does not know, for which it rejects the object.
+
+``kubectl apply`` has the API server decode objects strictly (``fieldValidation=Strict``): a field that the object's
+type does not have in the server's version is an error, and case counts. Which fields there are is in
+``api_types.json``, which ``tools/api_types.py`` writes. As in the decoder (``sigs.k8s.io/json``), the values of
+``RawExtension`` and other types that decode themselves are not looked into. Kinds that are not built in are not
+checked, nor are the types of values.
+
+Resource names follow ``validateContainerResourceName`` and its neighbors in ``k8s.io/kubernetes`` v1.36.3
+``pkg/apis/core/validation/validation.go``, which are the same from 1.29 to 1.38.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
+from pkgutil import get_data
+from typing import Any
+
+import msgspec
+
+from kpreempt.errors import nearest
+from kpreempt.model.labels import is_label_key
+
+Document = Mapping[str, Any]
+Path = tuple[str | int, ...]
+
+_LONGEST_NAME = 80
+_PLAIN_KEY = re.compile(r"[\w-]+")
+_HUGE_PAGES = "hugepages-"
+_REQUESTS = "requests."
+_NATIVE = "kubernetes.io/"
+_COMPUTE = frozenset({"cpu", "memory", "ephemeral-storage"})
+_POD_LEVEL = frozenset({"cpu", "memory"})
+_OF_REQUESTS = frozenset(f"{verb}.{name}" for verb in ("requests", "limits") for name in _COMPUTE)
+_QUOTA = frozenset(
+    {
+        *_COMPUTE,
+        *_OF_REQUESTS,
+        *("requests.storage", "pods", "resourcequotas", "services", "replicationcontrollers", "secrets"),
+        *("persistentvolumeclaims", "configmaps", "services.nodeports", "services.loadbalancers"),
+    }
+)
+_STANDARD = frozenset({*_QUOTA, "storage"})
+_STORAGE = frozenset({"storage"})
+_LIMIT_TYPES = frozenset({"Container", "Pod", "PersistentVolumeClaim"})
+# PodLevelResources is on by default from here on; before, the API server drops what a pod requests as a whole.
+_POD_LEVEL_FROM = 34
+
+
+class ApiTypes(msgspec.Struct, frozen=True):
+    """The kinds of the API and the fields of their types, as ``tools/api_types.py`` describes them."""
+
+    minors: tuple[int, int]
+    kinds: Mapping[str, str]
+    types: Mapping[str, Mapping[str, str]]
+
+
+class UnknownName(msgspec.Struct, frozen=True):
+    """A field, or another name (``what``), that an object's type does not have.
+
+    ``path`` leads to it: keys and indices. ``known`` are the names that it may have instead; ``minors`` says which
+    minor versions have it if others do, as ``33-``, ``-30`` or ``33-35``.
+    """
+
+    what: str
+    path: Path
+    known: Collection[str] = ()
+    minors: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        """``unknown field spec.containers[0].resuorces (did you mean resources?)``."""
+        value = f' "{_shortened(self.value)}"' if self.value else ""
+        hint = self._hint()
+        return f"unknown {self.what} {path_text(self.path)}{value}{f' ({hint})' if hint else ''}"
+
+    def _hint(self) -> str:
+        if self.minors:
+            first, _, last = self.minors.partition("-")
+            since, until = f"from 1.{first} on" if first else "", f"up to 1.{last}" if last else ""
+            return f"known {' '.join(filter(None, (since, until)))}"
+        word = self.value or str(self.path[-1])
+        near = nearest(word[:_LONGEST_NAME], self.known)
+        return f"did you mean {near}?" if near in self.known else ""
+
+
+def unknown_names(document: Document, minor: int | None = None) -> Iterator[UnknownName]:
+    """What an object has that the API server of version 1.``minor`` does not know, in the order of the document.
+
+    Without ``minor``, and for a version that the table does not cover, the fields of all versions are known. Nothing
+    is yielded for a kind that is not built in.
+    """
+    api = api_types()
+    entry = api.kinds.get(f"{document.get('apiVersion')} {document.get('kind')}")
+    if entry is None:
+        return
+    kind, _, minors = entry.partition(" ")
+    if minor is not None and not (api.minors[0] <= minor <= api.minors[1] and _is_within(minors, minor)):
+        minor = None
+    waiting: list[tuple[Path, str, Any]] = [((), kind, document)]
+    while waiting:
+        path, type_name, value = waiting.pop()
+        inner: list[tuple[Path, str, Any]] = []
+        for key, each in _parts(type_name, value):
+            found, minors = _field(type_name, key)
+            if not found or (minor is not None and not _is_within(minors, minor)):
+                yield UnknownName("field", (*path, key), api.types[type_name], minors)
+            elif isinstance(each, (dict, list)):
+                inner.append(((*path, key), found, each))
+        if (check := _RESOURCE_CHECKS.get(type_name)) and isinstance(value, dict):
+            yield from check(value, path, minor)
+        waiting += reversed(inner)
+
+
+def _parts(type_name: str, value: Any) -> Iterable[tuple[str | int, Any]]:
+    """What a value of a type has in it, by key or index; nothing of a value that is of another type."""
+    if type_name.startswith("[]"):
+        return enumerate(value) if isinstance(value, list) else ()
+    is_mapping = type_name.startswith("{}") or type_name in api_types().types
+    return value.items() if is_mapping and isinstance(value, dict) else ()
+
+
+def _field(type_name: str, key: str | int) -> tuple[str, str]:
+    """The type of what is in a value, empty for an unknown field, and the minor versions that have it."""
+    if type_name.startswith(("[]", "{}")):
+        return type_name[2:], ""
+    found, _, minors = api_types().types[type_name].get(str(key), "").partition(" ")
+    return found, minors
+
+
+def _is_within(minors: str, minor: int) -> bool:
+    """Whether ``33-``, ``-30`` or ``33-35`` has the minor version; an empty text has all."""
+    first, _, last = minors.partition("-")
+    return int(first or minor) <= minor <= int(last or minor)
+
+
+def path_text(path: Path) -> str:
+    """``spec.containers[0].resuorces``; a key that is not a plain word is in brackets: ``limits[nvidia.com/gpu]``."""
+    text = ""
+    for part in path:
+        name = _shortened(str(part))
+        is_plain = isinstance(part, str) and _PLAIN_KEY.fullmatch(name)
+        text += f".{name}" if is_plain else f"[{name}]"
+    return text.removeprefix(".")
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+@cache
+def api_types() -> ApiTypes:
+    """The table, which is read when a manifest is first checked."""
+    data = get_data(__package__, "api_types.json")
+    assert data is not None
+    return msgspec.json.decode(data, type=ApiTypes)
+
+
+def _is_container_resource(name: str) -> bool:
+    if "/" not in name:
+        return is_label_key(name) and (name in _COMPUTE or name.startswith(_HUGE_PAGES))
+    is_extended = not name.startswith(_REQUESTS) and is_label_key(_REQUESTS + name)
+    return is_label_key(name) and (_NATIVE in name or is_extended)
+
+
+def _is_resource_of(standard: Collection[str], name: str) -> bool:
+    is_standard = name in standard or name.startswith((_HUGE_PAGES, _REQUESTS + _HUGE_PAGES))
+    return is_label_key(name) and ("/" in name or is_standard)
+
+
+def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
+    """The map that ``keys`` lead to; an empty one if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _unknown_in(
+    value: Any, keys: tuple[str, ...], path: Path, known: Collection[str], is_known: Callable[[str], bool]
+) -> Iterator[UnknownName]:
+    """The resources in the map that ``keys`` lead to, below a value that is at ``path``, and that are not known."""
+    for name in _at(value, keys):
+        if not is_known(name):
+            yield UnknownName("resource", (*path, *keys, name), known)
+
+
+def _is_pod_level(name: str) -> bool:
+    return is_label_key(name) and (name in _POD_LEVEL or name.startswith(_HUGE_PAGES))
+
+
+def _in_container(container: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    for key in ("limits", "requests"):
+        yield from _unknown_in(container, ("resources", key), path, _COMPUTE, _is_container_resource)
+
+
+def _in_pod(spec: Any, path: Path, minor: int | None) -> Iterator[UnknownName]:
+    yield from _unknown_in(spec, ("overhead",), path, _COMPUTE, _is_container_resource)
+    if minor is None or minor >= _POD_LEVEL_FROM:
+        for key in ("limits", "requests"):
+            yield from _unknown_in(spec, ("resources", key), path, _POD_LEVEL, _is_pod_level)
+
+
+def _in_overhead(overhead: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    return _unknown_in(overhead, ("podFixed",), path, _COMPUTE, _is_container_resource)
+
+
+def _in_quota(spec: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    return _unknown_in(spec, ("hard",), path, _QUOTA, partial(_is_resource_of, _QUOTA))
+
+
+def _in_limit_range(item: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    kind = item.get("type")
+    if isinstance(kind, str) and kind and kind not in _LIMIT_TYPES and not ("/" in kind and is_label_key(kind)):
+        yield UnknownName("limit type", (*path, "type"), _LIMIT_TYPES, value=kind)
+    of_containers = kind in ("Container", "Pod")
+    known = _COMPUTE if of_containers else _STANDARD
+    is_known = _is_container_resource if of_containers else partial(_is_resource_of, _STANDARD)
+    for key in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+        yield from _unknown_in(item, (key,), path, known, is_known)
+
+
+def _in_claim(claim: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    """A claim may request anything in addition to ``storage``, but not instead of it.
+
+    The API server does not look into the templates of a StatefulSet before 1.36.
+    """
+    keys = ("spec", "resources", "requests")
+    if "volumeClaimTemplates" not in path and "storage" not in _at(claim, keys):
+        yield from _unknown_in(claim, keys, path, _STORAGE, _STORAGE.__contains__)
+
+
+def _in_volume(spec: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+    return _unknown_in(spec, ("capacity",), path, _STORAGE, _STORAGE.__contains__)
+
+
+_RESOURCE_CHECKS: Mapping[str, Callable[[Any, Path, int | None], Iterator[UnknownName]]] = {
+    "core.v1.Container": _in_container,
+    "core.v1.PodSpec": _in_pod,
+    "node.v1.Overhead": _in_overhead,
+    "core.v1.ResourceQuotaSpec": _in_quota,
+    "core.v1.LimitRangeItem": _in_limit_range,
+    "core.v1.PersistentVolumeClaim": _in_claim,
+    "core.v1.PersistentVolumeClaimTemplate": _in_claim,
+    "core.v1.PersistentVolumeSpec": _in_volume,
+}
