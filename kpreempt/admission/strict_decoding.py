@@ -27,6 +27,8 @@ Document = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
 _LONGEST_NAME = 80
+# SOPS encrypts them in files, and takes its key out when it decrypts them before they are applied.
+_ENCRYPTED = frozenset({"core.v1.Secret", "core.v1.ConfigMap"})
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _HUGE_PAGES = "hugepages-"
 _REQUESTS = "requests."
@@ -83,7 +85,9 @@ class UnknownName(msgspec.Struct, frozen=True):
             return f"known {' '.join(filter(None, (since, until)))}"
         word = self.value or str(self.path[-1])
         near = nearest(word[:_LONGEST_NAME], self.known)
-        return f"did you mean {near}?" if near in self.known else ""
+        # Who writes gpu does not mean cpu.
+        is_near = near in self.known and (self.what != "resource" or near[0] == word[:1].lower())
+        return f"did you mean {near}?" if is_near else ""
 
 
 def unknown_names(document: Document, minor: int | None = None) -> Iterator[UnknownName]:
@@ -97,6 +101,8 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
     if entry is None:
         return
     kind, _, minors = entry.partition(" ")
+    if kind in _ENCRYPTED and isinstance(document.get("sops"), dict):
+        document = {key: value for key, value in document.items() if key != "sops"}
     if minor is not None and not (api.minors[0] <= minor <= api.minors[1] and _is_within(minors, minor)):
         minor = None
     waiting: list[tuple[Path, str, Any]] = [((), kind, document)]
@@ -140,8 +146,8 @@ def path_text(path: Path) -> str:
     """``spec.containers[0].resuorces``; a key that is not a plain word is in brackets: ``limits[nvidia.com/gpu]``."""
     text = ""
     for part in path:
+        is_plain = isinstance(part, str) and _PLAIN_KEY.fullmatch(part)
         name = _shortened(str(part))
-        is_plain = isinstance(part, str) and _PLAIN_KEY.fullmatch(name)
         text += f".{name}" if is_plain else f"[{name}]"
     return text.removeprefix(".")
 

@@ -103,6 +103,10 @@ FINDINGS = {
         finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
         "Namespace x is not there: neither in the cluster nor in the change",
     ),
+    "a namespace that is rejected itself": (
+        finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="unknown field metadata.label"),
+        "Namespace x cannot be applied: unknown field metadata.label",
+    ),
     "an API that goes": (
         finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
         "CronJob shop/c is of an API version that goes: batch/v1beta1, which is not served from 1.25 on",

@@ -24,12 +24,15 @@ WEB = {
 
 def test_a_manifest_keeps_what_no_record_has(tmp_path: Path) -> None:
     path = tmp_path / "web.yaml"
-    path.write_text(f"# web\n---\n{DEPLOYMENT}---\n{DEPLOYMENT}")
-    assert read_manifest(str(path)) == [ManifestObject(str(path), 3, WEB), ManifestObject(str(path), 10, WEB)]
+    text = f"# web\n---\n{DEPLOYMENT}---\n{DEPLOYMENT}"
+    path.write_text(text)
+    places = [(3, "", text.encode()), (10, "", text.encode())]
+    assert read_manifest(str(path)) == [ManifestObject(str(path), line, WEB, *more) for line, *more in places]
 
 
 def test_a_manifest_from_standard_input_says_so() -> None:
-    assert read_manifest("-", stdin=io.BytesIO(DEPLOYMENT.encode())) == [ManifestObject("standard input", 1, WEB)]
+    read = read_manifest("-", stdin=io.BytesIO(DEPLOYMENT.encode()))
+    assert read == [ManifestObject("standard input", 1, WEB, text=DEPLOYMENT.encode())]
 
 
 @pytest.mark.parametrize(
