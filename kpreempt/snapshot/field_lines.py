@@ -56,7 +56,7 @@ def _line_of_key(key: str, events: Iterator[Any]) -> int:
         if isinstance(event, yaml.MappingEndEvent):
             break
         if isinstance(event, yaml.ScalarEvent) and event.value == key:
-            return int(event.start_mark.line)
+            return event.start_mark.line if event.start_mark else 0
         _skip(event, events)
         _skip(next(events), events)
     raise LookupError
@@ -66,7 +66,7 @@ def _skip(event: Any, events: Iterator[Any]) -> None:
     """Pass over what begins with an event. Raises ``LookupError`` for the end of a collection, where nothing begins."""
     if isinstance(event, yaml.CollectionEndEvent):
         raise LookupError
-    depth = isinstance(event, yaml.CollectionStartEvent)
+    depth = int(isinstance(event, yaml.CollectionStartEvent))
     while depth:
         event = next(events)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
