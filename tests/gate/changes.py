@@ -219,6 +219,19 @@ HARMFUL = (
         "require-schedulable",
     ),
     Harmful("more than the quota", "batch", _spec("Deployment", "runner", {"replicas": 40}), "quota-refusals"),
+    Harmful(
+        "a misspelled field",
+        "watch",
+        _pod("Deployment", "operator", {"tolerance": [{"operator": "Exists"}]}),
+        "apply-refused",
+    ),
+    Harmful("a misspelled resource", "shop", _requests("Deployment", "frontend", {"memroy": "64Mi"}), "apply-refused"),
+    Harmful(
+        "a misspelled field of a budget",
+        "broker",
+        _spec("PodDisruptionBudget", "broker", {"unhealthyPodEvictPolicy": "AlwaysAllow"}),
+        "apply-refused",
+    ),
     Harmful("a namespace that nobody makes", "batch", _without_namespace, "apply-refused"),
     Harmful(
         "a priority class that nobody makes",
