@@ -210,15 +210,72 @@ class RuleId(StrEnum):
     )
     MAX_DELETIONS = Rule(
         "max-deletions",
-        promise="nothing is deleted unnamed",
-        meaning="Running workloads that are deleted along with something else, such as their namespace, though the"
-        " change does not name them.",
-        advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
-        option="So many workloads may be deleted along.",
+        promise="no unlisted deletions",
+        meaning="Running workloads that the change deletes without a `--delete` that names them: pruned, or with their"
+        " namespace.",
+        advice="List what may be deleted with --delete KIND/NS/NAME, put it back into the manifests, or keep its"
+        " namespace.",
+        option="Maximum number of running workloads deleted without a --delete that names them.",
         is_pooled=True,
         is_damage=True,
         commands=("check",),
         concept="concepts/architecture/garbage-collection/",
+    )
+    NAMESPACE_DELETION = Rule(
+        "namespace-deletion",
+        promise="no namespace is deleted",
+        meaning="Namespaces that the change deletes without a `--delete` that names them. Everything in them goes, also"
+        " what the manifests do not have.",
+        advice="Keep the namespace in the manifests, or allow it with --delete namespace/NAME and list what goes with"
+        " it.",
+        option="No namespace may be deleted without a --delete that names it.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/overview/working-with-objects/namespaces/",
+    )
+    VOLUME_DELETION = Rule(
+        "volume-deletion",
+        promise="no volume is deleted",
+        meaning="Bound PersistentVolumeClaims, and PersistentVolumes that have a claim, that the change deletes without"
+        " a `--delete` that names them: pruned, with their namespace or their owner, or by the retention policy of"
+        " their StatefulSet.",
+        advice="Keep the claim in the manifests, or back up its data and allow it with --delete pvc/NS/NAME.",
+        option="No volume may be deleted without a --delete that names it.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/storage/persistent-volumes/",
+    )
+    SERVICE_OUTAGE = Rule(
+        "service-outage",
+        promise="Services keep their pods",
+        meaning="Services with pods that the change deletes without a `--delete` that names them, or leaves without"
+        " pods: their pods are deleted, scaled to zero or relabeled, or the selector no longer matches them. What"
+        " evictions do to a Service is `max-stranded`.",
+        advice="Make the selector match the labels of the pods, keep one of them, or allow the deletion with --delete"
+        " service/NS/NAME.",
+        option="Services with pods must keep some.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/services-networking/service/",
+    )
+    SCALED_TO_ZERO = Rule(
+        "scaled-to-zero",
+        promise="workloads keep some pods",
+        meaning="Workloads with pods that the change leaves without any: no replicas, a suspended Job or CronJob, a"
+        " DaemonSet that no longer runs on any node.",
+        advice="Keep one replica, or waive the rule for this workload.",
+        option="Workloads with pods must keep some.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/workloads/controllers/",
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
@@ -243,7 +300,8 @@ class RuleId(StrEnum):
         "min-ready",
         promise="workloads stay ready",
         meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
-        " at some moment of the rollout, scaled to zero included; those that are deleted are `max-deletions`."
+        " at some moment of the rollout; those that are deleted are `max-deletions`, and those that are scaled to zero"
+        " `scaled-to-zero`."
         " DaemonSets do not count, whose pods leave a gap on their node however they are replaced.",
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods by a budget or a priority.",

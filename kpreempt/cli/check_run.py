@@ -22,7 +22,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
-from kpreempt.library.check import Change, check, job_seconds_of, pruned_from
+from kpreempt.library.check import Change, check, job_seconds_of, only_in_base
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import with_objects
@@ -48,17 +48,17 @@ def run_check(request: CheckRequest) -> int:
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
-    documents = read_change(request.files, request.intake)
+    # Manifests that render to nothing delete all that the base has.
+    documents = read_change(request.files, request.intake, may_be_empty=request.prune)
     base = read_change(request.base, request.intake)
-    pruned = pruned_from(base, documents, namespace) if request.prune else []
-    deletions = [*request.deletions, *pruned]
+    pruned = only_in_base(base, documents, namespace) if request.prune else []
     loaded = load_cluster(
         request.snapshots,
         live=live,
         skip_bad_objects=request.skip_bad_objects,
         phases=stopwatch,
-        keeps=wanted_by([*documents, *base], namespace, deletions),
-        compared=compared_kinds([*documents, *base], namespace, deletions),
+        keeps=wanted_by([*documents, *base], namespace, request.deletions, pruned),
+        compared=compared_kinds([*documents, *base], namespace, request.deletions, pruned),
         wanted=asked.wanted,
         intake=request.intake,
         at=request.at,
@@ -70,7 +70,7 @@ def run_check(request: CheckRequest) -> int:
             documents=documents,
             base=base,
             deletions=request.deletions,
-            pruned=pruned,
+            prunes=request.prune,
             namespace=namespace,
             autoscaled_at_most=request.autoscaled == "max",
             job_seconds=job_seconds,
@@ -98,12 +98,13 @@ def _former(request: CheckRequest) -> FormerCheck | None:
     return read_former(read_file(path), path) if path else None
 
 
-def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:
+def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = False) -> list[ManifestDocument]:
     """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
 
-    Raises ``InputError`` for what cannot be read, and where a path has no objects.
+    Raises ``InputError`` for what cannot be read, and if a path has no objects, unless it ``may_be_empty``.
     """
-    return as_change(each for path in paths for each in manifest_objects(path, intake))
+    found = (manifest_objects(path, intake, may_be_empty=may_be_empty) for path in paths)
+    return as_change(each for objects in found for each in objects)
 
 
 def _refuse_contradictions(request: CheckRequest) -> None:

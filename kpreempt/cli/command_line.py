@@ -65,7 +65,8 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),
         *("--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
-        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
+        *("--max-deletions", "--namespace-deletion", "--volume-deletion", "--service-outage", "--scaled-to-zero"),
+        *("--quota-refusals", "--forbid-loops", "--min-ready"),
         *(
             "--apply-refused",
             "--removed-api",

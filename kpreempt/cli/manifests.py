@@ -42,16 +42,17 @@ def accepted_objects(path: str, intake: Intake) -> list[ManifestObject]:
     return objects
 
 
-def manifest_objects(path: str, intake: Intake) -> list[ManifestObject]:
+def manifest_objects(path: str, intake: Intake, *, may_be_empty: bool = False) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL, a ``Kustomization`` or, for ``-``, of standard input.
 
-    Raises ``InputError``.
+    Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
     """
     if isinstance(path, Kustomization):
         from kpreempt.cli.kustomize import built
 
-        return manifest_in(built(path), path.source, intake)
-    return read_manifest(path, stdin=standard_input() if path == "-" else None, tell=complain, intake=intake)
+        return manifest_in(built(path), path.source, intake, may_be_empty=may_be_empty)
+    stdin = standard_input() if path == "-" else None
+    return read_manifest(path, stdin=stdin, tell=complain, intake=intake, may_be_empty=may_be_empty)
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:

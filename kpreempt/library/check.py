@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
-from kpreempt.analysis.check.rollout.deletions import missing_from
+from kpreempt.analysis.check.rollout.deletions import Deletion, only_in
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import position, prepared
@@ -31,6 +31,7 @@ from kpreempt.verdict.check import ChangeKind, Check
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: manifests, those that were there before (``base``), and what goes.
 
+    With ``prunes`` objects that only ``base`` has are deleted.
     Objects that say no namespace are in ``namespace``. ``job_seconds`` is how long pods of Jobs run, 0 for ever.
     ``runs``, ``seed`` and ``worst_of`` are as in ``CheckQuestion``.
     """
@@ -38,7 +39,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     documents: Sequence[ManifestDocument]
     base: Sequence[ManifestDocument] = ()
     deletions: Sequence[str] = ()
-    pruned: Sequence[str] = ()
+    prunes: bool = False
     namespace: str = DEFAULT_NAMESPACE
     autoscaled_at_most: bool = False
     job_seconds: int | None = None
@@ -73,7 +74,8 @@ def check(
             decode,
             namespace=change.namespace,
             deleted=change.deletions,
-            pruned=change.pruned,
+            only_in_base=only_in_base(change.base, change.documents, change.namespace),
+            prunes=change.prunes,
             autoscaled_at_most=change.autoscaled_at_most,
             job_seconds=change.job_seconds,
             creates_namespaces=change.creates_namespaces,
@@ -124,10 +126,12 @@ def check(
     return msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
 
 
-def pruned_from(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str) -> list[str]:
-    """The objects that the base has and the manifests have no more. Raises ``InputError``."""
+def only_in_base(
+    base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str
+) -> list[Deletion]:
+    """The objects that the base has and the manifests lack. Raises ``InputError``."""
     had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
-    return missing_from(had, have)
+    return only_in(had, have)
 
 
 def job_seconds_of(text: str) -> int:

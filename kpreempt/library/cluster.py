@@ -368,7 +368,7 @@ class Cluster:
         says whether they all hold. A warning tells what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
-        from kpreempt.library.check import Change, check, job_seconds_of, pruned_from
+        from kpreempt.library.check import Change, check, job_seconds_of
         from kpreempt.library.gate.asked import settings_of
         from kpreempt.library.manifests import change_of
         from kpreempt.snapshot import object_decoder
@@ -377,7 +377,7 @@ class Cluster:
             raise UsageError("autoscaled is current or max")
         intake = _intake(self._state.max_unpacked)
         documents, before = change_of(manifests, intake), change_of(base, intake)
-        if not documents and not delete:
+        if not documents and not delete and not prune:
             raise UsageError("no change is given")
         if prune and not before:
             raise UsageError("prune deletes what only the base has, and none is given")
@@ -389,7 +389,7 @@ class Cluster:
             documents=documents,
             base=before,
             deletions=delete,
-            pruned=pruned_from(before, documents, namespace) if prune else (),
+            prunes=prune,
             namespace=namespace,
             autoscaled_at_most=autoscaled == "max",
             job_seconds=settings.job_seconds if job_duration is None else job_seconds_of(job_duration),

@@ -52,21 +52,22 @@ def read_manifest(
     stdin: BinaryIO | None = None,
     tell: Callable[[str], None] | None = None,
     intake: Intake | None = None,
+    may_be_empty: bool = False,
 ) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
 
     Of a folder only ``.yaml``, ``.yml`` and ``.json`` files are read, as kubectl does; ``tell`` is told of others.
-    Raises ``InputError``.
+    Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
     """
     if path.lower().startswith(("http://", "https://")):
         from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), without_secrets(path), intake)
+        return manifest_in(download(path, os.environ), without_secrets(path), intake, may_be_empty=may_be_empty)
     left_out: list[str] = []
     sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=left_out)
     try:
-        return _objects(sources, STDIN_NAME if path == STDIN else path)
+        return _objects(sources, STDIN_NAME if path == STDIN else path, may_be_empty=may_be_empty)
     finally:
         if left_out and tell is not None:
             tell(_not_read(left_out))
@@ -78,12 +79,14 @@ def _not_read(names: Sequence[str]) -> str:
     return f"neither .yaml, .yml nor .json, and not read: {', '.join(shown)}"
 
 
-def manifest_in(content: bytes, name: str, intake: Intake | None = None) -> list[ManifestObject]:
-    """The objects of a manifest in memory; ``name`` is what messages call it. Raises ``InputError``."""
-    return _objects(read_bytes(content, name, intake), name)
+def manifest_in(
+    content: bytes, name: str, intake: Intake | None = None, *, may_be_empty: bool = False
+) -> list[ManifestObject]:
+    """The objects of a manifest in memory; ``name`` is what messages call it. Raises as ``read_manifest``."""
+    return _objects(read_bytes(content, name, intake), name, may_be_empty=may_be_empty)
 
 
-def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
+def _objects(sources: Iterable[Source], name: str, *, may_be_empty: bool) -> list[ManifestObject]:
     objects: list[ManifestObject] = []
     for source in sources:
         origins = find_origins(source.content)
@@ -91,7 +94,7 @@ def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
         text = source.content if isinstance(source.content, bytes) else b""
         for batch in read_batches(source):
             objects += (_with_source(found, origins, text) for found in _objects_of(batch))
-    if not objects:
+    if not objects and not may_be_empty:
         raise InputError("has no objects", source=name)
     return objects
 

@@ -37,8 +37,8 @@ class Change(SparseRecord, frozen=True, kw_only=True):
     ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
     ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
     ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few. ``deleted_with`` is the
-    object with which one goes that the change does not name (``Namespace shop``), and ``pods`` are those that it takes
-    along.
+    object with which one goes that the change does not name (``Namespace shop``). ``is_pruned`` means that only the
+    base has it, and ``--prune`` deletes it. ``pods`` are the running pods that go with a deleted workload.
     """
 
     object: str
@@ -51,7 +51,13 @@ class Change(SparseRecord, frozen=True, kw_only=True):
     line: int = 0
     origin: str = ""
     deleted_with: str = ""
+    is_pruned: bool = False
     pods: list[str] = []
+
+    @property
+    def is_unlisted_deletion(self) -> bool:
+        """Whether the object is deleted without a ``--delete`` that names it."""
+        return self.kind is ChangeKind.DELETED and (bool(self.deleted_with) or self.is_pruned)
 
 
 class GateStanding(StrEnum):
@@ -234,6 +240,8 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
     something changes, ``spare`` is what all nodes have left in the end. ``summary`` is the whole in one sentence.
     ``since`` is what differs from a former run, where one was given. ``gate`` tells where the rules are from.
+    ``only_in_base`` are the objects of the base that the manifests lack and that stay in the cluster, as nothing prunes
+    them.
     """
 
     api_version: str = API_VERSION
@@ -258,4 +266,5 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     spare: dict[str, int] = {}
     since: Since | None = None
     gate: GateSource = GateSource()
+    only_in_base: list[str] = []
     assumptions: list[Assumption] = []

@@ -24,6 +24,7 @@ from kpreempt.analysis.check.gate import (
     together,
 )
 from kpreempt.analysis.check.objections import objections
+from kpreempt.analysis.check.removals import removals
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import (
@@ -110,7 +111,8 @@ def check_rollout(
         full = (
             Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
         )
-        against += [*refused, *full, *unbound.objections]
+        removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
+        against += [*refused, *full, *unbound.objections, *removed]
         return msgspec.structs.replace(found, objections=against, unbound=unbound.workloads)
 
     excuses = question.excuses
@@ -132,6 +134,7 @@ def check_rollout(
         cluster=summary,
         at=at,
         changes=question.plan.changes,
+        only_in_base=question.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
         **judgement.fields,
     )

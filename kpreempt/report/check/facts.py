@@ -86,9 +86,9 @@ def tally(check: Check) -> list[str]:
         figures.append(f"{count(with_node, 'pod')} gone with {'its' if with_node == 1 else 'their'} node")
     if lost := sum(each.lost for each in simulation.displaced):
         figures.append(f"{lost:,} of them lost for good" if len(simulation.displaced) > 1 else "lost for good")
-    if along := [each for each in check.changes if each.deleted_with and each.pods]:
+    if gone := [each for each in check.changes if each.is_unlisted_deletion and each.pods]:
         figures.append(
-            f"{count(len(along), 'workload')} with {count(sum(len(each.pods) for each in along), 'pod')} deleted along"
+            f"{count(len(gone), 'workload')} with {count(sum(len(each.pods) for each in gone), 'pod')} deleted unlisted"
         )
     if refused := sum(each.pods for each in simulation.refused):
         figures.append(f"{count(refused, 'pod')} refused by quota")
@@ -120,7 +120,8 @@ def change_phrase(change: Change) -> Phrase:
     # A CronJob has no pods of its own, and comes due when it will.
     once = "; one run simulated, as if due now" if change.object.startswith("CronJob ") and change.replicas else ""
     along: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
-    return (_KINDS[change.kind], *along, *strategy, f", {size}{once}" if size else "")
+    done = "pruned" if change.is_pruned else _KINDS[change.kind]
+    return (done, *along, *strategy, f", {size}{once}" if size else "")
 
 
 def replicas_text(change: Change) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
 from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
-from kpreempt.report.check.gate import gate_phrases, is_loosened
+from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.layout import plain
@@ -38,7 +38,7 @@ def render(check: Check, options: RenderOptions) -> str:
         kind = "notice" if check.passed else "error"
         said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
         lines.append(command(kind, {"title": _TITLE}, said))
-    if is_loosened(check):
+    if is_qualified(check):
         lines.append(command("notice", {"title": _TITLE}, "The gate: " + "; ".join(map(plain, gate_phrases(check)))))
     if check.since is not None:
         told = [since_phrase(check.since, check)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.check.facts import digest, fingerprint_of, nearest_place, place_of
-from kpreempt.report.check.gate import gate_phrases, is_loosened
+from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
@@ -19,7 +19,7 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 def render(check: Check, options: RenderOptions) -> str:
     """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
     issues = [_issue(finding, check, options.stream_name) for finding in check.findings]
-    return report_of([*issues, *([_about_gate(check, options.stream_name)] if is_loosened(check) else [])])
+    return report_of([*issues, *([_about_gate(check, options.stream_name)] if is_qualified(check) else [])])
 
 
 def report_of(issues: Sequence[dict[str, Any]]) -> str:

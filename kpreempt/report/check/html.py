@@ -8,7 +8,7 @@ from functools import partial
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
-from kpreempt.report.check.gate import gate_phrases, is_loosened
+from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
@@ -128,7 +128,7 @@ def _is_to_be_looked_at(check: Check) -> bool:
     is_much = victims >= _MANY_VICTIMS or (victims > 1 and victims >= check.cluster.pods * _LARGE_SHARE)
     is_down = any(each.ready_before and not each.ready_least and each.victims for each in check.simulation.workloads)
     warns = any(each.standing is GateStanding.WARNS for each in check.findings)
-    return is_much or is_down or warns or is_loosened(check)
+    return is_much or is_down or warns or is_qualified(check)
 
 
 def _counts(check: Check) -> list[tuple[str, int, bool]]:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.drain.summary import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
-from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding
+from kpreempt.verdict import AssumptionKind
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
 
@@ -28,23 +30,66 @@ def summary(check: Check) -> str:
 def summary_phrase(check: Check) -> Phrase:
     """``metrics/ingester is down for at least 30s``, or ``harmless: 12 pods roll, nothing is evicted``.
 
-    Nothing is called harmless where a rule is broken, or where something is not known, excused or not.
+    What the change itself removes or weakens comes first, excused or not. The word harmless is ``is_harmless``'s.
     """
     if isinstance(check, Drain):
         return drain_summary(check)
-    clauses = [*_harm(check)]
+    clauses = [*_damage(check.findings), *_harm(check)]
     if clauses:
         which = "case" if check.explored_all else f"of {check.runs:,} runs"
         worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
-    done = ", ".join([*_deeds(check.changes), "nothing is evicted"])
+    losses = [*_losses(check)]
+    done = f"{', '.join(_deeds(check, losses))}{';' if losses else ','} nothing is evicted"
     if doubts := _doubts(check):
         return (f"{done}, as far as is known: {doubts}",)
     broken = dict.fromkeys(str(each.rule) for each in check.findings)
     if broken or not check.passed:
         return (f"{done}{f', but for {_few(list(broken))}' if broken else ''}",)
     always = "" if check.runs == 1 or check.explored_all else f" in any of {check.runs:,} runs"
-    return (f"harmless: {done}{always}",)
+    if left := len(check.only_in_base):
+        always += f"; {count(left, 'object')} {agree(left, 'is')} only in the base"
+    return (f"{'harmless: ' if is_harmless(check) else ''}{done}{always}",)
+
+
+def is_harmless(check: Check) -> bool:
+    """Whether an answer may be called harmless.
+
+    It must pass without a finding, not even an excused one, rest on nothing that could change the answer, and take
+    nothing away: no object is deleted, or left to whatever prunes it, no workload scaled down, no pod evicted, pending
+    or refused, nothing cut off from what it needs. All rules about damage must have been checked.
+    """
+    simulation = check.simulation
+    is_certain = all(each.kind is AssumptionKind.TOLD for each in check.assumptions)
+    is_checked = all(each.is_on for each in check.rules if each.rule.row.is_damage)
+    is_kept = not ([*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)])
+    return check.passed and not check.findings and is_certain and is_checked and is_kept
+
+
+# Rules about damage of which a few words are enough. Of others the sentence of the first finding is shown.
+_DELETED = (RuleId.MAX_DELETIONS, RuleId.NAMESPACE_DELETION, RuleId.VOLUME_DELETION)
+_EMPTIED = (RuleId.SERVICE_OUTAGE, RuleId.SCALED_TO_ZERO)
+
+
+def _damage(findings: Iterable[GateFinding]) -> Iterator[Phrase]:
+    """What the change itself removes or weakens, from what to what."""
+    found: dict[RuleId, list[GateFinding]] = {}
+    for each in findings:
+        if each.rule.row.is_damage:
+            found.setdefault(each.rule, []).append(each)
+    for rule, own in found.items():
+        subjects = names([each.subject for each in own], limit=2)
+        pods = len({pod for each in own for pod in each.pods})
+        if rule in _DELETED:
+            along = f" with {count(pods, 'pod')}" if pods and rule is RuleId.MAX_DELETIONS else ""
+            yield (*subjects, f" {agree(len(own), 'is')} deleted{along}")
+        elif rule in _EMPTIED:
+            size = f"goes from {count(pods, 'pod')} to 0" if pods else "is scaled to zero"
+            verb, _, rest = size.partition(" ")
+            yield (*subjects, f" {agree(len(own), verb)} {rest}")
+        else:
+            more = f", and {count(len(own) - 1, 'more finding')} of {rule}" if len(own) > 1 else ""
+            yield (*finding_phrase(own[0]), more)
 
 
 def _joined(clauses: Sequence[Phrase], separator: str) -> Phrase:
@@ -69,8 +114,6 @@ def _harm(check: Check) -> Iterator[Phrase]:
     yield from _evicted(check)
     if broken := [each.budget for each in simulation.budgets if each.violations]:
         yield ("budget " if len(broken) == 1 else "budgets ", *names(broken, limit=2), agree(len(broken), " breaks"))
-    if along := [each.object for each in check.changes if each.deleted_with and each.pods]:
-        yield (*names(along, limit=2), f" {agree(len(along), 'is')} deleted along")
     ran = sum(each.was_running for each in simulation.waiting)
     new = sum(not each.was_running and not each.waited_before for each in simulation.waiting)
     if new:
@@ -147,24 +190,49 @@ def _doubts(check: Check) -> str:
     return _few(list(dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)))
 
 
-def _deeds(changes: Iterable[Change]) -> list[str]:
+def _losses(check: Check) -> Iterator[str]:
+    """What is deleted or scaled down, in words: ``2 objects are deleted with 3 pods``."""
+    if gone := [each for each in check.changes if each.kind is ChangeKind.DELETED]:
+        pods = sum(len(each.pods) for each in gone)
+        along = f" with {count(pods, 'pod')}" if pods else ""
+        yield f"{count(len(gone), 'object')} {agree(len(gone), 'is')} deleted{along}"
+    if down := _scaled_down(check):
+        before, after = (sum(sizes) for sizes in zip(*down.values(), strict=True))
+        yield f"{count(len(down), 'workload')} {agree(len(down), 'is')} scaled down from {before:,} to {after:,}"
+
+
+def _scaled_down(check: Check) -> dict[str, tuple[int, int]]:
+    """The workloads that are to have fewer pods, or DaemonSets that do, with how many before and after."""
+    sizes = {
+        each.object: (each.replicas_before, each.replicas)
+        for each in check.changes
+        if each.replicas_before is not None and each.replicas is not None
+    }
+    sizes |= {
+        each.workload: (each.ready_before, each.ready_after)
+        for each in check.simulation.workloads
+        if each.is_changed and each.workload.startswith("DaemonSet ")
+    }
+    return {name: (before, after) for name, (before, after) in sizes.items() if after < before}
+
+
+def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
     """What is done to pods: ``12 pods roll``; to none: ``2 objects change``."""
-    rolled = new = scaled = gone = others = 0
-    for each in changes:
+    rolled = new = scaled = others = 0
+    fewer = _scaled_down(check)
+    for each in check.changes:
         if each.kind is ChangeKind.ROLLED:
             rolled += each.replicas or each.replicas_before or 0
         elif each.kind is ChangeKind.CREATED:
             new, others = new + (each.replicas or 0), others + (each.replicas is None)
-        elif each.kind is ChangeKind.SCALED:
+        elif each.kind is ChangeKind.SCALED and each.object not in fewer:
             scaled += 1
-        elif each.kind is ChangeKind.DELETED:
-            gone += 1
         elif each.kind is ChangeKind.UPDATED:
             others += 1
     told = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
     told += [f"{count(new, 'pod')} {agree(new, 'is')} new"] if new else []
     told += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
-    told += [f"{count(gone, 'object')} {agree(gone, 'is')} deleted"] if gone else []
+    told += losses
     if not told:
         told = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
     return told

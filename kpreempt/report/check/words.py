@@ -174,10 +174,10 @@ def _lost(finding: GateFinding) -> Phrase:
 
 
 def _deletion(finding: GateFinding) -> Phrase:
-    along: Phrase = (" is deleted with ", name(finding.change)) if finding.change else (" is deleted along",)
+    reason: Phrase = ("with ", name(finding.change)) if finding.change != finding.subject else ("by --prune",)
     own = [each for each in finding.pods if finding.subject != f"Pod {each}"]
     pods: Phrase = (f", {count(len(own), 'pod')}: ", *names(own)) if own else ()
-    return (*_subject(finding, "a workload"), *along, ", and was not named", _limit(finding), *pods)
+    return (*_subject(finding, "a workload"), " is deleted ", *reason, _limit(finding), *pods)
 
 
 def _refused(finding: GateFinding) -> Phrase:
@@ -194,6 +194,11 @@ def _not_ready(finding: GateFinding) -> Phrase:
 def _about(words: str) -> Callable[[GateFinding], Phrase]:
     """A sentence about an object, with what is said about it."""
     return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
+
+
+def _predicate(verb: str = "") -> Callable[[GateFinding], Phrase]:
+    """A sentence about an object, of which the rule gives the rest."""
+    return lambda finding: (*_subject(finding, "the change"), f" {verb}" if verb else "", *_detail(finding, " "))
 
 
 def _drain_blocked(finding: GateFinding) -> Phrase:
@@ -251,6 +256,10 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_STRANDED: _left_without,
     RuleId.LOST_PODS: _lost,
     RuleId.MAX_DELETIONS: _deletion,
+    RuleId.NAMESPACE_DELETION: _predicate("is deleted"),
+    RuleId.VOLUME_DELETION: _predicate("is deleted"),
+    RuleId.SERVICE_OUTAGE: _predicate(),
+    RuleId.SCALED_TO_ZERO: _about("is scaled to zero"),
     RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
     RuleId.MIN_READY: _not_ready,

@@ -148,6 +148,24 @@ class NewestFirst(PreemptionPlugin):
         return node_info.node.metadata.labels.get("zone") == "b"
 '''
 _WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"
+_CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: archive}
+spec: {accessModes: [ReadWriteOnce], storageClassName: disk, resources: {requests: {storage: 10Gi}}}
+"""
+
+
+def _namespace(name: str) -> str:
+    return f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n"
+
+
+def _service(selector: str) -> str:
+    head = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"
+    return f"{head}spec:\n  selector: {{{selector}}}\n  ports: [{{port: 80}}]\n"
+
+
+_NAMESPACES = _namespace("shop") + "---\n" + _namespace("batch")
 
 
 EXAMPLES: dict[RuleId, Example] = {
@@ -185,8 +203,32 @@ EXAMPLES: dict[RuleId, Example] = {
         "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and are not named.",
         "kpreempt check --snapshot cluster.yaml --delete namespace/batch\n",
         "kpreempt check --snapshot cluster.yaml --delete namespace/batch \\\n"
-        "  --delete deployment/batch/report --delete pod/batch/notebook\n",
+        "  --delete deployment/batch/report --delete service/batch/report --delete pod/batch/notebook\n",
         language=_SHELL,
+    ),
+    RuleId.NAMESPACE_DELETION: Example(
+        "The new render lacks `Namespace batch`. `Deployment batch/report` goes with it and was never in a manifest.",
+        "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml\n",
+        "kpreempt check -f new.yaml --base old.yaml --snapshot cluster.yaml\n",
+        language=_SHELL,
+        files={"old.yaml": _NAMESPACES, "new.yaml": _namespace("shop")},
+    ),
+    RuleId.VOLUME_DELETION: Example(
+        "The new render lacks the claim `data`, which is bound.",
+        "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml\n",
+        "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml \\\n  --delete pvc/archive/data\n",
+        language=_SHELL,
+        files={"old.yaml": _namespace("archive") + "---\n" + _CLAIM, "new.yaml": _namespace("archive")},
+    ),
+    RuleId.SERVICE_OUTAGE: Example(
+        "A mistyped selector: `Service shop/web` no longer selects the pods of `Deployment shop/web`.",
+        _service("app: wbe"),
+        _service("app: web"),
+    ),
+    RuleId.SCALED_TO_ZERO: Example(
+        "`Deployment shop/web` has two pods.",
+        _web(size="  replicas: 0\n"),
+        _web(),
     ),
     RuleId.QUOTA_REFUSALS: Example(
         "The ResourceQuota of the namespace allows one pod.",

@@ -120,7 +120,11 @@ def _pending(case: Case) -> Iterator[Measure]:
 
 
 def _stranded(case: Case) -> Iterator[Measure]:
-    """What is left without something that it needs, if only for a while; pods count under their workload."""
+    """What is left without something that it needs, if only for a while; pods count under their workload.
+
+    A Service that the change itself leaves without pods breaks another rule.
+    """
+    cut_off = {each.subject for each in case.facts.objections if each.rule is RuleId.SERVICE_OUTAGE}
     behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
 
     def key(each: Stranded) -> tuple[str, StrandedKind]:
@@ -131,6 +135,8 @@ def _stranded(case: Case) -> Iterator[Measure]:
         return min(filter(None, (behind.get(pod) for pod in each.missing)), default="")
 
     for (subject, kind), own in grouped(case.simulation.stranded, key).items():
+        if subject in cut_off:
+            continue
         yield Measure(
             rule=RuleId.MAX_STRANDED,
             subject=subject,
@@ -142,14 +148,15 @@ def _stranded(case: Case) -> Iterator[Measure]:
 
 
 def _deletions(case: Case) -> Iterator[Measure]:
-    """The workloads that run, or are meant to, and go along with something that is deleted."""
+    """The workloads that run, or are meant to, and are deleted without being listed by the user."""
     for each in case.changes:
-        if not each.deleted_with or not (each.pods or (each.replicas_before and not each.object.startswith("Job "))):
+        is_running = each.pods or (each.replicas_before and not each.object.startswith("Job "))
+        if not (each.is_unlisted_deletion and is_running):
             continue
         yield Measure(
             rule=RuleId.MAX_DELETIONS,
             subject=each.object,
-            parts=[Part(change=each.deleted_with, amount=1, pods=each.pods)],
+            parts=[Part(change=each.deleted_with or each.object, amount=1, pods=each.pods)],
             group=case.group_of(RuleId.MAX_DELETIONS, each.object),
         )
 
@@ -188,15 +195,17 @@ def _loops(case: Case) -> Iterator[Measure]:
 def _least_ready(case: Case) -> Iterator[Measure]:
     """The workloads of which too few pods are ready at some moment.
 
-    One pod alone cannot be replaced without a gap in most cases, and where a service has no pod left, that is told.
+    One pod alone cannot be replaced without a gap in most cases. If a Service loses its last pod or the change scales
+    the workload to zero, another rule reports it.
     """
     rule = RuleId.MIN_READY
-    told = {
+    cut_off = {
         case.workload_of(pod)
         for each in case.simulation.stranded
         if each.kind is StrandedKind.SERVICE
         for pod in each.missing
     }
+    cut_off |= {each.subject for each in case.facts.objections if each.rule is RuleId.SCALED_TO_ZERO}
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
@@ -205,9 +214,9 @@ def _least_ready(case: Case) -> Iterator[Measure]:
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
-        # Of those that are to be, where the change makes them fewer; none at all is a gap, meant or not.
+        # Of those that are to be, if the change makes them fewer.
         whole = min(each.ready_before, each.wanted_after or each.ready_before)
-        if limit is None or each.workload in told or each.ready_least * 100 > limit * whole:
+        if limit is None or each.workload in cut_off or each.ready_least * 100 > limit * whole:
             continue
         yield Measure(
             rule=rule,
@@ -221,8 +230,7 @@ def _least_ready(case: Case) -> Iterator[Measure]:
             group=group,
             is_broken=True,
             since=each.least_at,
-            detail=f"{each.ready_least:,} of {each.ready_before:,} ready"
-            + (", scaled to 0" if each.wanted_after == 0 else ""),
+            detail=f"{each.ready_least:,} of {each.ready_before:,} ready",
         )
 
 

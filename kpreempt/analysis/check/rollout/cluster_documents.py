@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.deletions import parse_deletion
+from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
@@ -71,24 +71,37 @@ class LiveDocuments:
         """All documents of a kind that no snapshot holds, as far as they were kept."""
         return [each for (where, (name, _, _)), each in self._others.items() if (where, name) == (group, kind)]
 
+    def in_namespace(self, kind: str, namespace: str) -> list[Document]:
+        """The documents of a kind in a namespace, as far as they were kept."""
+        return [each for (name, where, _), each in self._documents.items() if (name, where) == (kind, namespace)]
+
     def replica_sets_of(self, namespace: str, deployment: str) -> list[Document]:
         """The ReplicaSets of a Deployment, in the order in which they were read."""
         return self._replica_sets.get((namespace, deployment), [])
 
 
-def wanted_by(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> Keeps:
+def wanted_by(
+    documents: Sequence[ManifestDocument],
+    namespace: str,
+    deleted: Sequence[str] = (),
+    pruned: Sequence[Deletion] = (),
+) -> Keeps:
     """Which documents of the cluster ``plan_change`` wants to see for these manifests and deletions.
 
     Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
     """
+    deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
     names = {_identity(each.document, namespace) for each in documents if _has_pods(each.document)}
-    names |= {(each.kind, each.namespace, each.name) for each in (parse_deletion(text, namespace) for text in deleted)}
+    names |= {(each.kind, each.namespace, each.name) for each in deletions}
+    emptied = {each.name for each in deletions if each.kind == "Namespace"}
     others = {_identity(each.document)[::2] for each in documents if is_other(each.document)}
     deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
     kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
 
     def keeps(kind: str, record: Any) -> bool:
         if kind in ALWAYS_KEPT or (others and (kind, record.metadata.name) in others):
+            return True
+        if kind == "CronJob" and record.metadata.namespace in emptied:
             return True
         if kind not in kinds:
             return False
@@ -110,11 +123,18 @@ class WantedObject(NamedTuple):
     name: str
 
 
-def compared_kinds(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> list[str]:
+def compared_kinds(
+    documents: Sequence[ManifestDocument],
+    namespace: str,
+    deleted: Sequence[str] = (),
+    pruned: Sequence[Deletion] = (),
+) -> list[str]:
     """The kinds without records that have to be asked for: CronJobs that a change is about, and what acts on pods."""
     given = [each.document for each in documents]
     kinds = {str(each.get("kind")) for each in given if _has_pods(each) or is_other(each)}
-    kinds |= {parse_deletion(text, namespace).kind for text in deleted}
+    gone = {each.kind for each in (*(parse_deletion(text, namespace) for text in deleted), *pruned)}
+    # No snapshot has the CronJobs of a namespace.
+    kinds |= gone | ({"CronJob"} if "Namespace" in gone else set())
     makes_pods = any(map(_has_pods, given))
     return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
 

@@ -57,7 +57,13 @@ _WITHOUT_MEANING = (
     "CustomResourceDefinition",
     "Lease",
 )
-_SHORT_WITHOUT_MEANING = {"cm": "ConfigMap", "sa": "ServiceAccount", "ing": "Ingress", "netpol": "NetworkPolicy"}
+_SHORT_WITHOUT_MEANING = {
+    "cm": "ConfigMap",
+    "crd": "CustomResourceDefinition",
+    "ing": "Ingress",
+    "netpol": "NetworkPolicy",
+    "sa": "ServiceAccount",
+}
 _PARTS_WITH_NAMESPACE = 3
 _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?\.?")
 
@@ -76,25 +82,18 @@ class Deletion(msgspec.Struct, frozen=True):
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
-def missing_from(base: Iterable[Document], documents: Iterable[Document]) -> list[str]:
-    """The objects of ``base`` that are not among ``documents``, as ``parse_deletion`` reads them.
-
-    Both are ``shape.prepared``. Kinds of which no pods are made, and about which no pod cares, are left out.
-    """
-    there = {_name_of(each) for each in documents}
-    meant = (each for each in base if _is_known(each) or not makes_no_pods(group_of(each), each["kind"]))
-    return [name for name in dict.fromkeys(map(_name_of, meant)) if name not in there]
+def only_in(base: Iterable[Document], documents: Iterable[Document]) -> list[Deletion]:
+    """The objects of ``base`` that are not among ``documents``, in its order. Both are ``shape.prepared``."""
+    there = {_deletion_of(each) for each in documents}
+    return [each for each in dict.fromkeys(map(_deletion_of, base)) if each not in there]
 
 
-def _is_known(document: Document) -> bool:
-    return is_pod_owner(document) or cluster_kind_of(document) is not None
-
-
-def _name_of(document: Document) -> str:
-    metadata = document["metadata"]
-    namespace = metadata.get("namespace")
-    kind = document["kind"] if _is_known(document) else f"{document['kind']}.{group_of(document)}".rstrip(".")
-    return "/".join((kind, *([namespace] if namespace else ()), metadata["name"]))
+def _deletion_of(document: Document) -> Deletion:
+    metadata, kind = document["metadata"], document["kind"]
+    has_meaning = is_pod_owner(document) or cluster_kind_of(document) is not None
+    if not has_meaning and not makes_no_pods(group_of(document), kind):
+        kind = f"{kind}.{group_of(document)}".rstrip(".")
+    return Deletion(kind, metadata.get("namespace", ""), metadata["name"], has_meaning)
 
 
 def parse_deletion(text: str, namespace: str) -> Deletion:

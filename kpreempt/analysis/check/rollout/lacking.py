@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kpreempt.analysis.check.rollout.deletions import Deletion
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, plural_of
 from kpreempt.analysis.check.rollout.records import PlannedWorkload
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
@@ -67,6 +68,24 @@ def lacking_kinds(
     return found
 
 
+def lacking_pruned(cluster: ClusterSnapshot, pruned: Sequence[Deletion]) -> list[Assumption]:
+    """Kinds of pruned objects that a dump has none of, if their deletion is damage: whether any is there is unknown."""
+    found = []
+    for kind in dict.fromkeys(each.kind for each in pruned):
+        has_some = (kind in CLUSTER_KINDS and getattr(cluster, CLUSTER_KINDS[kind].field)) or kind in cluster.skipped
+        is_known = has_some or (_is_whole(cluster) and kind not in cluster.unread)
+        if not is_known and (kind in POD_OWNERS or kind in _LOST_WHEN_PRUNED):
+            names = _named([each.described for each in pruned if each.kind == kind])
+            resource = ".".join(filter(None, (plural_of(kind), _group(kind))))
+            message = (
+                f"the snapshot has none: what goes when {names} is pruned is not known; kubectl get {resource} -A -o"
+                " json adds them"
+            )
+            found.append(Assumption(kind, LIST, message))
+    return found
+
+
+_LOST_WHEN_PRUNED = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Service")
 _OF_VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
 
 

@@ -184,6 +184,11 @@ def _laid_over(document: Document, kind: str, before: Any | None) -> Document:
     there = record_document(kind, before)
     if kind == "LimitRange":
         _fill_limit_range(there)
+    if kind == "Service":
+        # A selector that the manifest lacks is taken away, and an ExternalName does not use one.
+        mapping_in(there, "spec").pop("selector", None)
+        if mapping_in(wanted, "spec").get("type") == "ExternalName":
+            wanted["spec"].pop("selector", None)
     result = _merged(wanted, {key: each for key, each in there.items() if key not in _WHOLE.get(kind, ())})
     own = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key) is not None}
     result["metadata"] = _merged(own, there["metadata"])

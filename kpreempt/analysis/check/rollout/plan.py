@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     makes_no_pods,
     what_is_not_known,
 )
-from kpreempt.analysis.check.rollout.lacking import lacking_kinds, lacking_workloads
+from kpreempt.analysis.check.rollout.lacking import lacking_kinds, lacking_pruned, lacking_workloads
 from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
@@ -44,6 +45,8 @@ __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan
 MAX_NEW_PODS = 20_000
 # The API server puts it on every namespace.
 NAME_LABEL = "kubernetes.io/metadata.name"
+# With a definition all custom resources of its kind are deleted.
+_DEFINITIONS = ("customresourcedefinition", "customresourcedefinitions")
 
 
 def plan_change(
@@ -54,12 +57,15 @@ def plan_change(
     *,
     namespace: str,
     deleted: Sequence[str] = (),
-    pruned: Sequence[str] = (),
+    only_in_base: Sequence[Deletion] = (),
+    prunes: bool = False,
     autoscaled_at_most: bool = False,
     job_seconds: int | None = None,
     creates_namespaces: bool = False,
 ) -> Plan:
-    """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
+    """What applying ``documents``, and then deleting ``deleted``, does to ``cluster``.
+
+    ``only_in_base`` are the objects that ``documents`` lacks: with ``prunes`` those that are there are deleted, too.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
     say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
@@ -67,15 +73,16 @@ def plan_change(
     ``creates_namespaces`` those that the change needs and that are not there are made first. A deletion is
     ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
     than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
-    for one of an object that is not there, unless it is only ``pruned``.
+    for one of an object that is not there.
     """
     ready = prepared(documents, namespace)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
-    others = dict.fromkeys(parse_deletion(text, namespace) for text in pruned)
     scaled_by = Autoscalers(
         live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
     )
-    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)}, scaled_by)
+    listed = {each.described for each in deletions}
+    pruned = [each for each in only_in_base if each.described not in listed] if prunes else []
+    planner = _Planner(cluster, live, decode, listed, {each.described for each in pruned}, scaled_by)
     order = order_of([each.document for each in ready.documents])
     missing = missing_namespaces(documents, namespace, cluster, live, in_order=order == Order())
     if creates_namespaces:
@@ -88,16 +95,18 @@ def plan_change(
         if deletion.described in given_names:
             raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
         planner.delete(deletion)
-    for deletion in others:
+    for deletion in pruned:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
     plan = planner.plan(ready)
+    kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
     return msgspec.structs.replace(
         plan,
         order=order,
         missing_namespaces=missing,
         job_seconds=job_seconds,
-        assumptions=[*plan.assumptions, *order.assumptions],
+        assumptions=[*plan.assumptions, *order.assumptions, *lacking_pruned(cluster, pruned)],
+        only_in_base=kept,
     )
 
 
@@ -109,11 +118,13 @@ class _Planner:
         cluster: ClusterSnapshot,
         live: LiveDocuments,
         decode: Decode,
-        named: Set[str],
+        listed: Set[str],
+        pruned: Set[str],
         autoscalers: Autoscalers,
     ) -> None:
-        """``named`` are the objects that are to be deleted, as they are described."""
-        self._named = named
+        """``listed`` are the objects that the user deletes by name, ``pruned`` others, both as they are described."""
+        self._listed = listed
+        self._pruned = pruned
         self._cluster = cluster
         self._live = live
         self._decode = decode
@@ -158,7 +169,10 @@ class _Planner:
         """Whether there is anything to delete, and it means something."""
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         record = self._objects.find(kind, namespace, name) if deletion.has_meaning else None
-        return record is not None or self._live.find(kind, namespace, name) is not None
+        if record is not None or self._live.find(kind, namespace, name) is not None:
+            return True
+        # A dump may have what is in a namespace, and no namespaces.
+        return kind == "Namespace" and any(True for _ in self._records_in(name))
 
     def delete(self, deletion: Deletion) -> None:
         """Take a deletion in. Raises ``NotFoundError``."""
@@ -172,7 +186,7 @@ class _Planner:
         if kind in POD_OWNERS:
             self._delete_workload(deletion)
             return
-        self._changes.append(change)
+        self._add_deleted(change)
         if kind == "Namespace":
             self._empty(name)
         if kind == "Node":
@@ -275,8 +289,12 @@ class _Planner:
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""
         name, dot, group = deletion.kind.partition(".")
+        self._add_deleted(Change(object=deletion.described, kind=ChangeKind.DELETED))
+        if name.lower() in _DEFINITIONS:
+            message = "all custom resources of its kind go with it: what their controllers then delete is not known"
+            self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
         # Those that are named without a group mean nothing to scheduling.
-        if not dot or makes_no_pods(group, name):
+        elif not dot or makes_no_pods(group, name):
             self._ignored[name] += 1
         else:
             message = f"what a controller makes of {name} objects is not known: pods that are its own stay here"
@@ -298,13 +316,15 @@ class _Planner:
         if before is None:
             before = record_document(kind, self._objects.find(kind, namespace, name))
         planned = plan_deletion(kind, namespace, name, before, self._objects, self._live)
-        change = planned.change
-        if deleted_with:
-            pods = self._running().get(change.object, [])
-            change = msgspec.structs.replace(change, deleted_with=deleted_with, pods=pods)
-        self._changes.append(change)
+        self._add_deleted(planned.change, deleted_with)
         if planned.workload is not None:
             self._workloads.append(planned.workload)
+
+    def _add_deleted(self, change: Change, deleted_with: str = "") -> None:
+        """Record the deletion of an object, with the running pods that are its own."""
+        pods = self._running().get(change.object, [])
+        is_pruned = change.object in self._pruned
+        self._changes.append(msgspec.structs.replace(change, deleted_with=deleted_with, is_pruned=is_pruned, pods=pods))
 
     def _running(self) -> dict[str, list[str]]:
         """The pods of each workload that have not ended."""
@@ -330,28 +350,33 @@ class _Planner:
         """Delete all that is in a namespace."""
         self._withdraw(namespace)
         whole = f"Namespace {namespace}"
+        for kind, record in self._records_in(namespace):
+            owner = controller_of(record.metadata)
+            if kind == "Pod":
+                if owner is None or owner.kind not in POD_OWNERS:
+                    self._delete_pod(record, whole)
+            elif kind not in POD_OWNERS:
+                self._overlay.remove(kind, namespace, record.metadata.name)
+            # A Deployment's ReplicaSets go with it.
+            elif owner is None or owner.kind != "Deployment":
+                above = f"{owner.kind} {namespace}/{owner.name}" if owner is not None else ""
+                listed = {f"{kind} {namespace}/{record.metadata.name}", above} & self._listed
+                self._add_deletion(kind, namespace, record.metadata.name, "" if listed else whole)
+        for document in self._live.in_namespace("CronJob", namespace):
+            name = document["metadata"]["name"]
+            self._add_deletion("CronJob", namespace, name, "" if describe(document) in self._listed else whole)
+        # An object of the manifests that the cluster has already is in the list twice.
+        self._changes = list({each.object: each for each in self._changes}.values())
+
+    def _records_in(self, namespace: str) -> Iterator[tuple[str, Any]]:
+        """All records in a namespace, each after its kind."""
         for kind in CLUSTER_KINDS.values():
-            if not kind.is_namespaced:
-                continue
-            for record in getattr(self._cluster, kind.field):
-                if record.metadata.namespace != namespace:
-                    continue
-                owner = controller_of(record.metadata)
-                if kind.name == "Pod":
-                    if owner is None or owner.kind not in POD_OWNERS:
-                        self._delete_pod(record, whole)
-                elif kind.name not in POD_OWNERS:
-                    self._overlay.remove(kind.name, namespace, record.metadata.name)
-                # A Deployment's ReplicaSets go with it.
-                elif owner is None or owner.kind != "Deployment":
-                    above = f"{owner.kind} {namespace}/{owner.name}" if owner is not None else ""
-                    named = {f"{kind.name} {record.metadata.namespace}/{record.metadata.name}", above} & self._named
-                    self._add_deletion(kind.name, namespace, record.metadata.name, "" if named else whole)
+            if kind.is_namespaced:
+                records = getattr(self._cluster, kind.field)
+                yield from ((kind.name, each) for each in records if each.metadata.namespace == namespace)
 
     def _delete_pod(self, pod: Pod, deleted_with: str) -> None:
         self._deleted_pods[pod.key] = None
         name = f"Pod {pod.key}"
-        if name not in self._named and not pod.is_terminal:
-            self._changes.append(
-                Change(object=name, kind=ChangeKind.DELETED, deleted_with=deleted_with, pods=[pod.key])
-            )
+        if name not in self._listed and not pod.is_terminal:
+            self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), deleted_with)

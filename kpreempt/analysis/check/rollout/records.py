@@ -100,7 +100,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``, and
     never end where it is 0.
     ``resets`` are the sizes that the apply takes away from autoscalers. ``rejections`` are the objects that the API
-    server rejects, with the reason; they are not simulated.
+    server rejects, with the reason; they are not simulated. ``only_in_base`` are the objects that the manifests lack
+    and the base has, and that stay in the cluster since nothing prunes them.
     """
 
     changes: list[Change]
@@ -116,3 +117,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     job_seconds: int | None = None
     resets: list[Reset] = []
     rejections: dict[str, str] = {}
+    only_in_base: list[str] = []

@@ -229,6 +229,7 @@ def _plan_cron_job(given: ManifestDocument, before: Document | None) -> Workload
         object=describe(document),
         kind=kind,
         replicas=0 if is_suspended else _size(run),
+        replicas_before=_size_of_run(before) if before is not None else None,
         fields=differences.fields if differences is not None else [],
         **position(given),
     )
@@ -239,6 +240,13 @@ def _plan_cron_job(given: ManifestDocument, before: Document | None) -> Workload
         change=change, kind="Job", namespace=metadata["namespace"], name=metadata["name"], after=run
     )
     return WorkloadPlan(change, planned, _size(run) or 0)
+
+
+def _size_of_run(cron_job: Document) -> int | None:
+    """How many pods each Job of a CronJob asks for; 0 if it is suspended."""
+    spec = mapping_in(cron_job, "spec")
+    job = {"kind": "Job", "spec": mapping_in(spec, "jobTemplate").get("spec")}
+    return 0 if spec.get("suspend") is True else _size(job)
 
 
 def _after_cron_job(document: Document, before: Document) -> Document:
@@ -282,7 +290,8 @@ def _size(document: Document) -> int | None:
     field = SIZE_FIELDS.get(str(document.get("kind")))
     if field is None:
         return None
-    size = mapping_in(document, "spec").get(field)
+    spec = mapping_in(document, "spec")
+    size = 0 if spec.get("suspend") is True else spec.get(field)
     return size if isinstance(size, int) and not isinstance(size, bool) else 1
 
 
@@ -311,7 +320,7 @@ def plan_deletion(
         replicas_before=_size(before) if is_whole(before) or kind in _SIZED_RECORDS else None,
     )
     if kind == _CRON_JOB:
-        return WorkloadPlan(change)
+        return WorkloadPlan(msgspec.structs.replace(change, replicas_before=_size_of_run(before)))
     replica_sets = replica_sets_of(namespace, name, objects, live) if kind == "Deployment" else []
     planned = PlannedWorkload(
         change=change, kind=kind, namespace=namespace, name=name, before=before, replica_sets=replica_sets
