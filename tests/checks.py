@@ -252,6 +252,10 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
         finding(RuleId.LOST_PODS, "Pod batch/notebook", amount=1, pods=["batch/notebook"], **at_api),
         finding(RuleId.MAX_DELETIONS, "Deployment low/y", amount=1, pods=["low/y-1"], change="Namespace low"),
+        finding(RuleId.NAMESPACE_DELETION, "Namespace low", amount=1, detail="with everything in it: 5 pods"),
+        finding(RuleId.VOLUME_DELETION, "PersistentVolumeClaim low/data", amount=1, detail="by --prune"),
+        finding(RuleId.SERVICE_OUTAGE, "Service low/y", amount=1, pods=["low/y-1"], detail="loses its 1 pod"),
+        finding(RuleId.SCALED_TO_ZERO, "Deployment low/z", amount=1, pods=["low/z-1"], detail="1 → 0 pods"),
         finding(
             RuleId.QUOTA_REFUSALS,
             "Deployment shop/api",

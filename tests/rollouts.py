@@ -17,6 +17,8 @@ from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.library.check import only_in_base
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.simulation import SimulatedWorkload
@@ -135,32 +137,53 @@ def _owner(document: Document) -> Document:
     }
 
 
-def planned(
-    cluster: Sequence[Document], change: Sequence[Document], deleted: Sequence[str] = (), job_seconds: int | None = None
-) -> Plan:
-    """What the change does to the cluster of these documents."""
+def snapshot_of(cluster: Sequence[Document]) -> ClusterSnapshot:
+    """The cluster of these documents, as the commands prepare it."""
     read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in cluster], "cluster")
     snapshot, _ = fill_budget_statuses(apply_cluster_defaults(read))
-    documents = [ManifestDocument(each, "change.yaml", 1) for each in change]
+    return snapshot
+
+
+def planned(
+    cluster: Sequence[Document],
+    change: Sequence[Document],
+    deleted: Sequence[str] = (),
+    job_seconds: int | None = None,
+    *,
+    base: Sequence[Document] = (),
+    prunes: bool = False,
+) -> Plan:
+    """What the change does to the cluster of these documents."""
+    documents, before = ([ManifestDocument(each, "change.yaml", 1) for each in given] for given in (change, base))
     return plan_change(
-        snapshot,
+        snapshot_of(cluster),
         documents,
         LiveDocuments(cluster),
         decode_object,
         namespace="shop",
         deleted=deleted,
+        only_in_base=only_in_base(before, documents, "shop"),
+        prunes=prunes,
         job_seconds=job_seconds,
     )
 
 
 def checked(
-    cluster: Sequence[Document], change: Sequence[Document], *, deleted: Sequence[str] = (), **more: Any
+    cluster: Sequence[Document],
+    change: Sequence[Document],
+    *,
+    deleted: Sequence[str] = (),
+    pruned_from: Sequence[Document] = (),
+    **more: Any,
 ) -> Check:
-    """The answer about the change; ``more`` goes to the question, but for ``algorithm``, ``gates``, ``job_seconds``."""
-    plan = planned(cluster, change, deleted, more.pop("job_seconds", None))
+    """The answer about the change, which deletes what only ``pruned_from`` has.
+
+    ``more`` goes to the question, but for ``algorithm``, ``gates`` and ``job_seconds``.
+    """
+    plan = planned(cluster, change, deleted, more.pop("job_seconds", None), base=pruned_from, prunes=bool(pruned_from))
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
-        cluster=plan.cluster,
+        cluster=snapshot_of(cluster),
         plan=plan,
         rules=more.pop("rules", GateRules()),
         excuses=more.pop("excuses", Excuses(today=NOW.date())),

@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.gate.changes import HARMFUL, HARMLESS, changed
-from tests.gate.checks import VERSIONS, check, cluster_of, red_ones, write
+from tests.gate.changes import HARMFUL, HARMLESS
+from tests.gate.checks import VERSIONS, check_harmful, cluster_of, red_ones
 from tests.gate.sets import SETS
 
 
@@ -21,8 +21,7 @@ def main() -> None:
             green = [
                 each.name
                 for number, each in enumerate(HARMFUL)
-                if check(cluster, each.set_name, write(folder / str(number), each.set_name, changed(*each[1:3])))[0]
-                == 0
+                if check_harmful(cluster, each, folder / str(number))[0] == 0
             ]
         total = len(SETS) * len(HARMLESS)
         lines = [

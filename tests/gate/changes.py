@@ -65,12 +65,18 @@ HARMLESS: dict[str, _Change] = {
 
 
 class Harmful(NamedTuple):
-    """A change that a gate has to stop, and the rule that says so."""
+    """A change that a gate has to stop, and the rule that says so.
+
+    With ``prunes`` the set as it is installed is the base, and what only it has is deleted; ``options`` are more
+    options of ``check``.
+    """
 
     name: str
     set_name: str
     change: _Change
     rule: str
+    prunes: bool = False
+    options: tuple[str, ...] = ()
 
 
 def _find(documents: Iterable[Object], kind: str, name: str) -> Object:
@@ -174,6 +180,20 @@ def _taken_port(documents: list[Object]) -> None:
     container["ports"] = [{"containerPort": 9100, "hostPort": 9100}]
 
 
+def _without(*names: tuple[str, str]) -> _Change:
+    """Lacks these objects, each by its kind and name."""
+
+    def change(documents: list[Object]) -> None:
+        gone = [_find(documents, kind, name) for kind, name in names]
+        documents[:] = [each for each in documents if each not in gone]
+
+    return change
+
+
+def _nothing_left(documents: list[Object]) -> None:
+    documents.clear()
+
+
 HARMFUL = (
     Harmful("no node is as big", "shop", _requests("Deployment", "frontend", {"cpu": "40"}), "require-schedulable"),
     Harmful(
@@ -191,7 +211,7 @@ HARMFUL = (
         ),
         "min-ready",
     ),
-    Harmful("no replicas", "gitops", _spec("Deployment", "server", {"replicas": 0}), "min-ready"),
+    Harmful("no replicas", "gitops", _spec("Deployment", "server", {"replicas": 0}), "scaled-to-zero"),
     Harmful(
         "another selector",
         "scaler",
@@ -254,6 +274,71 @@ HARMFUL = (
             "Deployment", "checkout", {"cpu": "3"}, replicas=8, template={"spec": {"priorityClassName": "business"}}
         ),
         "max-pdb-violations",
+    ),
+    Harmful(
+        "a render without two workloads",
+        "gitops",
+        _without(("Deployment", "server"), ("StatefulSet", "controller")),
+        "max-deletions",
+        prunes=True,
+    ),
+    Harmful("an empty render", "shop", _nothing_left, "service-outage", prunes=True),
+    Harmful(
+        "a render without its namespace", "watch", _without(("Namespace", "watch")), "namespace-deletion", prunes=True
+    ),
+    Harmful("a namespace deleted by name", "scaler", _nothing, "max-deletions", options=("--delete", "ns/gitops")),
+    Harmful(
+        "a render without a claim",
+        "database",
+        _without(("PersistentVolumeClaim", "backup")),
+        "volume-deletion",
+        prunes=True,
+    ),
+    Harmful("a render without a CronJob", "batch", _without(("CronJob", "cleanup")), "max-deletions", prunes=True),
+    Harmful(
+        "a render without a Service", "broker", _without(("Service", "broker-headless")), "service-outage", prunes=True
+    ),
+    Harmful(
+        "the last pods of a Service deleted by name",
+        "scaler",
+        _nothing,
+        "service-outage",
+        options=("--delete", "deploy/shop/payment"),
+    ),
+    Harmful(
+        "a mistyped selector", "shop", _spec("Service", "catalog", {"selector": {"app": "catalogue"}}), "service-outage"
+    ),
+    Harmful(
+        "a Service without its selector",
+        "edge",
+        _spec("Service", "edge-controller", {"selector": None}),
+        "service-outage",
+    ),
+    Harmful(
+        "one pod of no Service scaled to zero",
+        "scaler",
+        _spec("Deployment", "metrics", {"replicas": 0}),
+        "scaled-to-zero",
+    ),
+    Harmful(
+        "a StatefulSet scaled to zero", "broker", _spec("StatefulSet", "broker", {"replicas": 0}), "scaled-to-zero"
+    ),
+    Harmful(
+        "a DaemonSet that matches no node",
+        "watch",
+        _pod("DaemonSet", "agent", {"nodeSelector": {"disk": "nvme"}}),
+        "scaled-to-zero",
+    ),
+    Harmful("a suspended CronJob", "database", _spec("CronJob", "backup", {"suspend": True}), "scaled-to-zero"),
+    Harmful(
+        "claims retired with their pods",
+        "broker",
+        _spec(
+            "StatefulSet",
+            "broker",
+            {"replicas": 2, "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Retain"}},
+        ),
+        "volume-deletion",
     ),
 )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
 from kpreempt.cli import process
-from tests.gate.changes import HARMLESS, changed
+from tests.gate.changes import HARMLESS, Harmful, changed
 from tests.gate.sets import CLUSTERS, NAMESPACES, SETS, Object, files_of
 
 # By version, the dump and the version of its kubelets: one is of a cluster that was upgraded since.
@@ -27,11 +27,11 @@ def cluster_of(version: str, folder: Path) -> Path:
     return path
 
 
-def check(cluster: Path, set_name: str, folder: Path) -> tuple[int, Object]:
+def check(cluster: Path, set_name: str, folder: Path, options: Sequence[str] = ()) -> tuple[int, Object]:
     """The exit code and the answer of a check of the folder."""
     answer = folder.parent / "answer.json"
     namespace = NAMESPACES.get(set_name, "default")
-    words = ["-f", str(folder), "--snapshot", str(cluster), "-n", namespace, "-o", f"json={answer}"]
+    words = ["-f", str(folder), "--snapshot", str(cluster), "-n", namespace, "-o", f"json={answer}", *options]
     code = process.run(["check", *words])
     assert code in (0, 1)
     return code, json.loads(answer.read_text(encoding="utf-8"))
@@ -46,6 +46,13 @@ def write(folder: Path, set_name: str, documents: list[Object] | None = None) ->
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     return folder
+
+
+def check_harmful(cluster: Path, harmful: Harmful, folder: Path) -> tuple[int, Object]:
+    """The exit code and the answer of a check of a harmful change; its files are in ``folder``."""
+    change = write(folder, harmful.set_name, changed(harmful.set_name, harmful.change))
+    base = ["--base", str(write(folder / "base", harmful.set_name)), "--prune"] if harmful.prunes else []
+    return check(cluster, harmful.set_name, change, [*base, *harmful.options])
 
 
 def broken(answer: Object) -> list[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gate.changes import HARMFUL, HARMLESS, Harmful, changed
-from tests.gate.checks import VERSIONS, broken, check, cluster_of, red_ones, write
+from tests.gate.changes import HARMFUL, HARMLESS, Harmful
+from tests.gate.checks import VERSIONS, broken, check_harmful, cluster_of, red_ones
 from tests.gate.sets import SETS
 
 # Of all harmless changes, in percent.
@@ -32,7 +32,6 @@ def test_harmless_changes_pass(cluster: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("harmful", HARMFUL, ids=lambda each: each.name.replace(" ", "-"))
 def test_harmful_changes_fail_by_their_rule(cluster: Path, harmful: Harmful, tmp_path: Path) -> None:
-    folder = write(tmp_path, harmful.set_name, changed(harmful.set_name, harmful.change))
-    code, answer = check(cluster, harmful.set_name, folder)
+    code, answer = check_harmful(cluster, harmful, tmp_path)
     assert code == 1
     assert harmful.rule in broken(answer)

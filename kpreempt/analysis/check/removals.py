@@ -6,10 +6,12 @@ may go, but not what goes with it. What evictions do is measured elsewhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import mapping_in, mappings_in
 from kpreempt.analysis.simulation.workloads import Workloads
@@ -23,8 +25,7 @@ from kpreempt.verdict.simulation import Simulation
 _NAMESPACE = "Namespace "
 _CLAIM = "PersistentVolumeClaim"
 _VOLUME = "PersistentVolume"
-# Pods of these come and go by themselves.
-_RUNS_TO_THE_END = ("Job ", "CronJob ")
+_ORDINAL = re.compile(r"[0-9]{1,10}")
 
 
 def removals(before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> list[Objection]:
@@ -57,7 +58,7 @@ def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change
     services = sum(each.metadata.namespace == name for each in before.services)
     claims = sum(each.metadata.namespace == name for each in before.persistent_volume_claims)
     counts = ((len(pods), "pod"), (services, "Service"), (claims, _CLAIM))
-    content = [f"{number:,} {noun}{'s' if number != 1 else ''}" for number, noun in counts if number]
+    content = [f"{many:,} {noun}{'s' if many != 1 else ''}" for many, noun in counts if many]
     others = [each.object for each in own if not (each.is_pruned or each.source)]
     detail = f"with everything in it{': ' if content else ''}{', '.join(content)}"
     if others:
@@ -100,15 +101,15 @@ def _claims_of_sets(workloads: Iterable[PlannedWorkload], before: ClusterSnapsho
         moment = "whenDeleted" if each.after is None else "whenScaled"
         if mapping_in(spec, "persistentVolumeClaimRetentionPolicy").get(moment) != "Delete":
             continue
-        start, size = mapping_in(spec, "ordinals").get("start") or 0, spec.get("replicas")
-        kept = range(start, start + (1 if size is None else size)) if each.after is not None else range(0)
+        start = number(spec, "ordinals", "start")
+        kept = range(start, start + number(spec, "replicas", default=1) if each.after is not None else start)
         stems = [
             f"{mapping_in(template, 'metadata').get('name')}-{each.name}-"
             for template in mappings_in(spec, "volumeClaimTemplates")
         ]
         for claim in before.persistent_volume_claims:
             stem, _, ordinal = claim.metadata.name.rpartition("-")
-            is_own = claim.metadata.namespace == each.namespace and f"{stem}-" in stems and ordinal.isdecimal()
+            is_own = claim.metadata.namespace == each.namespace and f"{stem}-" in stems and _ORDINAL.fullmatch(ordinal)
             if is_own and int(ordinal) not in kept:
                 policy = f"persistentVolumeClaimRetentionPolicy.{moment}: Delete"
                 yield claim.key, f"with pod {ordinal} of {each.change.object} ({policy})"
@@ -152,7 +153,7 @@ def _services(
     remaining = {(each.metadata.namespace, each.metadata.name): each for each in after.services}
     for service in before.services:
         namespace, name = service.metadata.namespace, service.metadata.name
-        lost = [each for each in had.by(service) if not pods.owner(each).startswith(_RUNS_TO_THE_END)]
+        lost = had.by(service)
         left, subject = remaining.get((namespace, name)), f"Service {namespace}/{name}"
         change = changes.get(subject)
         if not lost or (left is not None and have.by(left)) or all(each.key in evicted for each in lost):

@@ -358,7 +358,13 @@ def test_prune_knows_what_is_in_no_namespace_custom_or_gone_already(ask: Ask, tm
     run = ask("-f", "now.json", "--base", "base.json", "--prune", "-o", "json", change=False)
     assert (run.returncode, [(each["object"], each["kind"]) for each in json.loads(run.stdout)["changes"]]) == (
         1,
-        [("Deployment shop/small", "Created"), (f"PriorityClass {there['metadata']['name']}", "Deleted")],
+        [
+            ("Deployment shop/small", "Created"),
+            (f"PriorityClass {there['metadata']['name']}", "Deleted"),
+            ("Service.serving.knative.dev default/web", "Deleted"),
+            ("Certificate default/web", "Deleted"),
+            ("ConfigMap default/settings", "Deleted"),
+        ],
     )
     # What its controller takes away with it is not known; nothing has pods because of a certificate.
     assert findings(run) == [("fields-not-modelled", "Service.serving.knative.dev default/web", "Fails")]

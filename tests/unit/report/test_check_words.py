@@ -76,7 +76,27 @@ FINDINGS = {
     ),
     "a workload that goes with its namespace": (
         finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a", "b"], change="Namespace batch"),
-        "Deployment batch/worker is deleted with Namespace batch, and was not named (limit 0), 2 pods: a and b",
+        "Deployment batch/worker is deleted with Namespace batch (limit 0), 2 pods: a and b",
+    ),
+    "a workload that is pruned": (
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a"], change=WORKLOAD),
+        "Deployment batch/worker is deleted by --prune (limit 0), 1 pod: a",
+    ),
+    "a namespace that goes": (
+        finding(RuleId.NAMESPACE_DELETION, "Namespace batch", detail="with everything in it: 5 pods"),
+        "Namespace batch is deleted with everything in it: 5 pods",
+    ),
+    "a claim that goes": (
+        finding(RuleId.VOLUME_DELETION, "PersistentVolumeClaim shop/data", detail="by --prune"),
+        "PersistentVolumeClaim shop/data is deleted by --prune",
+    ),
+    "a service without an endpoint": (
+        finding(RuleId.SERVICE_OUTAGE, "Service shop/api", detail="loses its 3 pods"),
+        "Service shop/api loses its 3 pods",
+    ),
+    "a workload of no size": (
+        finding(RuleId.SCALED_TO_ZERO, WORKLOAD, detail="3 → 0 pods"),
+        "Deployment batch/worker is scaled to zero: 3 → 0 pods",
     ),
     "what a quota refuses": (
         finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),

@@ -309,7 +309,11 @@ def test_a_deletion_that_makes_no_sense_is_refused(text: str, error: type[Kpreem
 
 def test_what_means_nothing_can_be_deleted_too() -> None:
     plan = plan_of([], deleted=["cm/a", "configmaps/b", "certificates.cert-manager.io/c"])
-    assert plan.changes == []
+    assert kinds_of(plan) == [
+        ("ConfigMap shop/a", "Deleted"),
+        ("ConfigMap shop/b", "Deleted"),
+        ("certificates.cert-manager.io shop/c", "Deleted"),
+    ]
     assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 2 ConfigMap, 1 certificates"]
 
 
