@@ -23,7 +23,11 @@ class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict"
     ] = []
     deletions: Annotated[
         list[str],
-        Option("--delete", metavar="KIND/[NS/]NAME", help="What is to be deleted as well. Repeatable."),
+        Option(
+            "--delete",
+            metavar="KIND/[NS/]NAME",
+            help="Object to delete as well. What goes with it must be listed, too. Repeatable.",
+        ),
     ] = []
     namespace: Annotated[
         str | None, Option("-n", "--namespace", metavar="NS", help="Where objects go that do not say it.")
@@ -32,7 +36,9 @@ class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict"
         list[str],
         Option(metavar="PATH", help="The manifests as they were: what they bring about anyway does not count."),
     ] = []
-    prune: Annotated[bool, Option("--prune", help="Objects that only the base has are deleted.")] = False
+    prune: Annotated[
+        bool, Option("--prune", help="Delete the objects that only the base has, as a pruning deployment does.")
+    ] = False
     autoscaled: Annotated[
         str,
         Option(

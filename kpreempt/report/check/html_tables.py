@@ -58,7 +58,9 @@ def changes(check: Check) -> Html:
 
 
 def _change(change: Change) -> list[str]:
-    how = [text(_CHANGES[change.kind])]
+    how = [text("pruned" if change.is_pruned else _CHANGES[change.kind])]
+    if change.deleted_with:
+        how.append(text(f" with {change.deleted_with}"))
     if change.strategy:
         how.append(text(f" by {change.strategy}"))
     if change.fields:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +340,33 @@ def test_what_only_the_base_has_is_deleted_with_prune(ask: Ask, tmp_path: Path) 
         ("Deployment shop/small", "Created"),
         ("Deployment shop/web", "Deleted"),
     ]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("name", "jsonl")])
+def test_every_format_lists_what_stays_since_only_the_base_has_it(ask: Ask, tmp_path: Path, form: str) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}}
+    gone = workload("Deployment", "gone-already")
+    written(tmp_path / "base.json", [WEB, settings, gone, SMALL])
+    written(tmp_path / "now.json", [SMALL])
+    run = ask("-f", "now.json", "--base", "base.json", "-o", form, change=False)
+    assert run.returncode == 0
+    shown = " ".join(unescape(run.stdout).split())
+    assert "Deployment shop/web" in shown
+    assert "ConfigMap shop/settings" in shown
+    assert "gone-already" not in shown
+    if form in ("json", "yaml"):
+        assert "harmless" not in shown
+    else:
+        assert "2 objects are only in the base" in shown
+
+
+@pytest.mark.parametrize("text", ["", "# Source: shop/templates/web.yaml\n---\n---\n"], ids=["empty", "comments"])
+def test_a_render_of_nothing_deletes_all_of_the_base(ask: Ask, tmp_path: Path, text: str) -> None:
+    written(tmp_path / "base.json", [WEB])
+    run = ask("-f", "-", "--base", "base.json", "--prune", "-o", "json", change=False, stdin=text)
+    assert run.returncode == 1
+    assert findings(run) == [("max-deletions", "Deployment shop/web", "Fails")]
+    assert ask("-f", "-", "--base", "base.json", change=False, stdin=text).returncode == 3
 
 
 def test_prune_knows_what_is_in_no_namespace_custom_or_gone_already(ask: Ask, tmp_path: Path) -> None:

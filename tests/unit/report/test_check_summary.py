@@ -7,6 +7,7 @@ import pytest
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.check.summary import summary
+from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind, Check, GateStanding, OutcomeShare, Range
 from kpreempt.verdict.simulation import (
     BudgetLow,
@@ -16,9 +17,11 @@ from kpreempt.verdict.simulation import (
     SimulationEnd,
     SimulationStep,
     StepKind,
+    Stranded,
+    StrandedKind,
     Waiting,
 )
-from tests.checks import finding, hostile, passed, quiet_check, replaced, whole_check
+from tests.checks import finding, hostile, passed, quiet_check, replaced, rule, whole_check
 
 ROLLED = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, replicas=12)
 CREATED = Change(object="Deployment shop/new", kind=ChangeKind.CREATED, replicas=1)
@@ -42,6 +45,9 @@ def evicted(number: int, **fields: object) -> list[Displaced]:
 def leaves(at: float, kind: StepKind, pod: str) -> SimulationStep:
     return SimulationStep(at=at, kind=kind, pod=pod, owner="ReplicaSet ingester-1", node="n1")
 
+
+SMALLER = Change(object="Deployment a/b", kind=ChangeKind.SCALED, replicas=2, replicas_before=3)
+GONE = Change(object="Deployment a/c", kind=ChangeKind.DELETED, replicas_before=2, pods=["a/c-1", "a/c-2"])
 
 GAP = [
     leaves(5, StepKind.LEAVES, "metrics/ingester-1-a"),
@@ -122,6 +128,43 @@ SENTENCES = {
         ),
         "nothing changes, nothing is evicted, as far as is known: fields-not-modelled",
     ),
+    "what the change takes away comes first": (
+        replaced(
+            of(displaced=evicted(1)),
+            passed=False,
+            findings=[
+                finding(RuleId.NAMESPACE_DELETION, "Namespace shop"),
+                finding(RuleId.SCALED_TO_ZERO, "Deployment a/b", pods=["a/b-1", "a/b-2", "a/b-3"]),
+            ],
+        ),
+        "Namespace shop is deleted; Deployment a/b goes from 3 pods to 0; 1 pod is evicted",
+    ),
+    "what the change takes away, though it is waived": (
+        replaced(
+            quiet_check(),
+            findings=[
+                finding(RuleId.SERVICE_OUTAGE, f"Service a/{each}", pods=["a/b-1"], standing=GateStanding.WAIVED)
+                for each in "xyz"
+            ],
+        ),
+        "Service a/x, Service a/y and 1 more go from 1 pod to 0",
+    ),
+    "a suspended CronJob": (
+        replaced(quiet_check(), findings=[finding(RuleId.SCALED_TO_ZERO, "CronJob a/b")], passed=False),
+        "CronJob a/b is scaled to zero",
+    ),
+    "a workload gets fewer pods": (
+        replaced(quiet_check(), changes=[SMALLER]),
+        "1 workload is scaled down from 3 to 2; nothing is evicted",
+    ),
+    "objects are deleted by name": (
+        replaced(quiet_check(), changes=[GONE, ROLLED]),
+        "12 pods roll, 1 object is deleted with 2 pods; nothing is evicted",
+    ),
+    "objects stay that the manifests lack": (
+        replaced(quiet_check(), changes=[ROLLED], only_in_base=["ConfigMap a/b"]),
+        "12 pods roll, nothing is evicted; 1 object is only in the base",
+    ),
     "the worst of several": (
         replaced(of(displaced=evicted(1)), runs=2, outcomes=[OutcomeShare(count=1, seed=0, end="Settled")] * 2),
         "in the worst of 2 runs, 1 pod is evicted",
@@ -132,6 +175,39 @@ SENTENCES = {
 @pytest.mark.parametrize(("check", "sentence"), SENTENCES.values(), ids=SENTENCES)
 def test_what_hurts_most_is_said_first(check: Check, sentence: str) -> None:
     assert summary(check) == sentence
+
+
+NOT_HARMLESS = {
+    "a finding that is waived": {"findings": [finding(RuleId.MAX_VICTIMS, standing=GateStanding.WAIVED)]},
+    "a finding that warns": {"findings": [finding(RuleId.ROLLOUT_STUCK, standing=GateStanding.WARNS)]},
+    "something that is not known": {"assumptions": [Assumption("Pod a/b", "spec", "not modeled")]},
+    "a rule about damage that is off": {"rules": [rule(RuleId.SCALED_TO_ZERO, is_on=False)]},
+    "a deletion": {"changes": [GONE]},
+    "fewer replicas": {"changes": [SMALLER]},
+    "fewer replicas of a new template": {"changes": [msgspec.structs.replace(SMALLER, kind=ChangeKind.ROLLED)]},
+    "a DaemonSet on fewer nodes": {
+        "simulation": {
+            "workloads": [
+                SimulatedWorkload(
+                    workload="DaemonSet a/b", is_changed=True, ready_before=3, ready_least=1, ready_after=1
+                )
+            ]
+        }
+    },
+    "an object that only the base has": {"only_in_base": ["ConfigMap a/b"]},
+    "something that is cut off": {"simulation": {"stranded": [Stranded(kind=StrandedKind.SERVICE, subject="a/b")]}},
+    "a pod that is evicted": {"simulation": {"displaced": evicted(1)}},
+    "a gate that does not pass": {"passed": False},
+}
+
+
+@pytest.mark.parametrize("fields", NOT_HARMLESS.values(), ids=NOT_HARMLESS)
+def test_any_doubt_or_loss_takes_the_word_harmless_away(fields: dict[str, object]) -> None:
+    assert summary(quiet_check()).startswith("harmless: ")
+    simulation = fields.get("simulation", {})
+    others = {key: each for key, each in fields.items() if key != "simulation"}
+    assert isinstance(simulation, dict)
+    assert "harmless" not in summary(replaced(of(**simulation), **others))
 
 
 def test_no_more_is_said_than_a_sentence_holds() -> None:
