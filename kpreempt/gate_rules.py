@@ -249,6 +249,19 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/storage/persistent-volumes/",
     )
+    SCALED_TO_ZERO = Rule(
+        "scaled-to-zero",
+        promise="workloads keep some pods",
+        meaning="Workloads with pods that the change leaves without any: no replicas, a suspended Job or CronJob, a"
+        " DaemonSet that no longer runs on any node.",
+        advice="Keep one replica, or waive the rule for this workload.",
+        option="Workloads with pods must keep some.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/workloads/controllers/",
+    )
     SERVICE_OUTAGE = Rule(
         "service-outage",
         promise="Services keep their pods",
@@ -263,19 +276,6 @@ class RuleId(StrEnum):
         is_damage=True,
         commands=("check",),
         concept="concepts/services-networking/service/",
-    )
-    SCALED_TO_ZERO = Rule(
-        "scaled-to-zero",
-        promise="workloads keep some pods",
-        meaning="Workloads with pods that the change leaves without any: no replicas, a suspended Job or CronJob, a"
-        " DaemonSet that no longer runs on any node.",
-        advice="Keep one replica, or waive the rule for this workload.",
-        option="Workloads with pods must keep some.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
-        concept="concepts/workloads/controllers/",
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",

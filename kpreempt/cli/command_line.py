@@ -65,7 +65,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),
         *("--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
-        *("--max-deletions", "--namespace-deletion", "--volume-deletion", "--service-outage", "--scaled-to-zero"),
+        *("--max-deletions", "--namespace-deletion", "--volume-deletion", "--scaled-to-zero", "--service-outage"),
         *("--quota-refusals", "--forbid-loops", "--min-ready"),
         *(
             "--apply-refused",
