@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
@@ -120,8 +121,13 @@ class _PodsOf:
 
     def __init__(self, before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change]) -> None:
         spaces = {_namespace_of(name) for name in changes}
-        self._workloads = Workloads(before), Workloads(after)
+        self._clusters = before, after
         self.before, self.after = ([each for each in own.pods if _is_there(each, spaces)] for own in (before, after))
+
+    @cached_property
+    def _workloads(self) -> tuple[Workloads, Workloads]:
+        before, after = self._clusters
+        return Workloads(before), Workloads(after)
 
     def of(self, workload: str) -> tuple[list[str], list[str]]:
         """Those of one workload, by their keys, before and after."""
