@@ -197,6 +197,11 @@ def _refused(steps: Sequence[SimulationStep]) -> Phrase:
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 
 
+def _blocked(steps: Sequence[SimulationStep]) -> Phrase:
+    on: Phrase = (" on ", *_several([step.node for step in steps]))
+    return (*_pods(steps), Span(" cannot start", "bad"), *on, ": ", Span(steps[0].message))
+
+
 _WORDS: dict[StepKind, _Teller] = {
     StepKind.SCALES: _scales,
     StepKind.ARRIVES: _arrives,
@@ -205,6 +210,7 @@ _WORDS: dict[StepKind, _Teller] = {
     StepKind.GONE: _gone,
     StepKind.WAITS: _waits,
     StepKind.REFUSED: _refused,
+    StepKind.BLOCKED: _blocked,
 }
 
 

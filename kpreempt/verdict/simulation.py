@@ -10,6 +10,10 @@ from kpreempt.verdict.base import SparseRecord
 COMPLETED = "completed"
 # The reason of a step in which a pod is evicted so that its node gets empty.
 DRAINED = "drained"
+# The reasons of a step in which a pod is kept from starting: a volume of it is attached to another node; the kubelet
+# does not admit it.
+ATTACHED_ELSEWHERE = "attached-elsewhere"
+NOT_ADMITTED = "not-admitted"
 
 
 class StepKind(StrEnum):
@@ -19,6 +23,7 @@ class StepKind(StrEnum):
     ``Nominated``: victims are told to go, and it waits for their room. ``Leaves``: a pod is told to go, and stops.
     ``Gone``: it has stopped, told to or not. ``Waits``: no node for it, and nobody whose going would help; not told of
     a pod that waited at the start, and does still. ``Refused``: the API server does not let it be created.
+    ``Blocked``: it has a node and cannot start there, for now or at all.
     """
 
     SCALES = "Scales"
@@ -29,6 +34,7 @@ class StepKind(StrEnum):
     GONE = "Gone"
     WAITS = "Waits"
     REFUSED = "Refused"
+    BLOCKED = "Blocked"
 
 
 class SimulationStep(SparseRecord, frozen=True, kw_only=True):
@@ -39,7 +45,8 @@ class SimulationStep(SparseRecord, frozen=True, kw_only=True):
     (``Node n1``), or the pod in whose place one is made; ``reason`` why a pod is deleted (``scale-down``, ``update``,
     ``node-deleted``, ``drained``), or is gone though nobody told it to go (``completed``). ``violated`` are budgets
     that the leaving of a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the
-    scheduler's, of a pod that waits, or the API server's, of one that is refused.
+    scheduler's, of a pod that waits, or the API server's, of one that is refused, or says why a pod cannot start, of
+    which the ``reason`` is ``attached-elsewhere`` or ``not-admitted``.
     """
 
     at: float

@@ -20,10 +20,12 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.simulation.attachments import Attachments
 from kpreempt.analysis.simulation.chain import Chain
 from kpreempt.analysis.simulation.client import Controller, Operator
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, owner_key
 from kpreempt.analysis.simulation.controller_manager import ControllerManager
+from kpreempt.analysis.simulation.kubelet import admit_pod
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
 from kpreempt.analysis.simulation.readmission import Readmission
@@ -54,7 +56,16 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.simulation import COMPLETED, DRAINED, Simulation, SimulationEnd, SimulationStep, StepKind
+from kpreempt.verdict.simulation import (
+    ATTACHED_ELSEWHERE,
+    COMPLETED,
+    DRAINED,
+    NOT_ADMITTED,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -163,6 +174,10 @@ class _Run:
         # not.
         self._refused: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
+        self._attachments = Attachments(cluster)
+        # The pods that wait for a volume, by key with their UIDs, and those that no kubelet admits.
+        self._without_volume: dict[str, str] = {}
+        self._not_admitted: set[str] = set()
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
         first = Stage(controllers=scene.controllers, arriving=scene.arriving, is_awaited=scene.is_awaited)
@@ -353,6 +368,7 @@ class _Run:
         self._endings.end(pod, self._without_a_node(), self._chain.is_replacement)
         self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
         self._queue.assigned_pod_deleted(self._world.succeed(key, at), self.now)
+        self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
 
     def _without_a_node(self) -> Iterator[Pod]:
@@ -520,18 +536,57 @@ class _Run:
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound, self.now)
+        self._start_on_node(bound)
+
+    def _start_on_node(self, pod: Pod) -> None:
+        """A pod that has a node runs, unless a volume of it is attached to another node until then."""
+        self._attachments.use(pod)
         ready_at = self._at + self._pace.readiness()
-        self._do_later(ready_at, partial(self._become_ready, pod.key, bound.metadata.uid))
-        self._end_later(bound, ready_at)
+        self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
 
     def _become_ready(self, key: str, uid: str, at: float) -> None:
         pod = self._world.pods.get(key)
-        if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
-            self._world.become_ready(key, at)
-            controller = self._manager.of(pod)
-            self._manager.call(controller)
-            if controller is not None and controller.min_ready_seconds:
-                self._do_later(at + controller.min_ready_seconds, lambda _: self._manager.call(controller))
+        if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
+            return
+        holders = self._attachments.held_elsewhere(pod)
+        if holders is not None:
+            if self._without_volume.get(key) != uid:
+                self._without_volume[key] = uid
+                pods = ", ".join(holders.pods)
+                message = f"volume {holders.volume} is attached to {holders.node} for {pods}, and to one node at a time"
+                self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
+            return
+        self._without_volume.pop(key, None)
+        self._world.become_ready(key, at)
+        self._end_later(pod, at)
+        controller = self._manager.of(pod)
+        self._manager.call(controller)
+        if controller is not None and controller.min_ready_seconds:
+            self._do_later(at + controller.min_ready_seconds, lambda _: self._manager.call(controller))
+
+    def _release_volumes(self, pod: Pod) -> None:
+        """The containers of a pod have ended; whatever waits for a volume of it starts."""
+        if self._attachments.release(pod):
+            ready_at = self._at + self._pace.readiness()
+            for key, uid in self._without_volume.items():
+                self._do_later(ready_at, partial(self._become_ready, key, uid))
+
+    def _admit(self, pod: Pod) -> None:
+        """The kubelet of its node starts a pod that came without the scheduler, rejects it, or evicts others for it."""
+        name = pod.spec.node_name
+        node = next((each for each in self.nodes if each.name == name), None)
+        others = [each for each in self._world.pods_on(name) if each.key not in self._not_admitted]
+        problem, victims = admit_pod(pod, node, others)
+        if problem:
+            # A controller would make the next one, over and over: one stands for all.
+            self._not_admitted.add(pod.key)
+            self._note(StepKind.BLOCKED, pod, node=name, reason=NOT_ADMITTED, message=problem)
+            return
+        violated = self._world.budgets.broken_by(victims)
+        for victim in victims:
+            if victim.metadata.deletion_timestamp is None:
+                self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
+        self._start_on_node(pod)
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
@@ -646,7 +701,7 @@ class _Run:
     def place(self, pods: Sequence[Pod]) -> None:
         """Pods come that have a node already."""
         for pod in pods:
-            self._arrive(self._named(pod), cause="")
+            self._arrive(self._named(pod), cause="", is_admitted=True)
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
         """The cluster has other nodes; what is left on those that are no more goes with them."""
@@ -700,15 +755,15 @@ class _Run:
 
     # What happens to pods.
 
-    def _arrive(self, pod: Pod, *, cause: str) -> str:
+    def _arrive(self, pod: Pod, *, cause: str, is_admitted: bool = False) -> str:
+        """A pod is made. One that has a node runs there if its kubelet lets it, or ``is_admitted``; returns its key."""
         pod = self._world.create(pod, self._at)
         if not cause:
             self._chain.came(pod.key)
         self._note(StepKind.ARRIVES, pod, cause=cause)
         if pod.spec.node_name:
             self._queue.assigned_pod_added(pod, self.now)
-            ready_at = self._at + self._pace.readiness()
-            self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
+            (self._start_on_node if is_admitted else self._admit)(pod)
         elif self._pace.is_at_once:
             self._queue.add(pod, self.now)
         else:
@@ -753,12 +808,16 @@ class _Run:
         if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
             self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
+            self._release_volumes(pod)
             self._manager.call(controller)
             return
         self._remove(key)
 
     def _remove(self, key: str) -> None:
         pod = self._world.remove(key)
+        self._release_volumes(pod)
+        self._not_admitted.discard(key)
+        self._without_volume.pop(key, None)
         self._messages.pop(key, None)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:

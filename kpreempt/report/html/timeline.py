@@ -102,7 +102,7 @@ def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[Simulation
     if kind is StepKind.REFUSED:
         why = join([": ", message(steps[0].message)])
         return join([pods, " ", tag("span", "may not be made", class_="bad"), _of(workload, steps), why])
-    verb = tag("span", agree(several, "waits"), class_="bad")
+    verb = tag("span", "cannot start" if kind is StepKind.BLOCKED else agree(several, "waits"), class_="bad")
     return join(
         [pods, " ", verb, _of(workload, steps), join([": ", message(steps[0].message)]) if steps[0].message else ""]
     )

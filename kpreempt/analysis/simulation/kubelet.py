@@ -1,0 +1,152 @@
+"""Whether a kubelet starts a pod that came to its node without a scheduler, and which pods it evicts for it.
+
+Follows ``pkg/kubelet/lifecycle/predicate.go`` and ``pkg/kubelet/preemption/preemption.go`` of v1.36.3. A kubelet checks
+resources, the pod's required node affinity, host ports and NoExecute taints. It makes room for critical pods alone, by
+evicting pods that are not critical or of a lower priority, and checks no PodDisruptionBudget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import quantity_text
+from kpreempt.model.taints import find_untolerated_taint
+from kpreempt.schedulers.kube.assumptions import qos_class
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.resources import is_extended_resource, pod_requests
+
+# From this priority on pods are critical (``SystemCriticalPriority``).
+_CRITICAL_PRIORITY = 2_000_000_000
+_PODS = "pods"
+_ONE_POD = 10**9
+_NO_EXECUTE = frozenset({"NoExecute"})
+# The reason in the status of a pod that is rejected for lack of a resource.
+_REASONS = {
+    "cpu": "OutOfcpu",
+    "memory": "OutOfmemory",
+    "ephemeral-storage": "OutOfephemeral-storage",
+    _PODS: "OutOfpods",
+}
+# Amounts in the API's smallest unit, a billionth.
+_Nano = Mapping[str, int]
+
+
+class KubeletAnswer(NamedTuple):
+    """``problem`` is why the pod does not run, empty if it does; ``victims`` are evicted so that it can."""
+
+    problem: str = ""
+    victims: Sequence[Pod] = ()
+
+
+def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnswer:
+    """What the kubelet of ``node`` does with a pod that is bound to it; ``others`` are the pods on the node.
+
+    ``node`` is ``None`` if there is no node of the name that the pod has.
+    """
+    name = pod.spec.node_name
+    if node is None:
+        return KubeletAnswer(f"node {name} does not exist, and pod garbage collection deletes the pod")
+    if pod.is_mirror:
+        return KubeletAnswer(f"the kubelet of {name} deletes mirror pods that are not of its own static pods")
+    if any(each.type == "Ready" and each.status != "True" for each in node.status.conditions):
+        return KubeletAnswer(f"node {name} is not ready, and starts no pods")
+    running = [each for each in others if each.key != pod.key and not each.is_terminal]
+    if misfit := _misfit(pod, node, running):
+        return KubeletAnswer(f"the kubelet of {name} rejects the pod: {misfit}")
+    short = _shortages(pod, node, running)
+    if not short:
+        return KubeletAnswer()
+    words = ", ".join(
+        f"{resource}: {quantity_text(wanted)} requested, {quantity_text(free)} free" for resource, wanted, free in short
+    )
+    if not _is_critical(pod):
+        return KubeletAnswer(f"the kubelet of {name} rejects the pod ({_REASONS.get(short[0][0], 'OutOf')}): {words}")
+    victims = _pods_to_evict(pod, running, {resource: wanted - free for resource, wanted, free in short})
+    if victims is None:
+        return KubeletAnswer(f"the kubelet of {name} rejects the pod, as no evictions would free enough ({words})")
+    return KubeletAnswer(victims=victims)
+
+
+def _misfit(pod: Pod, node: Node, others: Iterable[Pod]) -> str:
+    """What evictions do not help against; empty if there is nothing."""
+    if not pod.spec.selects(node.name, node.labels):
+        return "its node selector or required node affinity does not match"
+    used = HostPorts()
+    for port in (port for each in others for port in host_ports_of(each)):
+        used.add(port.host_ip, port.protocol, port.host_port)
+    for port in host_ports_of(pod):
+        if used.conflicts(port.host_ip, port.protocol, port.host_port):
+            return f"host port {port.host_port} is taken"
+    taint = find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _NO_EXECUTE)
+    return f"it does not tolerate the taint {taint}" if taint is not None else ""
+
+
+def _shortages(pod: Pod, node: Node, others: Iterable[Pod]) -> list[tuple[str, int, int]]:
+    """The resources that the pod lacks on the node, with the amounts requested and free."""
+    allocatable = {name: amount.nano for name, amount in node.status.allocatable.items()}
+    free = dict(allocatable)
+    for each in others:
+        for name, amount in _requests(each).items():
+            free[name] = free.get(name, 0) - amount
+    return [
+        (name, amount, max(free.get(name, 0), 0))
+        for name, amount in _requests(pod).items()
+        # Devices of the cluster may serve what the node does not list.
+        if amount > 0 and amount > free.get(name, 0) and not (is_extended_resource(name) and name not in allocatable)
+    ]
+
+
+def _requests(pod: Pod) -> dict[str, int]:
+    return {**pod_requests(pod), _PODS: _ONE_POD}
+
+
+def _is_critical(pod: Pod) -> bool:
+    return pod.is_mirror or pod.priority >= _CRITICAL_PRIORITY
+
+
+def _pods_to_evict(pod: Pod, others: Iterable[Pod], short: _Nano) -> list[Pod] | None:
+    """``getPodsToPreempt``: best-effort pods before burstable and guaranteed ones; ``None`` if all free too little."""
+    by_class: dict[str, list[Pod]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
+    for each in others:
+        if not _is_critical(each) or each.priority < pod.priority:
+            by_class[qos_class(each)].append(each)
+    best_effort, burstable, guaranteed = by_class.values()
+    if _less(short, [*best_effort, *burstable, *guaranteed]):
+        return None
+    last = _nearest(guaranteed, _less(short, [*best_effort, *burstable]))
+    middle = _nearest(burstable, _less(short, [*best_effort, *last]))
+    return [*_nearest(best_effort, _less(short, [*middle, *last])), *middle, *last]
+
+
+def _nearest(pods: Iterable[Pod], short: _Nano) -> list[Pod]:
+    """``getPodsToPreemptByDistance``: one after the other that pod which frees the most of what is still short."""
+    left, found = list(pods), []
+    while short and left:
+        chosen = min(left, key=lambda each: (_distance(each, short), _size(each)))
+        left.remove(chosen)
+        found.append(chosen)
+        short = _less(short, [chosen])
+    return found
+
+
+def _distance(pod: Pod, short: _Nano) -> float:
+    requests = _requests(pod)
+    return sum((max(amount - requests.get(name, 0), 0) / amount) ** 2 for name, amount in short.items())
+
+
+def _size(pod: Pod) -> tuple[int, int]:
+    requests = _requests(pod)
+    return requests.get("memory", 0), requests.get("cpu", 0)
+
+
+def _less(short: _Nano, pods: Iterable[Pod]) -> dict[str, int]:
+    """What is still short without these pods."""
+    left = dict(short)
+    for pod in pods:
+        for name, amount in _requests(pod).items():
+            if name in left:
+                left[name] -= amount
+    return {name: amount for name, amount in left.items() if amount > 0}
