@@ -392,6 +392,65 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/workloads/controllers/deployment/",
     )
+    VOLUME_ATTACHED_ELSEWHERE = Rule(
+        "volume-attached-elsewhere",
+        promise="pods get their volumes",
+        meaning="Pods that never start, because a volume of theirs can be attached to one node at a time"
+        " (ReadWriteOnce) and stays attached to another node, where other pods use it.",
+        advice="Let the old pod go before the new one comes (Recreate, or maxSurge: 0), use a volume with"
+        " ReadWriteMany, or give each pod a claim of its own in a StatefulSet.",
+        option="No pod may wait for a volume that is attached to another node.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="concepts/storage/persistent-volumes/#access-modes",
+    )
+    BYPASSES_SCHEDULER = Rule(
+        "bypasses-scheduler",
+        promise="the scheduler places all pods",
+        meaning="Pods and pod templates of the change that newly name a node in `nodeName`. The scheduler never sees"
+        " these pods. The kubelet rejects those that do not fit, and for critical ones it evicts others without"
+        " checking PodDisruptionBudgets. An error unless they fit on a node that is ready and not cordoned.",
+        advice="Leave out nodeName; to choose the node, use a node selector or node affinity.",
+        option="No pod of the change may name its node.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        severity=RuleSeverity.WARN,
+        commands=("check",),
+        concept="concepts/scheduling-eviction/assign-pod-node/#nodename",
+    )
+    ADOPTED_PODS = Rule(
+        "adopted-pods",
+        promise="no controller takes over pods",
+        meaning="Pods, or ReplicaSets with their pods, that no controller owns and that a controller adopts because of"
+        " the change, as its selector matches them. An error if it deletes some of them.",
+        advice="Give the selector a label that only its own pods have.",
+        option="No pod may be adopted by a controller.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        severity=RuleSeverity.WARN,
+        commands=("check",),
+        concept="concepts/workloads/controllers/replicaset/#non-template-pod-acquisitions",
+    )
+    CREATED_NODES = Rule(
+        "created-nodes",
+        promise="nodes come with their kubelets",
+        meaning="Node objects that the change creates. They add no capacity: the API server taints them as not ready,"
+        " and no kubelet runs there.",
+        advice="Leave the Node out: a node registers itself. --add-node simulates new nodes in kpreempt drain and"
+        " explain.",
+        option="The change may not create Node objects.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="concepts/architecture/nodes/#management",
+    )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
         promise="the snapshot is recent",

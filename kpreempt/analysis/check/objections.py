@@ -16,6 +16,7 @@ from typing import Any
 from kpreempt.analysis.budgets.audit import blocking
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.placement import placement_objections
 from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.gate_rules import RuleId
@@ -85,6 +86,7 @@ def objections(
         *_of_budgets(plan.changes, after),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
+        *placement_objections(plan, after, simulation),
     ]
 
 

@@ -24,6 +24,7 @@ _BUDGETS = "PodDisruptionBudget"
 _REFUSED = "cannot be changed in the API"
 # And of a PriorityClass; where the dump has none at all, it says which kubectl command adds them.
 _NO_CLASS = "is neither in the cluster nor in the change"
+_NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
     AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
     # Objects that could not be read are left out as bad ones are.
@@ -57,7 +58,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     refused = {each.workload: each.message for each in simulation.refused if each.left}
     kept = _kept_back(case)
     # What is the cause of another finding, and of nothing else, is not told twice.
-    told = {*kept, *(each for each in refused if _fails_for_quota(case, each))}
+    told = {*kept, *_not_started(case), *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
         if workload not in held and (kept.get(workload) or (not pods and workload in told)):
@@ -97,6 +98,12 @@ def _kept_back(case: Case) -> dict[str, bool]:
     is_told, shuts = case.rules.is_on(rule), rule not in case.rules.severities
     own = (each for each in case.facts.objections if is_told and each.rule is rule)
     return {each.subject: each.is_grave and shuts for each in own}
+
+
+def _not_started(case: Case) -> set[str]:
+    """The workloads of which another finding says why pods that have a node do not start there."""
+    own = (each for each in case.facts.objections if each.rule in _NOT_STARTED and case.rules.is_on(each.rule))
+    return {each.subject for each in own if each.pods}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
@@ -244,7 +251,7 @@ def _objections(case: Case) -> Iterator[Measure]:
             parts=[Part(change=change, amount=len(each.pods) or 1, pods=list(each.pods))],
             detail=each.detail,
             fix=each.fix,
-            is_grave=each.is_grave and case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE),
+            is_grave=each.is_grave and (each.rule.row.is_damage or case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE)),
         )
 
 

@@ -96,6 +96,7 @@ def wanted_by(
     emptied = {each.name for each in deletions if each.kind == "Namespace"}
     others = {_identity(each.document)[::2] for each in documents if is_other(each.document)}
     deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
+    namespaces = {where for where, _ in deployments}
     kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
 
     def keeps(kind: str, record: Any) -> bool:
@@ -109,6 +110,9 @@ def wanted_by(
         if (kind, metadata.namespace, metadata.name) in names:
             return True
         owner = controller_of(metadata) if kind == "ReplicaSet" else None
+        if owner is None and kind == "ReplicaSet" and metadata.namespace in namespaces:
+            # A Deployment may adopt it.
+            return True
         return owner is not None and owner.kind == "Deployment" and (metadata.namespace, owner.name) in deployments
 
     return keeps

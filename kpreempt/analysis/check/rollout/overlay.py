@@ -68,7 +68,9 @@ class Overlay:
         before = self._objects.find(kind.name, namespace, name)
         record = self._decode(kind.name, _laid_over(document, kind.name, before), source=given.source, line=given.line)
         if before is None:
-            self.put(kind.name, self._as_stored(record, None, []))
+            # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
+            if kind.name != "Node":
+                self.put(kind.name, self._as_stored(record, None, []))
             return Change(object=subject, kind=ChangeKind.CREATED, **position(given))
         fields = list(_changed_paths(self._as_served(kind.name, before), record))
         immutable = [path for path in fields if path.startswith(_IMMUTABLE.get(kind.name, ("\0",)))]
@@ -172,9 +174,7 @@ def _evicts(node: Any, before: Any) -> bool:
 
 def _laid_over(document: Document, kind: str, before: Any | None) -> Document:
     """The manifest over what is there, without a status, which the API server does not take from it."""
-    wanted = deepcopy(
-        {key: each for key, each in document.items() if key != "status" or (kind == "Node" and not before)}
-    )
+    wanted = deepcopy({key: each for key, each in document.items() if key != "status"})
     metadata = wanted["metadata"]
     if kind == "LimitRange":
         _fill_limit_range(wanted)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.adoption import adopted
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
@@ -29,7 +30,7 @@ from kpreempt.analysis.check.rollout.queued import admission_assumed
 from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
-from kpreempt.analysis.document_reader import describe
+from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
@@ -110,6 +111,17 @@ def plan_change(
     )
 
 
+def _node_name_of(document: Document) -> str:
+    """The node that the pods of an object name, whatever kind of object it is; empty if they name none."""
+    pod = document
+    if document.get("kind") == "CronJob":
+        pod = mapping_in(mapping_in(document, "spec"), "jobTemplate")
+    if document.get("kind") != "Pod":
+        pod = mapping_in(mapping_in(pod, "spec"), "template")
+    name = mapping_in(pod, "spec").get("nodeName")
+    return name if isinstance(name, str) else ""
+
+
 class _Planner:
     """The plan as it grows."""
 
@@ -143,6 +155,7 @@ class _Planner:
         self._autoscalers = autoscalers
         self._given_workloads: set[tuple[str, str, str]] = set()
         self._resets: list[Reset] = []
+        self._node_names: dict[str, str] = {}
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -150,6 +163,7 @@ class _Planner:
         """Take a manifest in."""
         document = given.document
         kind = cluster_kind_of(document)
+        self._note_node_name(document)
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
@@ -201,10 +215,18 @@ class _Planner:
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
             self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
-        cluster = self._overlay.cluster()
+        cluster, workloads, adoptions = adopted(
+            self._cluster,
+            self._overlay.cluster(),
+            self._workloads,
+            self._pods,
+            deleted_pods=self._deleted_pods,
+            live=self._live,
+            decode=self._decode,
+        )
         return Plan(
             changes=self._changes,
-            workloads=self._workloads,
+            workloads=workloads,
             pods=self._pods,
             deleted_pods=list(self._deleted_pods),
             deleted_nodes=list(self._deleted_nodes),
@@ -222,6 +244,8 @@ class _Planner:
             ],
             notes=[*ready.notes, *self._notes],
             resets=self._resets,
+            adoptions=adoptions,
+            node_names=self._node_names,
         )
 
     def _orphans(self) -> list[tuple[str, str]]:
@@ -244,6 +268,18 @@ class _Planner:
         made |= {each.namespace for each in self._pods}
         known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
         return [{**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)]
+
+    def _note_node_name(self, document: Document) -> None:
+        """Note the node that a pod or a pod template names, unless the cluster's own object names the same."""
+        node = _node_name_of(document)
+        if node:
+            metadata = document["metadata"]
+            name, namespace = metadata["name"], metadata.get("namespace", "")
+            before = self._live.find(document["kind"], namespace, name)
+            record = self._objects.find("Pod", namespace, name) if document["kind"] == "Pod" else None
+            known = record.spec.node_name if record is not None else _node_name_of(before) if before is not None else ""
+            if node != known:
+                self._node_names[describe(document)] = node
 
     def _apply_workload(self, given: ManifestDocument) -> None:
         kind, metadata = given.document["kind"], given.document["metadata"]

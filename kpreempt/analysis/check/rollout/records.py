@@ -88,6 +88,19 @@ class Reset(msgspec.Struct, frozen=True):
     written: int
 
 
+class Adoption(msgspec.Struct, frozen=True, kw_only=True):
+    """What a controller adopts: ``objects`` without one (``Pod shop/one``) that the selector of ``owner`` matches.
+
+    ``change`` is the object of the change that makes it so. ``surplus`` is how many of them the controller has too
+    many, and deletes; ``None`` if its simulation shows that.
+    """
+
+    owner: str
+    objects: list[str]
+    change: str
+    surplus: int | None = None
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -102,6 +115,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``resets`` are the sizes that the apply takes away from autoscalers. ``rejections`` are the objects that the API
     server rejects, with the reason; they are not simulated. ``only_in_base`` are the objects that the manifests lack
     and the base has, and that stay in the cluster since nothing prunes them.
+    ``adoptions`` are of pods and ReplicaSets that no controller owns. ``node_names`` are the nodes that pods newly name
+    in their spec, by the object of the change.
     """
 
     changes: list[Change]
@@ -118,3 +133,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     resets: list[Reset] = []
     rejections: dict[str, str] = {}
     only_in_base: list[str] = []
+    adoptions: list[Adoption] = []
+    node_names: dict[str, str] = {}

@@ -1,0 +1,238 @@
+"""Which pods and ReplicaSets without a controller get one by a change.
+
+Follows ``pkg/controller/controller_ref_manager.go`` of v1.36.3: a controller adopts each object of its namespace that
+its selector matches and that no controller owns; a StatefulSet only pods with its own names. What it adopts counts as
+its own from then on, and it deletes what it has too many of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, record_document
+from kpreempt.analysis.check.rollout.records import Adoption, PlannedWorkload
+from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.controllers.pods import JOB_FINALIZER
+from kpreempt.controllers.stateful_set import ordinal_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of
+
+# Where a snapshot keeps the controllers.
+_FIELDS = {
+    "ReplicaSet": "replica_sets",
+    "ReplicationController": "replication_controllers",
+    "StatefulSet": "stateful_sets",
+    "DaemonSet": "daemon_sets",
+    "Job": "jobs",
+    "Deployment": "deployments",
+}
+_API_VERSIONS = {"ReplicationController": "v1", "Job": "batch/v1"}
+_Identity = tuple[str, str, str]
+
+
+class Adopted(NamedTuple):
+    """The cluster in which workloads of the change own what they adopt, these workloads, and all adoptions."""
+
+    cluster: ClusterSnapshot
+    workloads: list[PlannedWorkload]
+    adoptions: list[Adoption]
+
+
+class _Adopter(NamedTuple):
+    """A controller with its selector. ``size`` is ``None`` if nothing says how many pods it wants."""
+
+    identity: _Identity
+    selector: LabelSelector
+    uid: str
+    size: int | None
+    is_new: bool
+
+    def adopts(self, kind: str, metadata: ObjectMeta, labels: Mapping[str, str]) -> bool:
+        """Whether it adopts an object that no controller owns, and that has these labels."""
+        own_kind, namespace, own_name = self.identity
+        is_of_kind = (own_kind == "Deployment") == (kind == "ReplicaSet")
+        if not is_of_kind or metadata.namespace != namespace or not self.selector.matches(labels):
+            return False
+        return own_kind != "StatefulSet" or (
+            metadata.name.rpartition("-")[0] == own_name and ordinal_of(metadata.name) >= 0
+        )
+
+    def owning(self, record: Any) -> Any:
+        """The object as its own."""
+        kind, _, name = self.identity
+        version = _API_VERSIONS.get(kind, "apps/v1")
+        owner = OwnerReference(kind=kind, name=name, uid=self.uid, api_version=version, controller=True)
+        metadata = record.metadata
+        finalizers = [*metadata.finalizers, *([JOB_FINALIZER] if kind == "Job" else [])]
+        owners = [*metadata.owner_references, owner]
+        metadata = msgspec.structs.replace(metadata, owner_references=owners, finalizers=finalizers)
+        return msgspec.structs.replace(record, metadata=metadata)
+
+
+def adopted(
+    before: ClusterSnapshot,
+    after: ClusterSnapshot,
+    workloads: Sequence[PlannedWorkload],
+    new_pods: Iterable[PodTemplate],
+    *,
+    deleted_pods: Iterable[str],
+    live: LiveDocuments,
+    decode: Decode,
+) -> Adopted:
+    """What controllers of a change adopt, and what is adopted of the change.
+
+    ``before`` is the cluster as it is, ``after`` with the objects of the change that are not workloads. What a new
+    controller, or one with a new selector, finds there is owned in the cluster that is returned. What the change makes
+    or labels otherwise is not: adoptions say so of that alone.
+    """
+    search = _Search(before, workloads, decode)
+    deleted = set(deleted_pods)
+    known = {pod.key: pod.metadata.labels for pod in before.pods} if before.pods is not after.pods else {}
+    pods = [search.owned("Pod", each, known.get(each.key)) if each.key not in deleted else each for each in after.pods]
+    sets = [search.owned("ReplicaSet", each, None) for each in after.replica_sets]
+    for template in new_pods:
+        pod: Any = decode("Pod", template.document, source=template.source, line=template.line)
+        search.look_for_owner("Pod", pod.metadata)
+    for workload in workloads:
+        if workload.kind == "ReplicaSet" and workload.before is None and workload.after is not None:
+            record: Any = decode(workload.kind, workload.after)
+            search.look_for_owner("ReplicaSet", record.metadata)
+    if not search.found:
+        return Adopted(after, list(workloads), [])
+    cluster = msgspec.structs.replace(after, pods=pods, replica_sets=sets)
+    return Adopted(cluster, [_with_sets(each, cluster, live) for each in workloads], search.adoptions())
+
+
+def _with_sets(workload: PlannedWorkload, cluster: ClusterSnapshot, live: LiveDocuments) -> PlannedWorkload:
+    """A Deployment with the ReplicaSets that it owns now."""
+    if workload.kind != "Deployment" or workload.after is None:
+        return workload
+    known = {mapping_in(each, "metadata").get("name") for each in workload.replica_sets}
+    more = []
+    for each in cluster.replica_sets:
+        owner, metadata = controller_of(each.metadata), each.metadata
+        is_own = owner is not None and (owner.kind, owner.name) == ("Deployment", workload.name)
+        if is_own and metadata.namespace == workload.namespace and metadata.name not in known:
+            document = live.find("ReplicaSet", metadata.namespace, metadata.name)
+            more.append(document if document is not None else record_document("ReplicaSet", each))
+    return msgspec.structs.replace(workload, replica_sets=[*workload.replica_sets, *more]) if more else workload
+
+
+class _Search:
+    """Looks for the controllers that adopt objects, and keeps what it finds."""
+
+    def __init__(self, cluster: ClusterSnapshot, workloads: Sequence[PlannedWorkload], decode: Decode) -> None:
+        self._cluster = cluster
+        self._decode = decode
+        self._planned = {(each.kind, each.namespace, each.name) for each in workloads}
+        of_change = [adopter for each in workloads if (adopter := self._of_change(each)) is not None]
+        self._new = [each for each in of_change if each.is_new]
+        self._old = [each for each in of_change if not each.is_new]
+        self._all: list[_Adopter] | None = None
+        # By adopter, and whether the adoption is part of the cluster: the objects.
+        self.found: dict[tuple[_Identity, bool], list[str]] = {}
+
+    def owned(self, kind: str, record: Any, labels_before: Mapping[str, str] | None) -> Any:
+        """An object of the cluster, owned by a new controller if one adopts it."""
+        metadata = record.metadata
+        if controller_of(metadata) is not None or metadata.deletion_timestamp is not None:
+            return record
+        if (kind, metadata.namespace, metadata.name) in self._planned or (kind == "Pod" and record.is_terminal):
+            return record
+        for adopter in self._new:
+            if adopter.adopts(kind, metadata, metadata.labels):
+                self._add(adopter, kind, metadata, is_owned=True)
+                return adopter.owning(record)
+        if labels_before is not None and labels_before != metadata.labels:
+            self.look_for_owner(kind, metadata, labels_before)
+        return record
+
+    def look_for_owner(self, kind: str, metadata: ObjectMeta, labels_before: Mapping[str, str] | None = None) -> None:
+        """Find the controller that adopts an object that is new or has other labels, if there is one."""
+        if controller_of(metadata) is not None:
+            return
+        if self._all is None:
+            self._all = [*self._new, *self._old, *self._unchanged()]
+        for adopter in self._all:
+            was_its_own = labels_before is not None and adopter.adopts(kind, metadata, labels_before)
+            if not was_its_own and adopter.adopts(kind, metadata, metadata.labels):
+                self._add(adopter, kind, metadata, is_owned=False)
+                return
+
+    def adoptions(self) -> list[Adoption]:
+        """All that was found."""
+        return [self._adoption(identity, is_owned, objects) for (identity, is_owned), objects in self.found.items()]
+
+    def _adoption(self, identity: _Identity, is_owned: bool, objects: list[str]) -> Adoption:
+        kind, namespace, name = identity
+        owner = f"{kind} {namespace}/{name}"
+        change = owner if identity in self._planned else objects[0]
+        if is_owned:
+            return Adoption(owner=owner, objects=objects, change=change)
+        (adopter,) = (each for each in self._all or () if each.identity == identity)
+        if adopter.size is None or kind == "Deployment":
+            return Adoption(owner=owner, objects=objects, change=change, surplus=len(objects))
+        own = sum(
+            (reference := controller_of(pod.metadata)) is not None
+            and (reference.kind, pod.metadata.namespace, reference.name) == identity
+            and not pod.is_terminal
+            for pod in self._cluster.pods
+        )
+        surplus = min(max(own + len(objects) - adopter.size, 0), len(objects))
+        return Adoption(owner=owner, objects=objects, change=change, surplus=surplus)
+
+    def _add(self, adopter: _Adopter, kind: str, metadata: ObjectMeta, *, is_owned: bool) -> None:
+        name = f"{kind} {metadata.namespace}/{metadata.name}"
+        self.found.setdefault((adopter.identity, is_owned), []).append(name)
+
+    def _of_change(self, workload: PlannedWorkload) -> _Adopter | None:
+        if workload.after is None:
+            return None
+        selector = self._selector(workload.kind, workload.after)
+        if selector is None:
+            return None
+        before = self._selector(workload.kind, workload.before) if workload.before is not None else None
+        spec, metadata = mapping_in(workload.after, "spec"), mapping_in(workload.after, "metadata")
+        replicas = spec.get("replicas", 1) if workload.kind not in ("DaemonSet", "Job") else None
+        return _Adopter(
+            identity=(workload.kind, workload.namespace, workload.name),
+            selector=selector,
+            uid=str(metadata.get("uid") or ""),
+            size=replicas if isinstance(replicas, int) else None,
+            is_new=selector != before,
+        )
+
+    def _selector(self, kind: str, document: Document) -> LabelSelector | None:
+        """The selector of a workload; ``None`` for a Job for which the API server makes one."""
+        spec = mapping_in(document, "spec")
+        if kind == "Job" and spec.get("manualSelector") is not True:
+            return None
+        record: Any = self._decode(kind, document)
+        if kind != "ReplicationController":
+            selector: LabelSelector | None = record.spec.selector
+            return selector
+        # The API server takes the template's labels if there is none.
+        template = mapping_in(mapping_in(spec, "template"), "metadata")
+        labels = record.spec.selector or mapping_in(template, "labels")
+        return LabelSelector(match_labels=labels) if labels else None
+
+    def _unchanged(self) -> Iterator[_Adopter]:
+        """The controllers of the cluster that the change is not about."""
+        for kind, field in _FIELDS.items():
+            for record in getattr(self._cluster, field):
+                metadata, selector = record.metadata, record.spec.selector
+                if isinstance(selector, dict):
+                    selector = LabelSelector(match_labels=selector)
+                identity = (kind, metadata.namespace, metadata.name)
+                # Without a selector it is not known what the controller adopts, and there is no such one.
+                if identity in self._planned or selector is None or selector.is_empty():
+                    continue
+                replicas = 1 if record.spec.replicas is None else record.spec.replicas
+                size = replicas if kind not in ("DaemonSet", "Job") else None
+                yield _Adopter(identity, selector, metadata.uid, size, is_new=False)
