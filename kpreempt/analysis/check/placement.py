@@ -1,7 +1,6 @@
-"""What there is to object to where the pods of a change run, and to whose pods they are.
+"""Objections to where the pods of a change run, and to who owns them.
 
-Pods that bypass the scheduler, pods that never get their volume, pods that a controller adopts and deletes, nodes
-without a machine.
+Pods that bypass the scheduler or never get their volume, pods that a controller adopts, nodes without a kubelet.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import mapping_in
-from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.controllers.pods import is_ready
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.check import ChangeKind
@@ -46,7 +45,7 @@ def _blocked(after: ClusterSnapshot, simulation: Simulation) -> dict[str, dict[s
         for pod in after.pods:
             step = steps.get(pod.key)
             is_leaving = pod.is_terminal or pod.metadata.deletion_timestamp is not None
-            if step is not None and not is_leaving and not is_serving(pod):
+            if step is not None and not is_leaving and not is_ready(pod):
                 found.setdefault(step.reason, {}).setdefault(names.of(pod), []).append(step)
     return found
 
@@ -59,7 +58,8 @@ def _of_volumes(workloads: Sequence[PlannedWorkload], blocked: dict[str, list[Si
         is_single = workload is not None and workload.kind == "Deployment" and spec.get("replicas", 1) == 1
         fix = _ONE_AT_A_TIME if is_single else _OWN_VOLUMES
         pods = [step.pod for step in steps]
-        yield Objection(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, _with_pods(steps), fix, pods=pods)
+        detail = f"{some_of(pods)} on {steps[0].node}: {steps[0].message}"
+        yield Objection(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, detail, fix, pods=pods)
 
 
 def _of_node_names(
@@ -70,7 +70,8 @@ def _of_node_names(
     for name in dict.fromkeys([*plan.node_names, *blocked]):
         steps = blocked.get(name, [])
         if steps:
-            yield Objection(rule, name, _with_pods(steps), is_grave=True, pods=[step.pod for step in steps])
+            pods = [step.pod for step in steps]
+            yield Objection(rule, name, f"{some_of(pods)}: {steps[0].message}", is_grave=True, pods=pods)
             continue
         node = nodes.get(plan.node_names[name])
         victims = _evicted_by(name, after, simulation)
@@ -96,11 +97,6 @@ def _evicted_by(workload: str, after: ClusterSnapshot, simulation: Simulation) -
     names = Workloads(after)
     own = {pod.key for pod in after.pods if names.of(pod) == workload}
     return [each.pod for each in simulation.displaced if each.cause in own]
-
-
-def _with_pods(steps: Sequence[SimulationStep]) -> str:
-    """The pods that do not run, and why the first one does not."""
-    return f"{some_of([step.pod for step in steps])} on {steps[0].node}: {steps[0].message}"
 
 
 def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:
