@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from tests.gate.sets import Object, documents_of
@@ -190,8 +191,81 @@ def _without(*names: tuple[str, str]) -> _Change:
     return change
 
 
+def _more(*documents: Object) -> _Change:
+    """Adds objects."""
+
+    def change(there: list[Object]) -> None:
+        there += deepcopy(documents)
+
+    return change
+
+
 def _nothing_left(documents: list[Object]) -> None:
     documents.clear()
+
+
+def _workload(
+    kind: str, namespace: str, app: str, *, cpu: str = "100m", spec: Object | None = None, **pod: Any
+) -> Object:
+    """A workload, with these fields in its spec and in that of its pods."""
+    container = {"name": "main", "image": "example.com/tools/main:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": app, "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": app}},
+            "template": {"metadata": {"labels": {"app": app}}, "spec": {"containers": [container], **pod}},
+            **(spec or {}),
+        },
+    }
+
+
+def _lone_pod(namespace: str, name: str, *, app: str = "", annotations: Object | None = None, **spec: Any) -> Object:
+    """A pod without a workload."""
+    metadata = {"name": name, "namespace": namespace, "labels": {"app": app or name}, "annotations": annotations or {}}
+    container = {"name": "main", "image": "example.com/tools/main:1", "resources": {"requests": {"cpu": "100m"}}}
+    spec = {"containers": [container], **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _machine(name: str) -> Object:
+    amounts = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _forged_budget(documents: list[Object]) -> None:
+    """Says itself how many disruptions it allows."""
+    _find(documents, "PodDisruptionBudget", "frontend")["status"] = {
+        "disruptionsAllowed": 100,
+        "currentHealthy": 100,
+        "desiredHealthy": 1,
+        "expectedPods": 100,
+        "observedGeneration": 1,
+    }
+
+
+_BACKUP = {"volumes": [{"name": "backup", "persistentVolumeClaim": {"claimName": "backup"}}]}
+_APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "browser"}}}
+        ]
+    }
+}
+_PUSHY = _requests(
+    "Deployment", "checkout", {"cpu": "3"}, replicas=8, template={"spec": {"priorityClassName": "business"}}
+)
+_WITHOUT_APP = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
 
 
 HARMFUL = (
@@ -267,13 +341,12 @@ HARMFUL = (
         _taken_port,
         "rollout-stuck",
     ),
+    Harmful("replicas that push others over their budget", "shop", _PUSHY, "max-pdb-violations"),
     Harmful(
-        "replicas that push others over their budget",
+        "pods on a node that is not there",
         "shop",
-        _requests(
-            "Deployment", "checkout", {"cpu": "3"}, replicas=8, template={"spec": {"priorityClassName": "business"}}
-        ),
-        "max-pdb-violations",
+        _pod("Deployment", "cart", {"nodeName": "worker-99"}),
+        "bypasses-scheduler",
     ),
     Harmful(
         "a render without two workloads",
@@ -340,6 +413,62 @@ HARMFUL = (
         ),
         "volume-deletion",
     ),
+    Harmful(
+        "pods on a node without room",
+        "shop",
+        _both(_pod("Deployment", "cart", {"nodeName": "small-0"}), _requests("Deployment", "cart", {"cpu": "1500m"})),
+        "bypasses-scheduler",
+    ),
+    Harmful(
+        "agents on one node",
+        "watch",
+        _both(_greedy_agents, _pod("DaemonSet", "agent", {"nodeName": "small-0"})),
+        "bypasses-scheduler",
+    ),
+    Harmful(
+        "a critical pod for which a kubelet evicts others",
+        "shop",
+        _more(
+            _workload(
+                "Deployment", "shop", "urgent", cpu="7", nodeName="worker-2", priorityClassName="system-node-critical"
+            )
+        ),
+        "bypasses-scheduler",
+    ),
+    Harmful(
+        "a mirror pod of no static pod",
+        "shop",
+        _more(_lone_pod("shop", "mirror", annotations={"kubernetes.io/config.mirror": "x"}, nodeName="worker-2")),
+        "bypasses-scheduler",
+    ),
+    Harmful(
+        "a selector that takes over a pod and deletes it",
+        "watch",
+        _more(
+            _merged(
+                _workload("ReplicaSet", "billing", "notebooks", spec={"replicas": 0, "selector": _WITHOUT_APP}),
+                {"spec": {"template": {"metadata": {"labels": {"app": None, "team": "data"}}}}},
+            )
+        ),
+        "adopted-pods",
+    ),
+    Harmful(
+        "a pod that a DaemonSet takes over", "watch", _more(_lone_pod("watch", "debug", app="agent")), "adopted-pods"
+    ),
+    Harmful(
+        "pods on a node that only a manifest makes",
+        "shop",
+        _both(_more(_machine("worker-10")), _requests("Deployment", "frontend", {"cpu": "40"})),
+        "require-schedulable",
+    ),
+    Harmful("a node that only a manifest makes", "shop", _more(_machine("worker-10")), "created-nodes"),
+    Harmful(
+        "replicas on several nodes with a volume for one",
+        "database",
+        _more(_workload("Deployment", "database", "browser", spec={"replicas": 2}, affinity=_APART, **_BACKUP)),
+        "volume-attached-elsewhere",
+    ),
+    Harmful("a budget that says itself what it allows", "shop", _both(_PUSHY, _forged_budget), "max-pdb-violations"),
 )
 
 

@@ -84,7 +84,7 @@ def _of_node_names(
         elif node.spec.unschedulable:
             detail = f"node {node.name} is cordoned, and its kubelet starts the pods nevertheless"
         else:
-            detail = f"nodeName is {node.name}, which has room now; no filter and no taint keeps its pods away later"
+            detail = f"nodeName is {node.name}, and the scheduler's filters (taints, affinity, spreading) do not apply"
             yield Objection(rule, name, detail)
             continue
         yield Objection(rule, name, detail, is_grave=True)

@@ -118,6 +118,27 @@ def _bare_pod(placed: str) -> str:
     return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: notes, namespace: shop}}\nspec: {{{placed}}}\n"
 
 
+def _replica_set(labels: str) -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata:
+  name: notebooks
+  namespace: batch
+spec:
+  replicas: 0
+  selector:
+    matchLabels: {{{labels}}}
+  template:
+    metadata:
+      labels: {{{labels}}}
+    spec:
+      containers:
+      - name: notebook
+        image: registry.example/notebook:2
+"""
+
+
 def _dump(annotation: str, *items: str) -> str:
     """A list as ``kpreempt snapshot`` writes it, with what it says of itself."""
     listed = "".join(f"- {item}\n" for item in items) if items else ""
@@ -147,6 +168,7 @@ class NewestFirst(PreemptionPlugin):
     def may_evict(self, state, pod, victim, node_info):
         return node_info.node.metadata.labels.get("zone") == "b"
 '''
+_WITH_CLAIM = "volumes: [{name: notes, persistentVolumeClaim: {claimName: notes}}]"
 _WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"
 _CLAIM = """\
 apiVersion: v1
@@ -285,6 +307,28 @@ EXAMPLES: dict[RuleId, Example] = {
         _web(paused="true"),
         _web(),
         ("--severity", "rollout-stuck=error"),
+    ),
+    RuleId.VOLUME_ATTACHED_ELSEWHERE: Example(
+        "No node has room for two of these pods, and the volume of `PersistentVolumeClaim shop/notes` can be attached"
+        " to one node at a time.",
+        _workload("400m", replicas=2, more=_WITH_CLAIM),
+        _workload("400m", more=_WITH_CLAIM),
+    ),
+    RuleId.BYPASSES_SCHEDULER: Example(
+        "Half a CPU is free on node `n3`. Its kubelet rejects the pod, and the ReplicaSet creates another one, over"
+        " and over.",
+        _workload("1500m", more="nodeName: n3"),
+        _workload("500m", more="nodeSelector: {zone: b}"),
+    ),
+    RuleId.ADOPTED_PODS: Example(
+        "No controller owns `Pod batch/notebook`. The selector of this ReplicaSet matches it, and it wants no pods.",
+        _replica_set("app: notebook"),
+        _replica_set("app: notebook, team: data"),
+    ),
+    RuleId.CREATED_NODES: Example(
+        "The pod fits on the nodes of the cluster. The Node is no machine, and nothing runs there.",
+        f"{_ROOM_FOR_IT}---\n{_workload('400m')}",
+        _workload("400m"),
     ),
     RuleId.MAX_SNAPSHOT_AGE: Example(
         "The dump was taken the day before. A new one is taken by `kpreempt snapshot --to new.yaml`.",

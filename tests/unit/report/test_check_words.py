@@ -151,6 +151,22 @@ FINDINGS = {
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
         "Deployment batch/worker keeps old pods: it is paused",
     ),
+    "pods that wait for a volume": (
+        finding(RuleId.VOLUME_ATTACHED_ELSEWHERE, WORKLOAD, detail="batch/worker-1 on n2: attached to n1"),
+        "Deployment batch/worker has pods that never get their volume: batch/worker-1 on n2: attached to n1",
+    ),
+    "pods that name their node": (
+        finding(RuleId.BYPASSES_SCHEDULER, WORKLOAD, detail="node n9 does not exist"),
+        "Deployment batch/worker bypasses the scheduler: node n9 does not exist",
+    ),
+    "pods that are adopted": (
+        finding(RuleId.ADOPTED_PODS, "ReplicaSet batch/all", detail="batch/one, and deletes 1 pod"),
+        "ReplicaSet batch/all adopts what no controller owns: batch/one, and deletes 1 pod",
+    ),
+    "a node of the change": (
+        finding(RuleId.CREATED_NODES, "Node n9", detail="no kubelet runs there"),
+        "Node n9 adds no capacity: no kubelet runs there",
+    ),
     "custom resources that the dump lacks": (
         finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", detail="the dump has none"),
         "Widget.example.com is not compared: the dump has none",
@@ -387,6 +403,10 @@ STEPS = {
     ),
     "a deletion for another reason": ({"kind": StepKind.LEAVES, "reason": "drain"}, "deleted: shop/a (drain)"),
     "a deletion without a reason": ({"kind": StepKind.LEAVES}, "shop/a is deleted"),
+    "a pod that cannot start": (
+        {"kind": StepKind.BLOCKED, "node": "n1", "message": "no volume"},
+        "shop/a cannot start on n1: no volume",
+    ),
     "a pod that waits": ({"kind": StepKind.WAITS, "message": "no room"}, "shop/a stays pending: no room"),
 }
 

@@ -93,7 +93,11 @@ def adopted(
     """
     search = _Search(before, workloads, decode)
     deleted = set(deleted_pods)
-    known = {pod.key: pod.metadata.labels for pod in before.pods} if before.pods is not after.pods else {}
+    known = {}
+    if before.pods is not after.pods:
+        known = {
+            old.key: old.metadata.labels for old, new in zip(before.pods, after.pods, strict=False) if old is not new
+        }
     pods = [search.owned("Pod", each, known.get(each.key)) if each.key not in deleted else each for each in after.pods]
     sets = [search.owned("ReplicaSet", each, None) for each in after.replica_sets]
     for template in new_pods:
@@ -134,6 +138,7 @@ class _Search:
         of_change = [adopter for each in workloads if (adopter := self._of_change(each)) is not None]
         self._new = [each for each in of_change if each.is_new]
         self._old = [each for each in of_change if not each.is_new]
+        self._namespaces = {each.identity[1] for each in self._new}
         self._all: list[_Adopter] | None = None
         # By adopter, and whether the adoption is part of the cluster: the objects.
         self.found: dict[tuple[_Identity, bool], list[str]] = {}
@@ -141,6 +146,8 @@ class _Search:
     def owned(self, kind: str, record: Any, labels_before: Mapping[str, str] | None) -> Any:
         """An object of the cluster, owned by a new controller if one adopts it."""
         metadata = record.metadata
+        if labels_before is None and metadata.namespace not in self._namespaces:
+            return record
         if controller_of(metadata) is not None or metadata.deletion_timestamp is not None:
             return record
         if (kind, metadata.namespace, metadata.name) in self._planned or (kind == "Pod" and record.is_terminal):

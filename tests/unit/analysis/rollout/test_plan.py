@@ -377,6 +377,8 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
     ]
     assert found == [
         ("ReplicaSet", "shop", "api-1"),
+        # No controller owns it, so that the Deployment may adopt it.
+        ("ReplicaSet", "shop", "api"),
         ("StatefulSet", "shop", "gone"),
         ("Deployment", "shop", "api"),
     ]
