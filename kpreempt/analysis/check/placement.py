@@ -11,6 +11,7 @@ from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import mapping_in
+from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.controllers.pods import is_ready
 from kpreempt.gate_rules import RuleId
@@ -79,7 +80,7 @@ def _of_node_names(
             detail = f"node {plan.node_names[name]} does not exist"
         elif victims:
             detail = f"the kubelet of {node.name} evicts {some_of(victims)} for it, and checks no PodDisruptionBudget"
-        elif any(each.type == "Ready" and each.status != "True" for each in node.status.conditions):
+        elif is_not_ready(node):
             detail = f"node {node.name} is not ready"
         elif node.spec.unschedulable:
             detail = f"node {node.name} is cordoned, and its kubelet starts the pods nevertheless"

@@ -22,6 +22,7 @@ from kpreempt.schedulers.kube.framework.resources import is_extended_resource, p
 _CRITICAL_PRIORITY = 2_000_000_000
 _PODS = "pods"
 _ONE_POD = 10**9
+_NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _NO_EXECUTE = frozenset({"NoExecute"})
 # The reason in the status of a pod that is rejected for lack of a resource.
 _REASONS = {
@@ -51,7 +52,7 @@ def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnsw
         return KubeletAnswer(f"node {name} does not exist, and pod garbage collection deletes the pod")
     if pod.is_mirror:
         return KubeletAnswer(f"the kubelet of {name} deletes mirror pods that are not of its own static pods")
-    if any(each.type == "Ready" and each.status != "True" for each in node.status.conditions):
+    if is_not_ready(node):
         return KubeletAnswer(f"node {name} is not ready, and starts no pods")
     running = [each for each in others if each.key != pod.key and not each.is_terminal]
     if misfit := _misfit(pod, node, running):
@@ -68,6 +69,12 @@ def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnsw
     if victims is None:
         return KubeletAnswer(f"the kubelet of {name} rejects the pod, as no evictions would free enough ({words})")
     return KubeletAnswer(victims=victims)
+
+
+def is_not_ready(node: Node) -> bool:
+    """Whether its condition or a taint of the node controller's says that its kubelet does not work."""
+    has_condition = any(each.type == "Ready" and each.status != "True" for each in node.status.conditions)
+    return has_condition or any(each.key in _NOT_READY for each in node.spec.taints)
 
 
 def _misfit(pod: Pod, node: Node, others: Iterable[Pod]) -> str:

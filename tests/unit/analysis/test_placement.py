@@ -224,6 +224,10 @@ def unready(node: Document) -> Document:
 
 
 CORDONED = {**nodes(1)[0], "spec": {"unschedulable": True}}
+UNREACHABLE = {
+    **nodes(1)[0],
+    "spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]},
+}
 NO_EXECUTE = {**nodes(1)[0], "spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
 
 
@@ -242,6 +246,7 @@ NO_EXECUTE = {**nodes(1)[0], "spec": {"taints": [{"key": "gone", "effect": "NoEx
             nodes(1)[0], named("n1", nodeSelector={"zone": "a"}), "node selector", id="a selector that does not match"
         ),
         pytest.param(unready(nodes(1)[0]), named("n1"), "node n1 is not ready", id="a node that is not ready"),
+        pytest.param(UNREACHABLE, named("n1"), "node n1 is not ready", id="a node that is tainted as unreachable"),
         pytest.param(CORDONED, named("n1"), "node n1 is cordoned", id="a cordoned node"),
         pytest.param(NO_EXECUTE, named("n1"), "does not tolerate the taint gone:NoExecute", id="a taint that evicts"),
     ],
@@ -437,6 +442,33 @@ def test_a_new_pod_that_a_controller_of_the_cluster_adopts_is_one_too_many() -> 
     check = checked([*nodes(1), *running(there, ["n1"])], [manifest])
     assert found_by(check, RuleId.ADOPTED_PODS) == [("ReplicaSet shop/adopter", FAILS)]
     assert detail_of(check, RuleId.ADOPTED_PODS) == "shop/bare, and deletes 1 of it"
+
+
+@pytest.mark.parametrize(
+    ("change", "owner", "detail"),
+    [
+        pytest.param(
+            [adopter("ReplicaSet", replicas=0), pod("bare", "100m")],
+            "ReplicaSet shop/adopter",
+            "shop/bare, and deletes 1 of it",
+            id="a pod",
+        ),
+        pytest.param(
+            [
+                adopter("Deployment", "all", replicas=1),
+                adopter("ReplicaSet", "own", replicas=1)
+                | {"metadata": {"name": "own", "namespace": "shop", "labels": {"app": "bare"}}},
+            ],
+            "Deployment shop/all",
+            "ReplicaSet shop/own, and scales it to 0 unless its template is its own",
+            id="a ReplicaSet",
+        ),
+    ],
+)
+def test_what_the_change_makes_is_adopted_by_what_it_makes(change: list[Document], owner: str, detail: str) -> None:
+    check = checked(nodes(2), change)
+    assert found_by(check, RuleId.ADOPTED_PODS) == [(owner, FAILS)]
+    assert detail_of(check, RuleId.ADOPTED_PODS) == detail
 
 
 def test_a_running_pod_that_is_relabeled_is_adopted() -> None:
