@@ -339,15 +339,139 @@ class RuleId(StrEnum):
     BLOCKED_DRAINS = Rule(
         "blocked-drains",
         promise="nodes can be drained",
-        meaning="PodDisruptionBudgets of the change that can never allow a disruption, so that no node with one of"
-        " their pods can be drained.",
-        advice="Let the budget allow one disruption (maxUnavailable: 1), or run one pod more.",
-        option="Budgets of the change must be able to allow a disruption.",
+        meaning="PodDisruptionBudgets that can never allow a disruption after the change, or that share a pod with"
+        " another one, so that no node with one of their pods can be drained: those of the change, and those that did"
+        " not block drains before it.",
+        advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
+        option="Every PDB of the change, and of the pods it touches, must be able to allow a disruption.",
         takes=Takes.SWITCH,
         is_overridable=False,
+        is_damage=True,
         gitlab="major",
         commands=("check",),
         concept="tasks/run-application/configure-pdb/",
+    )
+    PDB_SELECTOR = Rule(
+        "pdb-selector",
+        promise="PDBs select their pods",
+        meaning="PodDisruptionBudgets of the change whose selector matches no pod, as a mistyped one does, or is empty"
+        " and matches every pod of the namespace.",
+        advice="Select the pods by their labels, as spec.selector of their workload does.",
+        option="Every PDB of the change must select some pods, and not all of the namespace by an empty selector.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="tasks/run-application/configure-pdb/",
+    )
+    PDB_BLOCKS_AT_HPA_MINIMUM = Rule(
+        "pdb-blocks-at-hpa-minimum",
+        promise="PDBs allow disruptions at minReplicas",
+        meaning="PodDisruptionBudgets that allow no disruption once a HorizontalPodAutoscaler has scaled their workload"
+        " down to its minReplicas.",
+        advice="Set maxUnavailable: 1 in the PDB, or raise minReplicas above its minAvailable.",
+        option="Every PDB must allow a disruption at the minReplicas of its workload's autoscaler.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="minor",
+        severity=RuleSeverity.WARN,
+        commands=("check",),
+        concept="tasks/run-application/configure-pdb/",
+    )
+    PDB_WEAKENED = Rule(
+        "pdb-weakened",
+        promise="PDBs protect pods as before",
+        meaning="Pods that PodDisruptionBudgets protect less after the change: a PDB allows more disruptions for the"
+        " same number of pods, is deleted, or no longer selects them because its selector or their labels change.",
+        advice="Keep the PDB and the labels of its pods. If the change is meant, waive the rule for this PDB by an"
+        " option or in kpreempt.toml of the target branch; a --delete that names the PDB does it, too.",
+        option="No PDB may protect its pods less than before the change.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/workloads/pods/disruptions/",
+    )
+    PRIORITY_LOWERED = Rule(
+        "priority-lowered",
+        promise="pods keep their priority",
+        meaning="Workloads, pods and PriorityClasses that get a lower priority, so that other pods may preempt pods"
+        " that were safe, or preemptionPolicy Never, so that they no longer preempt.",
+        advice="Keep the PriorityClass, or name one that is as high. If the change is meant, waive the rule for this"
+        " object.",
+        option="No running workload may get a lower priority.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+    )
+    PRIORITY_CLASS_IN_USE = Rule(
+        "priority-class-in-use",
+        promise="PriorityClasses in use stay",
+        meaning="PriorityClasses that the change deletes, though workloads name them: the API server rejects the next"
+        " pods of these workloads.",
+        advice="Give the workloads another PriorityClass first, or keep this one.",
+        option="No PriorityClass that a workload names may be deleted.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+    )
+    DEFAULT_PRIORITY_CHANGED = Rule(
+        "default-priority-changed",
+        promise="the default priority stays",
+        meaning="PriorityClasses with globalDefault that come, go or change, so that the next pods without a"
+        " PriorityClass get another priority than the pods they replace, and may preempt them or be preempted.",
+        advice="Name the PriorityClass in the workloads that need it, without globalDefault.",
+        option="Pods without a PriorityClass must get the same priority as before.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+    )
+    QUOTA_LOOSENED = Rule(
+        "quota-loosened",
+        promise="quotas limit as before",
+        meaning="ResourceQuotas and LimitRanges that allow more than before the change, or no longer limit a resource.",
+        advice="Keep the limit. If the change is meant, waive the rule for this quota; a --delete that names the quota"
+        " does it, too.",
+        option="No ResourceQuota or LimitRange may allow more than before the change.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="concepts/policy/resource-quotas/",
+    )
+    NAMESPACE_RELABELED = Rule(
+        "namespace-relabeled",
+        promise="labels of namespaces stay",
+        meaning="Namespaces that lose or change a label of Pod Security Admission, or one by which the affinity of"
+        " pods selects namespaces.",
+        advice="Keep the label. If the change is meant, waive the rule for this namespace.",
+        option="No namespace may change labels of Pod Security Admission, or by which pods select it.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="concepts/security/pod-security-admission/",
+    )
+    OWNER_REMOVED = Rule(
+        "owner-removed",
+        promise="pods keep their controller",
+        meaning="Pods, ReplicaSets and Jobs whose manifests leave out the controller that owns them in the cluster:"
+        " without it, nothing replaces them, and PDBs count them differently.",
+        advice="Leave the object to its controller, and change the controller's manifest instead.",
+        option="No manifest may leave out the controller of its object.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        gitlab="major",
+        commands=("check",),
+        concept="concepts/overview/working-with-objects/owners-dependents/",
     )
     DRAIN_BLOCKED = Rule(
         "drain-blocked",

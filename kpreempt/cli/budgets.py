@@ -46,6 +46,7 @@ def budgets(request: BudgetsRequest) -> int:
     finding with its fix, these priorities, and every budget.
     """
     from kpreempt.analysis.budgets.audit import audit_budgets
+    from kpreempt.analysis.check.rollout.autoscalers import KIND, minimum_sizes
     from kpreempt.cli.answering import Run, is_unfounded, select_pods
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.contexts import answers_of, contexts_of
@@ -65,7 +66,7 @@ def budgets(request: BudgetsRequest) -> int:
     def audit(flags: ConnectionFlags) -> BudgetAudit:
         """The budgets of a cluster."""
         now = run.now()
-        loaded = run.load(run.connect(flags), asked.wanted)
+        loaded = run.load(run.connect(flags), asked.wanted, keeps=lambda kind, _: kind == KIND, compared=[KIND])
         configured = asked.on(loaded.cluster)
         return audit_budgets(
             loaded.cluster,
@@ -73,6 +74,7 @@ def budgets(request: BudgetsRequest) -> int:
             now=now,
             at=run.time_of(loaded.cluster, now),
             selection=selection,
+            minimum_sizes=minimum_sizes(loaded.documents),
             assumptions=[*configured.assumptions, *loaded.assumptions],
             spread=Spread(run.stopwatch, request.jobs),
             phases=run.stopwatch,

@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
-from kpreempt.analysis.check.rollout.deletions import Deletion, only_in
+from kpreempt.analysis.check.rollout.deletions import Deletion, only_in, parse_deletion
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import position, prepared
@@ -17,6 +17,7 @@ from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.errors import UsageError
+from kpreempt.gate_rules import RuleId
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
@@ -98,7 +99,8 @@ def check(
     for note in plan.notes:
         tell(note)
     given = prepared(change.documents, change.namespace).documents
-    excuses = gate.excuses(_waivers_of(plan, given, are_ignored=gate.ignores_annotations))
+    waivers = _waivers_of(plan, given, are_ignored=gate.ignores_annotations)
+    excuses = gate.excuses([*waivers, *_waivers_of_deletions(change)])
     answer = check_rollout(
         CheckQuestion(
             cluster=cluster,
@@ -161,6 +163,13 @@ def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], l
         rejected.append(verdict.Change(object=name, kind=ChangeKind.REJECTED, **position(where)))
         rejections[name] = rejection.reason
     return accepted, rejected, rejections
+
+
+def _waivers_of_deletions(change: Change) -> list[Waiver]:
+    """What ``--delete`` takes away by naming it is meant."""
+    names = [parse_deletion(text, change.namespace).described for text in change.deletions]
+    rules = (RuleId.PDB_WEAKENED, RuleId.QUOTA_LOOSENED)
+    return [Waiver(rule=rule, subject=name, by="--delete") for name in names for rule in rules]
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:

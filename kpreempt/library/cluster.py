@@ -313,6 +313,7 @@ class Cluster:
     def budgets(self, *, namespace: str = "", selector: str = "") -> BudgetAudit:
         """What is wrong with PodDisruptionBudgets, and who would break them."""
         from kpreempt.analysis.budgets.audit import audit_budgets
+        from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
         from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 
         ground = self._ground()
@@ -322,6 +323,7 @@ class Cluster:
             now=ground.now,
             at=ground.at,
             selection=PodSelection(namespace, parse_selector(selector)),
+            minimum_sizes=minimum_sizes(ground.loaded.documents),
             assumptions=ground.assumptions,
         )
         return as_answer(found, BudgetAudit)

@@ -28,11 +28,12 @@ class FindingId(StrEnum):
 
     ``broken-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows no
     disruption however healthy its pods are. ``min-available-above-pods``: the same, for it asks for more pods than
-    there are to be. ``overlap``: its pods have another budget, too; the API server evicts no such pod, the scheduler
-    counts every budget. ``no-scale``: the disruption controller cannot compute it, for some pods belong to something
-    without a size. ``unmanaged-pods``: pods without a controller, which it does not expect. ``invalid-amount``:
-    neither a number nor a percentage. ``selects-every-pod``: the selector is empty; the scheduler ignores such a
-    budget, the disruption controller and the eviction API do not.
+    there are to be. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have scaled
+    its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the API server evicts no
+    such pod, the scheduler counts every budget. ``no-scale``: the disruption controller cannot compute it, for some
+    pods belong to something without a size. ``unmanaged-pods``: pods without a controller, which it does not expect.
+    ``invalid-amount``: neither a number nor a percentage. ``selects-every-pod``: the selector is empty; the scheduler
+    ignores such a budget, the disruption controller and the eviction API do not.
     """
 
     BROKEN_BY_PREEMPTION = "broken-by-preemption"
@@ -43,6 +44,7 @@ class FindingId(StrEnum):
     INVALID_AMOUNT = "invalid-amount"
     INVALID_SELECTOR = "invalid-selector"
     ALLOWS_NONE_NOW = "allows-none-now"
+    ALLOWS_NONE_AT_HPA_MINIMUM = "allows-none-at-hpa-minimum"
     UNMANAGED_PODS = "unmanaged-pods"
     SELECTS_EVERY_POD = "selects-every-pod"
     NULL_SELECTOR = "null-selector"
@@ -93,7 +95,7 @@ class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are those that it is about by
     name, ``objects`` the other budgets or workloads. ``number`` is how many replicas there are for
     ``no-budget``, for ``stale-status`` what the budget would allow, and for those about what it can ever allow how many
-    pods there are to be.
+    pods there are to be, at the minimum of the autoscalers for ``allows-none-at-hpa-minimum``.
     """
 
     id: FindingId

@@ -8,8 +8,9 @@ select every pod of the namespace; the scheduler takes it to select none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -48,6 +49,9 @@ from kpreempt.verdict.budgets import (
 )
 
 _PERCENTAGE = re.compile(r"[+-]?[0-9]{1,9}%")
+# By kind, namespace and name of a workload: the fewest replicas that a HorizontalPodAutoscaler leaves it.
+MinimumSizes = Mapping[tuple[str, str, str], int]
+NO_MINIMUM_SIZES: MinimumSizes = MappingProxyType({})
 
 _SEVERITIES = {
     FindingId.BROKEN_BY_PREEMPTION: Severity.ERROR,
@@ -58,6 +62,7 @@ _SEVERITIES = {
     FindingId.INVALID_AMOUNT: Severity.ERROR,
     FindingId.INVALID_SELECTOR: Severity.ERROR,
     FindingId.ALLOWS_NONE_NOW: Severity.WARNING,
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: Severity.WARNING,
     FindingId.UNMANAGED_PODS: Severity.WARNING,
     FindingId.SELECTS_EVERY_POD: Severity.WARNING,
     FindingId.NULL_SELECTOR: Severity.WARNING,
@@ -77,6 +82,7 @@ def audit_budgets(
     now: datetime,
     at: datetime,
     selection: PodSelection = PodSelection(),  # noqa: B008 - it is immutable
+    minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES,
     assumptions: Iterable[Assumption] = (),
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
@@ -93,7 +99,7 @@ def audit_budgets(
         protection = Protection(cluster)
         workloads = Workloads(cluster)
         asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
-        auditor = _Auditor(cluster, protection, workloads, _filled_in(said))
+        auditor = _Auditor(cluster, protection, workloads, _filled_in(said), minimum_sizes)
         items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
         said += unread_for_budgets(cluster, [pod for budget in asked for pod in protection.pods_of(budget)])
         may_be_listed = BUDGETS not in cluster.unread
@@ -127,18 +133,10 @@ def audit_budgets(
     )
 
 
-def blocking(cluster: ClusterSnapshot, keys: Collection[str]) -> list[Finding]:
-    """What is to say of these budgets (``shop/api``) that can never allow a disruption, each with what helps."""
-    protection = Protection(cluster)
-    auditor = _Auditor(cluster, protection, Workloads(cluster), frozenset())
-    never = (FindingId.NEVER_ALLOWS, FindingId.MIN_AVAILABLE_ABOVE_PODS)
-    return [
-        finding
-        for budget in cluster.pod_disruption_budgets
-        if budget.key in keys
-        for finding in auditor.audit(budget).findings
-        if finding.id in never
-    ]
+def audit_specs(cluster: ClusterSnapshot, minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES) -> list[AuditedBudget]:
+    """What can be said of each PDB without a scheduler, in the order of the cluster."""
+    auditor = _Auditor(cluster, Protection(cluster), Workloads(cluster), frozenset(), minimum_sizes)
+    return [auditor.audit(budget) for budget in cluster.pod_disruption_budgets]
 
 
 class _Auditor:
@@ -150,7 +148,9 @@ class _Auditor:
         protection: Protection,
         workloads: Workloads,
         without_status: frozenset[str],
+        minimum_sizes: MinimumSizes,
     ) -> None:
+        self._minimum_sizes = minimum_sizes
         self._protection = protection
         self._workloads = workloads
         self._near_misses = NearMisses(workloads)
@@ -253,6 +253,8 @@ class _Auditor:
             return
         if expected > 0 and desired <= 0:
             yield _finding(FindingId.PROTECTS_NOTHING, budget, number=expected)
+        if desired < expected:
+            yield from self._about_autoscalers(budget, facts)
         if judged.disruptions_allowed > 0 or expected <= 0:
             return
         if desired >= expected:
@@ -264,6 +266,29 @@ class _Auditor:
             )
         elif not (needs_scale(budget.spec) and all(controller_of(pod.metadata) is None for pod in pods)):
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
+
+    def _about_autoscalers(self, budget: PodDisruptionBudget, facts: AuditedBudget) -> Iterator[Finding]:
+        """Whether the PDB allows nothing once autoscalers have scaled its workloads down to their minimum."""
+        expected = 0
+        scaled: dict[str, int] = {}
+        for each in facts.workloads:
+            kind, _, name = each.workload.partition(" ")
+            size = each.pods if each.replicas is None else each.replicas
+            minimum = self._minimum_sizes.get((kind, budget.metadata.namespace, name), size)
+            # With a minimum of zero there is one pod before there is none.
+            scaled |= {each.workload: max(minimum, 1)} if minimum < size else {}
+            expected += scaled.get(each.workload, size)
+        desired = _desired(budget.spec, expected)
+        if not scaled or desired is None or desired < expected:
+            return
+        remedies = [_set(budget, "maxUnavailable", 1)]
+        enough = _enough_replicas(budget)
+        if len(scaled) == len(facts.workloads) == 1 and enough is not None:
+            target = f"the HorizontalPodAutoscaler of {facts.workloads[0].workload}"
+            remedies.append(Remedy(action=RemedyAction.SET, target=target, field="minReplicas", value=enough))
+        yield _finding(
+            FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, budget, number=expected, objects=list(scaled), remedies=remedies
+        )
 
     def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
         shared = [pod for pod in pods if len(self._protection.budgets_of(pod.key)) > 1]

@@ -1,6 +1,6 @@
 """What there is to object to objects of a change.
 
-APIs that go, budgets that block drains, sizes that autoscalers set, rollouts that get stuck.
+APIs that go, protection that is taken away (``protection``), sizes that autoscalers set, rollouts that get stuck.
 
 The versions in which APIs went are those of Kubernetes' deprecated API migration guide, as of 1.36; beta versions of
 kinds that never became stable are not in it.
@@ -13,16 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
-from kpreempt.analysis.budgets.audit import blocking
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.placement import placement_objections
+from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.verdict.budgets import RemedyAction
-from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import Simulation
 
 _ANY = "*"
@@ -72,9 +70,14 @@ _APART = ("free ports", "anti-affinity")
 
 
 def objections(
-    plan: Plan, apis: Mapping[str, str], versions: Iterable[str], after: ClusterSnapshot, simulation: Simulation
+    plan: Plan,
+    apis: Mapping[str, str],
+    versions: Iterable[str],
+    after: ClusterSnapshot,
+    simulation: Simulation,
+    protection: ProtectionRules,
 ) -> list[Objection]:
-    """All of them. ``apis`` are the API versions of the change's objects.
+    """All of them. ``apis`` are the API versions of the change's objects, ``protection`` is of the same plan.
 
     The first of ``versions`` that names a minor version, ``v1.36.2`` or ``kube-1.36``, is the cluster's.
     """
@@ -83,7 +86,7 @@ def objections(
         *_of_removed_apis(apis, minor),
         *_of_namespaces(plan.missing_namespaces),
         *(Objection(RuleId.APPLY_REFUSED, *each, _RENAME) for each in plan.rejections.items()),
-        *_of_budgets(plan.changes, after),
+        *protection.objections(after),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
         *placement_objections(plan, after, simulation),
@@ -102,19 +105,6 @@ def _of_namespaces(missing: MissingNamespaces) -> Iterator[Objection]:
     names = [*missing.absent, *missing.late]
     if names:
         yield Objection(RuleId.APPLY_REFUSED, f"Namespace {some_of(names)}", missing.detail, change=missing.objects[0])
-
-
-def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[Objection]:
-    kinds = (ChangeKind.CREATED, ChangeKind.UPDATED)
-    prefix = "PodDisruptionBudget "
-    names = {each.object for each in changes if each.object.startswith(prefix) and each.kind in kinds}
-    for found in blocking(after, {each.removeprefix(prefix) for each in names}) if names else ():
-        fixes = [f"{each.field}: {each.value}" for each in found.remedies if each.action is RemedyAction.SET]
-        would = f"; {fixes[0]} would" if fixes else ""
-        fix = f"Set {fixes[0]}." if fixes else ""
-        subject = f"{prefix}{found.namespace}/{found.subject.removeprefix(prefix)}"
-        detail = f"it allows no disruption with {found.number} of its pods{would}"
-        yield Objection(RuleId.BLOCKED_DRAINS, subject, detail, fix)
 
 
 def _of_reset(reset: Reset) -> Objection:

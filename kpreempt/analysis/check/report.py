@@ -24,6 +24,7 @@ from kpreempt.analysis.check.gate import (
     together,
 )
 from kpreempt.analysis.check.objections import objections
+from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.removals import removals
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
@@ -101,11 +102,11 @@ def check_rollout(
     settings = of_settings(scheduler)
     general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
-    def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
+    def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, more: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
-        against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
+        against = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
         refused = (Objection(RuleId.APPLY_REFUSED, *each) for each in simulated.refused.items())
         unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
@@ -119,14 +120,21 @@ def check_rollout(
     if question.base is not None:
         base = question.base
         simulated, _ = simulations(base).asked_for(question.seed, question.runs, question.worst_of, spread)
-        there = [measured(each.simulation, base.changes, facts(each, base), question.rules) for each in simulated]
+        kept = ProtectionRules(question.cluster, base)
+        there = [measured(each.simulation, base.changes, facts(each, base, kept), question.rules) for each in simulated]
         excuses = msgspec.structs.replace(excuses, base=least(there))
     simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of, spread)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     if any(each.simulation.displaced for each in simulated) and _may_lack(question):
         more += _without_budgets(question.plan)
+    protection = ProtectionRules(question.cluster, question.plan)
     judgement = judge(
-        simulated, is_all, question.plan.changes, lambda each: facts(each, question.plan, more), question.rules, excuses
+        simulated,
+        is_all,
+        question.plan.changes,
+        lambda each: facts(each, question.plan, protection, more),
+        question.rules,
+        excuses,
     )
     assumed = (assumption for each in (judgement.shown, *simulated) for assumption in each.assumptions)
     return Check(

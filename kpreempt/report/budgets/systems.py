@@ -35,6 +35,7 @@ _MEANINGS: dict[str, str] = {
     FindingId.INVALID_AMOUNT: "The amount is neither a number nor a percentage.",
     FindingId.INVALID_SELECTOR: "The selector is invalid and selects no pod.",
     FindingId.ALLOWS_NONE_NOW: "The budget allows no disruption now.",
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: "The budget allows no disruption at the minReplicas of an autoscaler.",
     FindingId.UNMANAGED_PODS: "Pods without a controller do not count for the budget.",
     FindingId.SELECTS_EVERY_POD: "The selector is empty: all pods for the eviction API, none for the scheduler.",
     FindingId.NULL_SELECTOR: "The budget has no selector and selects no pod.",

@@ -111,6 +111,14 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     )
 
 
+def _allows_none_at_minimum(finding: Finding, item: AuditedBudget) -> Phrase:
+    pods = count(finding.number or 0, "pod")
+    return (
+        f"{_comes_to(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
+        f" {join_names(finding.objects)} has scaled down to its minReplicas, {pods} in total; a drain then never ends",
+    )
+
+
 def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     both = "both" if len(finding.objects) == 1 else "all"
     names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
@@ -173,6 +181,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
     FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
     FindingId.ALLOWS_NONE_NOW: _allows_none_now,
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: _allows_none_at_minimum,
     FindingId.UNMANAGED_PODS: _unmanaged,
     FindingId.SELECTS_EVERY_POD: lambda _, item: (
         f"empty selector: every pod of the namespace ({item.pods:,}) for the eviction API, none for the scheduler,"
@@ -216,6 +225,8 @@ _ADVICE = {
 
 
 def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
+    if remedy.action is RemedyAction.SET and remedy.field == "minReplicas":
+        return f"set {remedy.field}: {remedy.value} in {remedy.target}"
     if remedy.action is RemedyAction.SET:
         other = "minAvailable" if remedy.field == "maxUnavailable" else "maxUnavailable"
         is_other_set = item is not None and (

@@ -16,6 +16,16 @@ from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleResult
 
+# The rules about protection that a change takes away, those first that a headline names first.
+WEAKENED = (
+    RuleId.PDB_WEAKENED,
+    RuleId.PRIORITY_LOWERED,
+    RuleId.PRIORITY_CLASS_IN_USE,
+    RuleId.DEFAULT_PRIORITY_CHANGED,
+    RuleId.QUOTA_LOOSENED,
+    RuleId.NAMESPACE_RELABELED,
+    RuleId.OWNER_REMOVED,
+)
 _LINKS_SHOWN = 5
 _ROUNDING = 0.005
 # The subject of what is about no single object.
@@ -266,6 +276,9 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.APPLY_REFUSED: _apply_refused,
     RuleId.REMOVED_API: _about("is of an API version that goes"),
     RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.PDB_SELECTOR: _about("selects the wrong pods"),
+    RuleId.PDB_BLOCKS_AT_HPA_MINIMUM: _about("blocks drains at the minimum of an autoscaler"),
+    **dict.fromkeys(WEAKENED, _predicate()),
     RuleId.DRAIN_BLOCKED: _drain_blocked,
     RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),

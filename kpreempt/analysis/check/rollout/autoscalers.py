@@ -48,6 +48,19 @@ def autoscaler_of(document: Document) -> Autoscaler | None:
     return Autoscaler(describe(document), (kind, str(metadata.get("namespace")), name), least, most)
 
 
+def minimum_sizes(documents: Iterable[Document]) -> dict[Target, int]:
+    """The fewest replicas to which HorizontalPodAutoscalers scale each workload; ``documents`` may be of any kind.
+
+    The last document of an autoscaler's name counts. Of several autoscalers for one workload, the lowest minimum does.
+    """
+    by_name = {describe(each): autoscaler_of(each) for each in documents if is_autoscaler(each)}
+    found: dict[Target, int] = {}
+    for each in by_name.values():
+        if each is not None:
+            found[each.target] = min(each.least, found.get(each.target, each.least))
+    return found
+
+
 class Autoscalers:
     """Those that there are once the change is applied."""
 

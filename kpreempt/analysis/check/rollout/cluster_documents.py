@@ -15,6 +15,7 @@ from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
+    POD_OWNERS,
     cluster_kind_of,
     group_of,
     is_other,
@@ -75,6 +76,10 @@ class LiveDocuments:
         """The documents of a kind in a namespace, as far as they were kept."""
         return [each for (name, where, _), each in self._documents.items() if (name, where) == (kind, namespace)]
 
+    def workloads(self) -> list[Document]:
+        """All documents of workloads, as far as they were kept."""
+        return [each for each in self._documents.values() if is_pod_owner(each)]
+
     def replica_sets_of(self, namespace: str, deployment: str) -> list[Document]:
         """The ReplicaSets of a Deployment, in the order in which they were read."""
         return self._replica_sets.get((namespace, deployment), [])
@@ -90,11 +95,15 @@ def wanted_by(
 
     Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
     """
+    given = [each.document for each in documents]
     deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
-    names = {_identity(each.document, namespace) for each in documents if _has_pods(each.document)}
+    names = {_identity(each, namespace) for each in given if _has_pods(each)}
+    # Which labels were applied to a Namespace decides which ones go.
+    names |= {_identity(each) for each in given if each.get("kind") == "Namespace"}
     names |= {(each.kind, each.namespace, each.name) for each in deletions}
     emptied = {each.name for each in deletions if each.kind == "Namespace"}
-    others = {_identity(each.document)[::2] for each in documents if is_other(each.document)}
+    others = {_identity(each)[::2] for each in given if is_other(each)}
+    has_classes = _has_classes(given, deletions)
     deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
     namespaces = {where for where, _ in deployments}
     kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
@@ -102,7 +111,7 @@ def wanted_by(
     def keeps(kind: str, record: Any) -> bool:
         if kind in ALWAYS_KEPT or (others and (kind, record.metadata.name) in others):
             return True
-        if kind == "CronJob" and record.metadata.namespace in emptied:
+        if (kind == "CronJob" and record.metadata.namespace in emptied) or (has_classes and kind in POD_OWNERS):
             return True
         if kind not in kinds:
             return False
@@ -136,9 +145,10 @@ def compared_kinds(
     """The kinds without records that have to be asked for: CronJobs that a change is about, and what acts on pods."""
     given = [each.document for each in documents]
     kinds = {str(each.get("kind")) for each in given if _has_pods(each) or is_other(each)}
-    gone = {each.kind for each in (*(parse_deletion(text, namespace) for text in deleted), *pruned)}
-    # No snapshot has the CronJobs of a namespace.
-    kinds |= gone | ({"CronJob"} if "Namespace" in gone else set())
+    deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
+    gone = {each.kind for each in deletions}
+    # No snapshot has the CronJobs of a namespace, or those that name a PriorityClass.
+    kinds |= gone | ({"CronJob"} if "Namespace" in gone or _has_classes(given, deletions) else set())
     makes_pods = any(map(_has_pods, given))
     return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
 
@@ -148,6 +158,11 @@ def wanted_objects(documents: Sequence[ManifestDocument], namespace: str) -> lis
     others = (each.document for each in documents if is_other(each.document))
     found = (WantedObject(str(each.get("apiVersion") or ""), *_identity(each, namespace)) for each in others)
     return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
+
+
+def _has_classes(given: Iterable[Document], deletions: Iterable[Deletion]) -> bool:
+    """Whether the change is about PriorityClasses, so that the templates of all workloads matter."""
+    return "PriorityClass" in {each.get("kind") for each in given} | {each.kind for each in deletions}
 
 
 def _has_pods(document: Document) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from copy import deepcopy
 from datetime import datetime
 from typing import Any
@@ -61,12 +61,13 @@ class Overlay:
         # By field of the cluster, and by namespace and name: the new record, or ``None`` for one that is gone.
         self._new: dict[str, dict[tuple[str, str], Any]] = {}
 
-    def add(self, given: ManifestDocument, kind: ClusterKind) -> Change:
-        """Lay an object over the cluster. Raises ``InputError`` where it is not what its kind should be."""
+    def add(self, given: ManifestDocument, kind: ClusterKind, removed_labels: Set[str] = frozenset()) -> Change:
+        """Lay an object over the cluster, without some labels. Raises ``InputError`` if it is not what its kind has."""
         document, metadata = given.document, given.document["metadata"]
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")
         before = self._objects.find(kind.name, namespace, name)
-        record = self._decode(kind.name, _laid_over(document, kind.name, before), source=given.source, line=given.line)
+        laid_over = _laid_over(document, kind.name, before, removed_labels)
+        record = self._decode(kind.name, laid_over, source=given.source, line=given.line)
         if before is None:
             # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
             if kind.name != "Node":
@@ -172,7 +173,7 @@ def _evicts(node: Any, before: Any) -> bool:
     return any(each.effect == "NoExecute" and each not in before.spec.taints for each in node.spec.taints)
 
 
-def _laid_over(document: Document, kind: str, before: Any | None) -> Document:
+def _laid_over(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:
     """The manifest over what is there, without a status, which the API server does not take from it."""
     wanted = deepcopy({key: each for key, each in document.items() if key != "status"})
     metadata = wanted["metadata"]
@@ -192,6 +193,9 @@ def _laid_over(document: Document, kind: str, before: Any | None) -> Document:
     result = _merged(wanted, {key: each for key, each in there.items() if key not in _WHOLE.get(kind, ())})
     own = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key) is not None}
     result["metadata"] = _merged(own, there["metadata"])
+    if removed_labels:
+        labels = result["metadata"].get("labels", {})
+        result["metadata"]["labels"] = {key: labels[key] for key in labels if key not in removed_labels}
     return result
 
 

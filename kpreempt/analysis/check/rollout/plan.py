@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.adoption import adopted
-from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
+from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.hooks import Order, order_of
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
@@ -27,10 +28,17 @@ from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.queued import admission_assumed
-from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload, Reset
+from kpreempt.analysis.check.rollout.records import (
+    ManifestDocument,
+    MissingNamespaces,
+    Plan,
+    PlannedWorkload,
+    Reset,
+    Safeguards,
+)
 from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
@@ -48,6 +56,8 @@ MAX_NEW_PODS = 20_000
 NAME_LABEL = "kubernetes.io/metadata.name"
 # With a definition all custom resources of its kind are deleted.
 _DEFINITIONS = ("customresourcedefinition", "customresourcedefinitions")
+# What other workloads own, and manifests of which are rare.
+_CONTROLLED = ("Pod", "ReplicaSet", "Job")
 
 
 def plan_change(
@@ -101,8 +111,11 @@ def plan_change(
             planner.delete(deletion)
     plan = planner.plan(ready)
     kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
+    scalers = live.others(GROUP, KIND)
+    sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in ready.documents)])
     return msgspec.structs.replace(
         plan,
+        safeguards=msgspec.structs.replace(plan.safeguards, minimum_sizes=sizes),
         order=order,
         missing_namespaces=missing,
         job_seconds=job_seconds,
@@ -156,6 +169,8 @@ class _Planner:
         self._given_workloads: set[tuple[str, str, str]] = set()
         self._resets: list[Reset] = []
         self._node_names: dict[str, str] = {}
+        self._released: dict[str, str] = {}
+        self._cron_jobs: dict[str, tuple[Document, Document]] = {}
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -164,6 +179,8 @@ class _Planner:
         document = given.document
         kind = cluster_kind_of(document)
         self._note_node_name(document)
+        if kind is not None and kind.name in _CONTROLLED:
+            self._note_released(document)
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
@@ -171,7 +188,28 @@ class _Planner:
         elif kind.name == "Pod":
             self._apply_pod(given)
         else:
-            self._changes.append(self._overlay.add(given, kind))
+            self._changes.append(self._overlay.add(given, kind, self._removed_labels(document)))
+
+    def _removed_labels(self, document: Document) -> set[str]:
+        """The labels that ``kubectl apply`` removes: they were applied last time, and the manifest has them no more."""
+        metadata = document["metadata"]
+        live = self._live.find(document["kind"], metadata.get("namespace", ""), metadata["name"])
+        last = mapping_in(mapping_in(last_applied(live or {}) or {}, "metadata"), "labels")
+        return {*last} - {*mapping_in(metadata, "labels")}
+
+    def _note_released(self, document: Document) -> None:
+        """Note a manifest that leaves out the controller of Kubernetes' own that the object has in the cluster."""
+        kind, metadata = document["kind"], document["metadata"]
+        record = self._objects.find(kind, metadata["namespace"], metadata["name"])
+        owner = controller_of(record.metadata) if record is not None else None
+        if owner is None or owner.kind not in POD_OWNERS:
+            return
+        kept = any(
+            (each.get("kind"), each.get("name")) == (owner.kind, owner.name) and each.get("controller")
+            for each in mappings_in(metadata, "ownerReferences")
+        )
+        if not kept:
+            self._released[describe(document)] = f"{owner.kind} {metadata['namespace']}/{owner.name}"
 
     def make_namespaces(self, names: Iterable[str]) -> None:
         """Make namespaces before all else, unless they are there."""
@@ -246,6 +284,7 @@ class _Planner:
             resets=self._resets,
             adoptions=adoptions,
             node_names=self._node_names,
+            safeguards=Safeguards(released=self._released, cron_jobs=self._cron_jobs, workloads=self._live.workloads()),
         )
 
     def _orphans(self) -> list[tuple[str, str]]:
@@ -286,6 +325,8 @@ class _Planner:
         self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
         before = self._live.find(kind, metadata["namespace"], metadata["name"])
+        if kind == "CronJob" and before is not None:
+            self._cron_jobs[describe(given.document)] = (_jobs_pod_spec(before), _jobs_pod_spec(given.document))
         reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
@@ -416,3 +457,9 @@ class _Planner:
         name = f"Pod {pod.key}"
         if name not in self._listed and not pod.is_terminal:
             self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), deleted_with)
+
+
+def _jobs_pod_spec(cron_job: Document) -> Document:
+    """The spec of the pods of a CronJob's Jobs."""
+    job = mapping_in(mapping_in(mapping_in(cron_job, "spec"), "jobTemplate"), "spec")
+    return mapping_in(mapping_in(job, "template"), "spec")

@@ -68,7 +68,10 @@ def _against(given: ManifestDocument, before: Document, record: Pod, template: P
         return PodPlan(change, template, record.key, None, [Assumption(subject, immutable[0], message)])
     if not fields:
         return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **where))
-    labels = {**record.metadata.labels, **mapping_in(document["metadata"], "labels")}
+    mine = mapping_in(document["metadata"], "labels")
+    applied = mapping_in(mapping_in(last_applied(before) or {}, "metadata"), "labels")
+    kept = {key: value for key, value in record.metadata.labels.items() if key not in applied}
+    labels = {**kept, **mine}
     relabelled = msgspec.structs.replace(record, metadata=msgspec.structs.replace(record.metadata, labels=labels))
     if told := annotations_of(wanted):
         relabelled = with_annotations(relabelled, {**annotations_of(record), **told})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from kpreempt.analysis.check.naming import some_of
@@ -101,6 +103,21 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     surplus: int | None = None
 
 
+class Safeguards(msgspec.Struct, frozen=True, kw_only=True):
+    """What else a change does to the protection of pods, beyond what the cluster before and after shows.
+
+    ``minimum_sizes`` are the fewest replicas that HorizontalPodAutoscalers leave workloads, by kind, namespace and
+    name, before and after the change. ``released`` are objects whose manifests leave out the controller that the
+    cluster has for them, with that controller. ``cron_jobs`` have the pod specs of CronJobs before and after.
+    ``workloads`` are the cluster's documents of workloads, if the change is about PriorityClasses.
+    """
+
+    minimum_sizes: tuple[Mapping[tuple[str, str, str], int], Mapping[tuple[str, str, str], int]] = ({}, {})
+    released: Mapping[str, str] = {}
+    cron_jobs: Mapping[str, tuple[Document, Document]] = {}
+    workloads: list[Document] = []
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -135,3 +152,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     only_in_base: list[str] = []
     adoptions: list[Adoption] = []
     node_names: dict[str, str] = {}
+    safeguards: Safeguards = Safeguards()

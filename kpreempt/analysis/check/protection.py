@@ -1,0 +1,692 @@
+"""Protection that a change takes away from pods, and PodDisruptionBudgets that block drains after it.
+
+All of it is measured against the cluster before the change, from specs alone: which pods are ready at the moment does
+not matter. The expected pods of a PDB follow ``pkg/controller/disruption/disruption.go`` (``k8s.io/kubernetes``
+v1.36.3), with the sizes that workloads have before the change, so that more replicas alone are no weaker protection.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.admission import fill_budget_statuses
+from kpreempt.admission.priority import global_default, known_classes
+from kpreempt.analysis.budgets.audit import audit_specs
+from kpreempt.analysis.budgets.protection import Protection
+from kpreempt.analysis.check.gate import Objection
+from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.rollout.differences import is_whole
+from kpreempt.analysis.check.rollout.records import Plan
+from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import desired_healthy, needs_scale
+from kpreempt.controllers.scales import WITHOUT_SCALE
+from kpreempt.gate_rules import RuleId
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.model.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    PriorityClass,
+)
+from kpreempt.verdict.budgets import AuditedBudget, Finding, FindingId, RemedyAction, Severity
+from kpreempt.verdict.check import ChangeKind
+
+_PDB = "PodDisruptionBudget"
+_NEVER = (FindingId.NEVER_ALLOWS, FindingId.MIN_AVAILABLE_ABOVE_PODS)
+_BLOCKING = (
+    *_NEVER,
+    FindingId.OVERLAP,
+    FindingId.NO_SCALE,
+    FindingId.INVALID_AMOUNT,
+    FindingId.UNMANAGED_PODS,
+)
+_SELECTORS = (
+    FindingId.SELECTS_NOTHING,
+    FindingId.SELECTS_EVERY_POD,
+    FindingId.NULL_SELECTOR,
+    FindingId.INVALID_SELECTOR,
+)
+_KINDS_WITHOUT_SCALE = {kind for _, kind in WITHOUT_SCALE}
+# The sizes for which two PDBs without pods are compared.
+_SIZES_TRIED = range(1, 11)
+_ALWAYS_ALLOW = "AlwaysAllow"
+_NEVER_PREEMPTS = "Never"
+_DEFAULT_POLICY = "PreemptLowerPriority"
+_POD_SECURITY = "pod-security.kubernetes.io/"
+
+
+class ProtectionRules:
+    """The objections to a plan, for any simulation of it."""
+
+    def __init__(self, before: ClusterSnapshot, plan: Plan) -> None:
+        """``before`` is the cluster without the change."""
+        self._plan = plan
+        self._changes = {each.object: each for each in plan.changes if each.kind is not ChangeKind.UNCHANGED}
+        self._deleted = {
+            each.object.partition(" ")[2]
+            for each in plan.changes
+            if each.object.startswith("Namespace ") and each.kind is ChangeKind.DELETED
+        }
+        self._namespaces = {
+            each.object.partition(" ")[2].partition("/")[0] for each in self._changes.values() if "/" in each.object
+        } - self._deleted
+        self._cluster = before
+        self._fixed = [
+            *_of_classes(before, plan),
+            *_of_templates(before, plan),
+            *self._of_quotas(),
+            *self._of_namespaces(),
+            *_of_owners(plan),
+        ]
+
+    def objections(self, after: ClusterSnapshot) -> list[Objection]:
+        """All of them; ``after`` is the cluster in the end."""
+        namespaces = self._namespaces & {
+            each.metadata.namespace for each in (*self._cluster.pod_disruption_budgets, *after.pod_disruption_budgets)
+        }
+        if not namespaces:
+            return self._fixed
+        sub_cluster = _within(after, self._namespaces)
+        now = audit_specs(sub_cluster, self._plan.safeguards.minimum_sizes[1])
+        return [
+            *self._of_findings({each.budget: each for each in now}),
+            *self._weakened(_Coverage(sub_cluster)),
+            *self._fixed,
+        ]
+
+    @cached_property
+    def _before(self) -> ClusterSnapshot:
+        return _within(self._cluster, self._namespaces)
+
+    @cached_property
+    def _coverage(self) -> _Coverage:
+        return _Coverage(self._before)
+
+    @cached_property
+    def _known(self) -> dict[str, set[str]]:
+        """What was to say of each PDB before, each as ``_sort_of`` names it."""
+        audited = audit_specs(self._before, self._plan.safeguards.minimum_sizes[0])
+        return {each.budget: {_sort_of(finding) for finding in each.findings} for each in audited}
+
+    def _of_findings(self, audited: Mapping[str, AuditedBudget]) -> Iterator[Objection]:
+        """PDBs that block drains or select the wrong pods: those of the change, and others that did not before."""
+        for key, item in audited.items():
+            known = self._known.get(key, set())
+            for finding in item.findings:
+                rule = _rule_of(finding, item)
+                if rule is not None and self._counts(rule, finding, key, known):
+                    yield self._objection(rule, key, finding, item)
+
+    def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
+        """Whether the change is to blame for a finding about a PDB of which ``known`` was said before."""
+        change = self._changes.get(f"{_PDB} {key}")
+        is_new = _sort_of(finding) not in known
+        if change is None:
+            # Of two PDBs on a pod, the one of the change says it. At its minimum a workload may have been before.
+            is_worse = is_new and not (rule is RuleId.PDB_BLOCKS_AT_HPA_MINIMUM and "never" in known)
+            is_said = any(self._is_changed(key, each) for each in finding.objects)
+            return is_worse and not is_said and rule is not RuleId.PDB_SELECTOR
+        is_of_spec = change.kind is ChangeKind.CREATED or any(each.startswith("spec") for each in change.fields)
+        return is_new or is_of_spec or rule is not RuleId.PDB_SELECTOR
+
+    def _objection(self, rule: RuleId, key: str, finding: Finding, item: AuditedBudget) -> Objection:
+        namespace = key.partition("/")[0]
+        owners = (each.workload.replace(" ", f" {namespace}/", 1) for each in item.workloads)
+        cause = next((each for each in (f"{_PDB} {key}", *owners) if each in self._changes), "")
+        sets = [each for each in finding.remedies if each.action is RemedyAction.SET and each.field != "minReplicas"]
+        fix = f"Set {sets[0].field}: {sets[0].value}." if sets else ""
+        return Objection(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
+
+    def _is_changed(self, key: str, budget: str) -> bool:
+        """Whether a PDB of the namespace of ``key`` (``PodDisruptionBudget api``) is one of the change."""
+        kind, _, name = budget.partition(" ")
+        return f"{kind} {key.partition('/')[0]}/{name}" in self._changes and kind == _PDB
+
+    def _weakened(self, after: _Coverage) -> Iterator[Objection]:
+        """PDBs that protect pods less than before, by whatever the change does."""
+        before = self._coverage
+        moved = _Moved(before, after, self._plan)
+        worst: dict[str, _Weaker] = {}
+        for pod, strongest in before.strongest.items():
+            found = moved.weaker(pod, strongest)
+            if found is not None and (strongest not in worst or found.rank > worst[strongest].rank):
+                worst[strongest] = found
+        for key, budget in before.budgets.items():
+            there = after.budgets.get(key)
+            if key in worst:
+                yield self._of_weaker(key, worst[key], moved)
+            elif there is not None and (detail := _looser_without_pods(budget.spec, there.spec, before.members[key])):
+                yield Objection(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
+            if there is not None and _ALWAYS_ALLOW == there.spec.unhealthy_pod_eviction_policy != (
+                budget.spec.unhealthy_pod_eviction_policy
+            ):
+                detail = (
+                    "kept pods that are not ready, now unhealthyPodEvictionPolicy AlwaysAllow lets a drain evict them"
+                )
+                yield Objection(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
+
+    def _of_weaker(self, key: str, found: _Weaker, moved: _Moved) -> Objection:
+        name = f"{_PDB} {key}"
+        if found.is_lost:
+            lost = moved.lost[key]
+            total = sum(self._coverage.members[key].values())
+            left = total - sum(lost.values())
+            now = f"{left:,}" if left else "none"
+            gone = " (deleted)" if name in self._changes and self._changes[name].kind is ChangeKind.DELETED else ""
+            detail = f"protected {_count(total, 'pod')}, now {now}{gone}: {some_of(list(lost))}"
+        else:
+            by = f" by {_PDB} {found.by}" if found.by != key else ""
+            detail = f"allowed {_count(found.before, 'disruption')}, now {found.after:,}{by}"
+        causes = (name, f"Pod {found.pod}", found.workload, *(f"{_PDB} {found.by}" if found.by else "",))
+        cause = next((each for each in causes if each in self._changes), "")
+        return Objection(RuleId.PDB_WEAKENED, name, detail, change=cause)
+
+    def _of_quotas(self) -> Iterator[Objection]:
+        """ResourceQuotas and LimitRanges that limit less than before."""
+        for kind, old, new in (
+            ("ResourceQuota", _quota_limits(self._cluster), _quota_limits(self._plan.cluster)),
+            ("LimitRange", _range_limits(self._cluster), _range_limits(self._plan.cluster)),
+        ):
+            for limit, (amount, text, name) in old.items():
+                if limit.namespace in self._deleted:
+                    continue
+                now = new.get(limit)
+                if now is None or now[0] > amount:
+                    what = " ".join(filter(None, (limit.resource, limit.scope)))
+                    detail = f"limited {what} to {text}, now {now[1] if now is not None else 'to nothing'}"
+                    yield Objection(RuleId.QUOTA_LOOSENED, f"{kind} {limit.namespace}/{name}", detail)
+
+    def _of_namespaces(self) -> Iterator[Objection]:
+        """Namespaces that lose or change labels by which policies and pods select them."""
+        now = {each.metadata.name: each.metadata.labels for each in self._plan.cluster.namespaces}
+        for each in self._cluster.namespaces:
+            name, labels = each.metadata.name, each.metadata.labels
+            if f"Namespace {name}" not in self._changes or name not in now:
+                continue
+            differing = [key for key in sorted({*labels, *now[name]}) if labels.get(key) != now[name].get(key)]
+            selected = [key for key in differing if key.startswith(_POD_SECURITY) or key in self._selecting_keys]
+            if selected:
+                detail = "; ".join(f"had {_label(key, labels)}, now {_label(key, now[name])}" for key in selected)
+                yield Objection(RuleId.NAMESPACE_RELABELED, f"Namespace {name}", detail)
+
+    @cached_property
+    def _selecting_keys(self) -> set[str]:
+        """The labels of namespaces by which pods select each other."""
+        return {
+            key
+            for pod in self._cluster.pods
+            for selector in _namespace_selectors(pod)
+            for key in (*selector.match_labels, *(each.key for each in selector.match_expressions))
+        }
+
+
+class _Weaker(NamedTuple):
+    """A pod of ``workload`` that is protected less: how many disruptions are allowed, by which PDB, before and after.
+
+    ``by`` is empty if no PDB selects it any more.
+    """
+
+    pod: str
+    workload: str
+    before: int
+    after: int
+    by: str
+
+    @property
+    def is_lost(self) -> bool:
+        return not self.by
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        return self.is_lost, self.after - self.before
+
+
+class _Coverage:
+    """Which PDBs select which pods of a cluster, and how many disruptions each allows once all pods are ready."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self.budgets = {each.key: each for each in cluster.pod_disruption_budgets}
+        self._in_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in cluster.pod_disruption_budgets:
+            self._in_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+        workloads = Workloads(cluster)
+        protection = Protection(cluster)
+        self.pods = {
+            pod.key: pod
+            for pod in cluster.pods
+            if not pod.is_terminal and pod.metadata.deletion_timestamp is None and not pod.is_mirror
+        }
+        self.workload_of = {key: workloads.of(pod) for key, pod in self.pods.items()}
+        self.number = Counter(self.workload_of.values())
+        self.sizes = {name: self._size(workloads.size_of(name), number) for name, number in self.number.items()}
+        self.covering = {key: [each.key for each in protection.budgets_of(key)] for key in self.pods}
+        self.members = _members(self.budgets, self.covering, self.workload_of, self.number, self.sizes)
+        self.allowed = {key: _allowed(each.spec, self.members[key]) for key, each in self.budgets.items()}
+        self._by_labels: dict[tuple[str, frozenset[tuple[str, str]]], list[str]] = {}
+
+    @staticmethod
+    def _size(size: int | None, number: int) -> int:
+        return number if size is None else size
+
+    @cached_property
+    def strongest(self) -> dict[str, str]:
+        """For each pod that a PDB selects, the one that allows the fewest disruptions."""
+        return {pod: min(keys, key=self.allowed.__getitem__) for pod, keys in self.covering.items() if keys}
+
+    def covering_labels(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
+        """The PDBs that would select a pod with these labels."""
+        key = namespace, frozenset(labels.items())
+        if key not in self._by_labels:
+            self._by_labels[key] = [
+                each.key
+                for each in self._in_namespace.get(namespace, ())
+                if (selector := each.spec.selector) is not None and selector.is_valid() and selector.matches(labels)
+            ]
+        return self._by_labels[key]
+
+
+class _Moved:
+    """The pods of a cluster under the PDBs that a change leaves, with the labels that they or their successors have.
+
+    ``lost`` counts, for each PDB, the pods by workload that no PDB selects any more.
+    """
+
+    def __init__(self, before: _Coverage, after: _Coverage, plan: Plan) -> None:
+        self._before, self._after = before, after
+        self._templates = {
+            each.change.object: (_template_labels(each.before), _template_labels(each.after))
+            for each in plan.workloads
+            if each.before is not None and each.after is not None and is_whole(each.before)
+        }
+        self._covering = {key: list(self._successors(key, pod)) for key, pod in before.pods.items()}
+        union = {key: [budget for found in each for budget in found] for key, each in self._covering.items()}
+        sizes = {**after.sizes, **before.sizes}
+        number = {**after.number, **before.number}
+        new = {key: workload for key, workload in after.workload_of.items() if workload not in before.number}
+        union |= {key: after.covering[key] for key in new}
+        workload_of = {**new, **before.workload_of}
+        members = _members(after.budgets, union, workload_of, number, sizes)
+        self._allowed = {key: _allowed(each.spec, members[key]) for key, each in after.budgets.items()}
+        self.lost: dict[str, Counter[str]] = {}
+
+    def weaker(self, pod: str, budget: str) -> _Weaker | None:
+        """How the pod, which ``budget`` protected best, is protected less now, if it is."""
+        workload = self._before.workload_of[pod]
+        size = max(self._before.sizes[workload], self._before.number[workload])
+        allowed = min(self._before.allowed[budget], size)
+        found: list[_Weaker] = []
+        for covering in self._covering[pod]:
+            best = min(covering, key=self._allowed.__getitem__, default="")
+            now = min(self._now_allowed(best, budget), size) if best else size
+            found.append(_Weaker(pod, workload, allowed, now, best))
+        worst = max(found, key=lambda each: each.rank, default=None)
+        if worst is None or worst.after <= allowed:
+            return None
+        if worst.is_lost:
+            self.lost.setdefault(budget, Counter())[workload] += 1
+        return worst
+
+    def _now_allowed(self, key: str, budget: str) -> int:
+        """How many disruptions a PDB allows; one that has another spec is compared with the sizes after, too."""
+        allowed = self._allowed[key]
+        old, new = self._before.budgets[budget].spec, self._after.budgets[key].spec
+        if key == budget and _amounts(old) != _amounts(new):
+            members = self._after.members[key]
+            loosened = _allowed(new, members) - _allowed(old, members)
+            return max(allowed, self._before.allowed[budget] + loosened)
+        return allowed
+
+    def _successors(self, key: str, pod: Pod) -> Iterator[list[str]]:
+        """The PDBs that select the pod after the change, and those that select the pods that take its place."""
+        workload, labels = self._before.workload_of[key], pod.metadata.labels
+        after, namespace = self._after, pod.metadata.namespace
+        if workload not in after.number:
+            return
+        if key in after.pods:
+            yield after.covering[key]
+        old, new = self._templates.get(workload, ({}, {}))
+        if old != new:
+            kept = {name: value for name, value in labels.items() if name not in old}
+            yield after.covering_labels(namespace, {**kept, **new})
+        elif key not in after.pods:
+            yield after.covering_labels(namespace, labels)
+
+
+def _members(
+    budgets: Iterable[str],
+    covering: Mapping[str, Iterable[str]],
+    workload_of: Mapping[str, str],
+    number: Mapping[str, int],
+    sizes: Mapping[str, int],
+) -> dict[str, dict[str, int]]:
+    """How many pods of each workload a PDB selects: as many as there should be if it selects all that there are."""
+    found: dict[str, Counter[str]] = {key: Counter() for key in budgets}
+    for pod, keys in covering.items():
+        for key in set(keys):
+            found[key][workload_of[pod]] += 1
+    return {
+        key: {name: sizes[name] if count == number[name] else count for name, count in own.items()}
+        for key, own in found.items()
+    }
+
+
+def _allowed(spec: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> int:
+    """How many disruptions a PDB allows once all its pods are ready; none if its controller cannot compute it."""
+    kinds = {name.partition(" ")[0] for name in members}
+    is_scaled = needs_scale(spec)
+    if is_scaled and kinds & (_KINDS_WITHOUT_SCALE - {"Pod"}):
+        return 0
+    expected = sum(size for name, size in members.items() if not (is_scaled and name.startswith("Pod ")))
+    try:
+        return max(expected - desired_healthy(spec, expected), 0)
+    except SyncError:
+        return 0
+
+
+def _looser_without_pods(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> str:
+    """How a PDB without pods allows more than before, in words; empty if it does not."""
+    if members or _amounts(old) == _amounts(new):
+        return ""
+    for size in _SIZES_TRIED:
+        before, after = (_allowed(spec, {"Deployment": size}) for spec in (old, new))
+        if after > before:
+            return f"allowed {_count(before, 'disruption')} of {_count(size, 'pod')}, now {after:,}"
+    return ""
+
+
+def _amounts(spec: PodDisruptionBudgetSpec) -> tuple[int | str | None, int | str | None]:
+    return spec.min_available, spec.max_unavailable
+
+
+def _within(cluster: ClusterSnapshot, namespaces: set[str]) -> ClusterSnapshot:
+    """The pods, owners and PDBs of some namespaces; PDBs have what their controller computes, and allow nothing now."""
+
+    def own(records: Iterable[Any]) -> list[Any]:
+        return [each for each in records if each.metadata.namespace in namespaces]
+
+    part = ClusterSnapshot(
+        pods=own(cluster.pods),
+        pod_disruption_budgets=[
+            msgspec.structs.replace(each, status=None) for each in own(cluster.pod_disruption_budgets)
+        ],
+        replica_sets=own(cluster.replica_sets),
+        deployments=own(cluster.deployments),
+        stateful_sets=own(cluster.stateful_sets),
+        replication_controllers=own(cluster.replication_controllers),
+        jobs=own(cluster.jobs),
+        taken_at=cluster.taken_at,
+    )
+    filled, _ = fill_budget_statuses(part)
+    nothing = [
+        msgspec.structs.replace(
+            each,
+            status=msgspec.structs.replace(each.status or PodDisruptionBudgetStatus(), disruptions_allowed=0),
+        )
+        for each in filled.pod_disruption_budgets
+    ]
+    return msgspec.structs.replace(filled, pod_disruption_budgets=nothing)
+
+
+def _sort_of(finding: Finding) -> str:
+    """The same for findings of a PDB that are no worse than one another."""
+    if finding.id in _NEVER:
+        return "never"
+    return " ".join([finding.id, *(finding.objects if finding.id is FindingId.OVERLAP else ())])
+
+
+def _rule_of(finding: Finding, item: AuditedBudget) -> RuleId | None:
+    """The rule that a finding breaks, if it breaks one. A drain passes over the pods of DaemonSets."""
+    if finding.id in _BLOCKING and finding.severity is Severity.ERROR:
+        is_passed_over = all(each.workload.startswith("DaemonSet ") for each in item.workloads)
+        return None if is_passed_over and finding.id is FindingId.NO_SCALE else RuleId.BLOCKED_DRAINS
+    # Those that a workload of no pods is about to have are a note.
+    if finding.id in _SELECTORS and finding.severity is not Severity.NOTE:
+        return RuleId.PDB_SELECTOR
+    return RuleId.PDB_BLOCKS_AT_HPA_MINIMUM if finding.id is FindingId.ALLOWS_NONE_AT_HPA_MINIMUM else None
+
+
+def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
+    sets = [each for each in finding.remedies if each.action is RemedyAction.SET]
+    would = f"; {sets[0].field}: {sets[0].value} would" if sets else ""
+    if finding.id is FindingId.OVERLAP:
+        others = some_of([each.partition(" ")[2] for each in finding.objects])
+        return (
+            f"{some_of(finding.pods)} also {'have' if len(finding.pods) > 1 else 'has'} the PDB {others}, and the"
+            " eviction API refuses a pod with more than one PodDisruptionBudget"
+        )
+    if finding.id is FindingId.NO_SCALE:
+        owners = some_of(finding.objects)
+        return f"its amount needs the scale of the pods' controllers, and {owners} has none: it allows no disruption"
+    if finding.id is FindingId.INVALID_AMOUNT:
+        return "its amount is neither a number nor a percentage: it allows no disruption"
+    if finding.id is FindingId.UNMANAGED_PODS:
+        return f"its amount needs a controller's replicas, and its pods have no controller: it allows none{would}"
+    return f"it allows no disruption with {finding.number or item.pods} of its pods{would}"
+
+
+def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
+    if finding.id is FindingId.SELECTS_EVERY_POD:
+        return f"its selector is empty: it selects every pod of the namespace ({item.pods:,})"
+    if finding.id is FindingId.NULL_SELECTOR:
+        return "it has no selector: it selects no pod"
+    if finding.id is FindingId.INVALID_SELECTOR:
+        return f"its selector is invalid: {item.selector}"
+    near = [f"{each.workload} has {each.found or 'no such label'}, not {each.wanted}" for each in finding.near_misses]
+    return "; ".join([f"it selects no pod: {item.selector}", *near])
+
+
+def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
+    pods = _count(finding.number or 0, "pod")
+    return f"with {pods}, the minReplicas of the HorizontalPodAutoscaler of {some_of(finding.objects)}, it allows none"
+
+
+_DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {
+    RuleId.BLOCKED_DRAINS: _why_blocked,
+    RuleId.PDB_SELECTOR: _why_wrong,
+    RuleId.PDB_BLOCKS_AT_HPA_MINIMUM: _at_minimum,
+}
+
+
+class _Given(NamedTuple):
+    """What a PodSpec gets by priority admission: a class's name, the priority, and the preemption policy."""
+
+    name: str
+    priority: int
+    policy: str
+
+
+def _given(spec: Document, cluster: ClusterSnapshot) -> _Given | None:
+    """What a pod of this spec gets; ``None`` if its class does not exist."""
+    name = spec.get("priorityClassName")
+    name = name if isinstance(name, str) else ""
+    chosen = known_classes(cluster).get(name) if name else global_default(cluster.priority_classes)
+    if name and chosen is None:
+        return None
+    stated, policy = spec.get("priority"), spec.get("preemptionPolicy")
+    return _Given(
+        name,
+        stated if type(stated) is int else chosen.value if chosen is not None else 0,
+        policy if isinstance(policy, str) else _policy(chosen),
+    )
+
+
+def _policy(chosen: PriorityClass | None) -> str:
+    return (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY
+
+
+def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
+    """PriorityClasses that change what the next pods of running workloads get."""
+    if before.priority_classes == plan.cluster.priority_classes:
+        return
+    old = {each.metadata.name: each for each in before.priority_classes}
+    new = {each.metadata.name: each for each in plan.cluster.priority_classes}
+    default, next_default = global_default(before.priority_classes), global_default(plan.cluster.priority_classes)
+    users = _users_of_classes(before, plan)
+    without = sorted({*users.get("", ()), *users.get(default.metadata.name if default is not None else "", ())})
+    if (effect := _effect(next_default)) != _effect(default):
+        subject = next_default if next_default is not None and next_default != default else default
+        was, now = (
+            (f"priority {each[0]:,}{' and never preempted' if each[1] == _NEVER_PREEMPTS else ''}")
+            for each in (_effect(default), effect)
+        )
+        whose = f", as the next pods of {some_of(without)}" if without else ""
+        detail = f"changes what pods without a PriorityClass get: they had {was}, now they get {now}{whose}"
+        yield Objection(
+            RuleId.DEFAULT_PRIORITY_CHANGED, f"PriorityClass {subject.metadata.name if subject else ''}", detail
+        )
+    for name, was_class in old.items():
+        there = new.get(name)
+        if there is None and users.get(name):
+            detail = (
+                f"is deleted, and the next pods of {some_of(sorted(users[name]))} are rejected: no PriorityClass with"
+                f" name {name} was found"
+            )
+            yield Objection(RuleId.PRIORITY_CLASS_IN_USE, f"PriorityClass {name}", detail)
+        elif there is not None and (detail := _lower(_effect(was_class), _effect(there))):
+            yield Objection(RuleId.PRIORITY_LOWERED, f"PriorityClass {name}", detail)
+
+
+def _effect(chosen: PriorityClass | None) -> tuple[int, str]:
+    return (chosen.value if chosen is not None else 0), _policy(chosen)
+
+
+def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]]:
+    """The workloads whose next pods name a class, by its name; empty for those that name none.
+
+    Workloads of the change have its template; others that of the cluster if it is known, else what their pods say.
+    """
+    named: dict[str, set[str]] = {}
+    for each in plan.safeguards.workloads:
+        named[describe(each)] = {_class_in(_pod_spec(each))}
+    for planned in plan.workloads:
+        named[planned.change.object] = {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
+    of_pods: dict[str, set[str]] = {}
+    workloads = Workloads(before)
+    for pod in before.pods:
+        if not pod.is_terminal and not pod.is_mirror:
+            of_pods.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
+    # What no controller owns is not made again.
+    found: dict[str, set[str]] = {}
+    for workload, names in {**of_pods, **named}.items():
+        for name in names if not workload.startswith("Pod ") else ():
+            found.setdefault(name, set()).add(workload)
+    return found
+
+
+def _class_in(spec: Document) -> str:
+    name = spec.get("priorityClassName")
+    return name if isinstance(name, str) else ""
+
+
+def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
+    """Workloads and pods of the change whose next pods have a lower priority than those of the cluster."""
+    pairs = [
+        (each.change.object, _pod_spec(each.before), _pod_spec(each.after))
+        for each in plan.workloads
+        if each.before is not None and each.after is not None and is_whole(each.before)
+    ]
+    pairs += [(name, old, new) for name, (old, new) in plan.safeguards.cron_jobs.items()]
+    running = {pod.key: pod for pod in before.pods} if plan.pods else {}
+    for template in plan.pods:
+        pod = running.get(f"{template.namespace}/{template.name}")
+        if pod is not None:
+            spec = {"priorityClassName": pod.spec.priority_class_name, "priority": pod.spec.priority}
+            new = mapping_in(template.document, "spec")
+            pairs.append((f"Pod {pod.key}", {**spec, "preemptionPolicy": pod.spec.preemption_policy}, new))
+    for name, old, new in pairs:
+        was, now = _given(old, before), _given(new, plan.cluster)
+        # The same class with another value is a finding about that class, and about all that have it.
+        if was is None or now is None or (was.name == now.name and old.get("priority") == new.get("priority")):
+            continue
+        if detail := _lower(was[1:], now[1:]):
+            yield Objection(RuleId.PRIORITY_LOWERED, name, detail)
+
+
+def _lower(was: tuple[int, str], now: tuple[int, str]) -> str:
+    """How one priority and preemption policy is less than another, in words; empty if it is not."""
+    lower = [f"had priority {was[0]:,}, now {now[0]:,}"] if now[0] < was[0] else []
+    if now[1] == _NEVER_PREEMPTS != was[1]:
+        lower.append(f"had preemptionPolicy {was[1]}, now {now[1]}")
+    return "; ".join(lower)
+
+
+class _Limit(NamedTuple):
+    """What a quota or a LimitRange limits: a resource, and for which pods or in which way."""
+
+    namespace: str
+    resource: str
+    scope: str
+
+
+_Limits = dict[_Limit, tuple[int, str, str]]
+
+
+def _quota_limits(cluster: ClusterSnapshot) -> _Limits:
+    """The lowest limit of all ResourceQuotas: the amount in 1e-9 units, as it is written, and the quota's name."""
+    found: _Limits = {}
+    for quota in cluster.resource_quotas:
+        selected = quota.spec.scope_selector.match_expressions if quota.spec.scope_selector is not None else ()
+        scopes = [*quota.spec.scopes, *(" ".join([each.scope_name, each.operator, *each.values]) for each in selected)]
+        scope = f"({', '.join(sorted(scopes))})" if scopes else ""
+        _add(found, quota.metadata.namespace, quota.metadata.name, quota.spec.hard or quota.status.hard, scope)
+    return found
+
+
+def _range_limits(cluster: ClusterSnapshot) -> _Limits:
+    """The lowest maximum of all LimitRanges, as in ``_quota_limits``."""
+    found: _Limits = {}
+    for each in cluster.limit_ranges:
+        for item in each.spec.limits:
+            _add(found, each.metadata.namespace, each.metadata.name, item.max, f"of a {item.type}")
+            ratio = item.max_limit_request_ratio
+            _add(found, each.metadata.namespace, each.metadata.name, ratio, f"of a {item.type}, as limit per request")
+    return found
+
+
+def _add(found: _Limits, namespace: str, name: str, amounts: ResourceList, scope: str) -> None:
+    for resource, amount in amounts.items():
+        limit = _Limit(namespace, resource, scope)
+        if limit not in found or amount.nano < found[limit][0]:
+            found[limit] = amount.nano, amount.text, name
+
+
+def _of_owners(plan: Plan) -> Iterator[Objection]:
+    for name, owner in plan.safeguards.released.items():
+        yield Objection(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
+
+
+def _namespace_selectors(pod: Pod) -> Iterator[LabelSelector]:
+    """The selectors of namespaces in the pod's affinity."""
+    affinity = pod.spec.affinity
+    for rules in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
+        if rules is not None:
+            terms = [*rules.required, *(each.pod_affinity_term for each in rules.preferred)]
+            yield from (each.namespace_selector for each in terms if each.namespace_selector is not None)
+
+
+def _label(key: str, labels: Mapping[str, str]) -> str:
+    return f"{key}={labels[key]}" if key in labels else f"no {key}"
+
+
+def _pod_spec(workload: Document | None) -> Document:
+    spec = mapping_in(workload or {}, "spec")
+    job = mapping_in(mapping_in(spec, "jobTemplate"), "spec")
+    return mapping_in(mapping_in(job or spec, "template"), "spec")
+
+
+def _template_labels(workload: Document) -> dict[str, str]:
+    template = mapping_in(mapping_in(workload, "spec"), "template")
+    return {key: str(value) for key, value in mapping_in(mapping_in(template, "metadata"), "labels").items()}
+
+
+def _count(number: int, word: str) -> str:
+    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
