@@ -61,6 +61,7 @@ _SIZES_TRIED = range(1, 11)
 _ALWAYS_ALLOW = "AlwaysAllow"
 _NEVER_PREEMPTS = "Never"
 _DEFAULT_POLICY = "PreemptLowerPriority"
+_PRIORITY_FIELDS = ("priorityClassName", "priority", "preemptionPolicy")
 _POD_SECURITY = "pod-security.kubernetes.io/"
 
 
@@ -164,7 +165,7 @@ class ProtectionRules:
             there = after.budgets.get(key)
             if key in worst:
                 yield self._of_weaker(key, worst[key], moved)
-            elif there is not None and (detail := _looser_without_pods(budget.spec, there.spec, before.members[key])):
+            elif there is not None and (detail := _looser_spec(budget.spec, there.spec, before.members[key])):
                 yield Objection(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
             if there is not None and _ALWAYS_ALLOW == there.spec.unhealthy_pod_eviction_policy != (
                 budget.spec.unhealthy_pod_eviction_policy
@@ -329,7 +330,7 @@ class _Moved:
             now = min(self._now_allowed(best, budget), size) if best else size
             found.append(_Weaker(pod, workload, allowed, now, best))
         worst = max(found, key=lambda each: each.rank, default=None)
-        if worst is None or worst.after <= allowed:
+        if worst is None or (worst.after <= allowed and not worst.is_lost):
             return None
         if worst.is_lost:
             self.lost.setdefault(budget, Counter())[workload] += 1
@@ -392,9 +393,9 @@ def _allowed(spec: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> int:
         return 0
 
 
-def _looser_without_pods(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> str:
-    """How a PDB without pods allows more than before, in words; empty if it does not."""
-    if members or _amounts(old) == _amounts(new):
+def _looser_spec(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> str:
+    """How a PDB that holds no disruption back at its size allows more than before at another, in words."""
+    if _amounts(old) == _amounts(new) or _allowed(old, members) < sum(members.values()):
         return ""
     for size in _SIZES_TRIED:
         before, after = (_allowed(spec, {"Deployment": size}) for spec in (old, new))
@@ -529,20 +530,8 @@ def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
         return
     old = {each.metadata.name: each for each in before.priority_classes}
     new = {each.metadata.name: each for each in plan.cluster.priority_classes}
-    default, next_default = global_default(before.priority_classes), global_default(plan.cluster.priority_classes)
     users = _users_of_classes(before, plan)
-    without = sorted({*users.get("", ()), *users.get(default.metadata.name if default is not None else "", ())})
-    if (effect := _effect(next_default)) != _effect(default):
-        subject = next_default if next_default is not None and next_default != default else default
-        was, now = (
-            (f"priority {each[0]:,}{' and never preempted' if each[1] == _NEVER_PREEMPTS else ''}")
-            for each in (_effect(default), effect)
-        )
-        whose = f", as the next pods of {some_of(without)}" if without else ""
-        detail = f"changes what pods without a PriorityClass get: they had {was}, now they get {now}{whose}"
-        yield Objection(
-            RuleId.DEFAULT_PRIORITY_CHANGED, f"PriorityClass {subject.metadata.name if subject else ''}", detail
-        )
+    yield from _of_default(old, new, users)
     for name, was_class in old.items():
         there = new.get(name)
         if there is None and users.get(name):
@@ -555,6 +544,30 @@ def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
             yield Objection(RuleId.PRIORITY_LOWERED, f"PriorityClass {name}", detail)
 
 
+def _of_default(
+    old: Mapping[str, PriorityClass], new: Mapping[str, PriorityClass], users: Mapping[str, set[str]]
+) -> Iterator[Objection]:
+    """What becomes of pods that name no class; the API server takes no second default."""
+    rule = RuleId.DEFAULT_PRIORITY_CHANGED
+    default, now = global_default([*old.values()]), global_default([*new.values()])
+    for name, each in new.items():
+        if default is not None and each.global_default and name != default.metadata.name and old.get(name) != each:
+            detail = f"is a second default next to PriorityClass {default.metadata.name}, so the API server rejects it"
+            yield Objection(rule, f"PriorityClass {name}", detail)
+    if (effect := _effect(now)) == (was := _effect(default)):
+        return
+    changed = [each for each in (now, default) if each is not None and old.get(each.metadata.name) != each]
+    subject = next(iter(changed), default)
+    without = sorted({*users.get("", ()), *users.get(default.metadata.name if default is not None else "", ())})
+    before, after = (
+        f"priority {value:,}{' and never preempted' if policy == _NEVER_PREEMPTS else ''}"
+        for value, policy in (was, effect)
+    )
+    whose = f", as the next pods of {some_of(without)}" if without else ""
+    detail = f"changes what pods without a PriorityClass get: they had {before}, now they get {after}{whose}"
+    yield Objection(rule, f"PriorityClass {subject.metadata.name if subject is not None else ''}", detail)
+
+
 def _effect(chosen: PriorityClass | None) -> tuple[int, str]:
     return (chosen.value if chosen is not None else 0), _policy(chosen)
 
@@ -564,19 +577,23 @@ def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]
 
     Workloads of the change have its template; others that of the cluster if it is known, else what their pods say.
     """
+    default = global_default(before.priority_classes)
+    filled_in = {default.metadata.name if default is not None else ""}
     named: dict[str, set[str]] = {}
-    for each in plan.safeguards.workloads:
-        named[describe(each)] = {_class_in(_pod_spec(each))}
-    for planned in plan.workloads:
-        named[planned.change.object] = {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
-    of_pods: dict[str, set[str]] = {}
     workloads = Workloads(before)
     for pod in before.pods:
         if not pod.is_terminal and not pod.is_mirror:
-            of_pods.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
+            named.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
+    for each in plan.safeguards.workloads:
+        if _pod_spec(each).get("containers"):
+            # Only the template says whether the default was named or filled in.
+            owner = describe(each)
+            named[owner] = named.get(owner, set()) - filled_in | {_class_in(_pod_spec(each))}
+    for planned in plan.workloads:
+        named[planned.change.object] = {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
     # What no controller owns is not made again.
     found: dict[str, set[str]] = {}
-    for workload, names in {**of_pods, **named}.items():
+    for workload, names in named.items():
         for name in names if not workload.startswith("Pod ") else ():
             found.setdefault(name, set()).add(workload)
     return found
@@ -605,7 +622,7 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
     for name, old, new in pairs:
         was, now = _given(old, before), _given(new, plan.cluster)
         # The same class with another value is a finding about that class, and about all that have it.
-        if was is None or now is None or (was.name == now.name and old.get("priority") == new.get("priority")):
+        if was is None or now is None or all(old.get(field) == new.get(field) for field in _PRIORITY_FIELDS):
             continue
         if detail := _lower(was[1:], now[1:]):
             yield Objection(RuleId.PRIORITY_LOWERED, name, detail)
