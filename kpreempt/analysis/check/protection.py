@@ -193,18 +193,19 @@ class ProtectionRules:
 
     def _of_quotas(self) -> Iterator[Objection]:
         """ResourceQuotas and LimitRanges that limit less than before."""
+        looser: dict[str, list[str]] = {}
         for kind, old, new in (
             ("ResourceQuota", _quota_limits(self._cluster), _quota_limits(self._plan.cluster)),
             ("LimitRange", _range_limits(self._cluster), _range_limits(self._plan.cluster)),
         ):
             for limit, (amount, text, name) in old.items():
-                if limit.namespace in self._deleted:
-                    continue
                 now = new.get(limit)
-                if now is None or now[0] > amount:
+                if limit.namespace not in self._deleted and (now is None or now[0] > amount):
                     what = " ".join(filter(None, (limit.resource, limit.scope)))
-                    detail = f"limited {what} to {text}, now {now[1] if now is not None else 'to nothing'}"
-                    yield Objection(RuleId.QUOTA_LOOSENED, f"{kind} {limit.namespace}/{name}", detail)
+                    detail = f"limited {what} to {text}, now {now[1] if now is not None else 'no longer'}"
+                    looser.setdefault(f"{kind} {limit.namespace}/{name}", []).append(detail)
+        for subject, details in looser.items():
+            yield Objection(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
 
     def _of_namespaces(self) -> Iterator[Objection]:
         """Namespaces that lose or change labels by which policies and pods select them."""

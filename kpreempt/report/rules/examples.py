@@ -65,6 +65,7 @@ def _web(
     strategy: str = "{rollingUpdate: {maxSurge: 0}}",
     paused: str = "false",
     size: str = "  replicas: 2\n",
+    more: str = "",
 ) -> str:
     return f"""\
 apiVersion: apps/v1
@@ -87,7 +88,7 @@ spec:
         resources:
           requests: {{cpu: 1500m}}
       nodeSelector: {{zone: a}}
-"""
+{more}"""
 
 
 _ROOM_FOR_IT = """\
@@ -112,6 +113,93 @@ spec:
   selector:
     matchLabels: {{app: web}}
 """
+
+
+def _report_budget(amount: str, *, api: str = "policy/v1", selector: str = "{matchLabels: {app: report}}") -> str:
+    return f"""\
+apiVersion: {api}
+kind: PodDisruptionBudget
+metadata:
+  name: report
+  namespace: batch
+spec:
+  {amount}
+  selector: {selector}
+"""
+
+
+def _default_class(is_default: str) -> str:
+    return f"""\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata:
+  name: standard
+value: 500
+globalDefault: {is_default}
+"""
+
+
+def _quota(pods: str) -> str:
+    return f"""\
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: one
+  namespace: tight
+spec:
+  hard: {{pods: "{pods}"}}
+"""
+
+
+def _namespace(level: str) -> str:
+    return f"""\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: tight
+  labels: {{pod-security.kubernetes.io/enforce: {level}}}
+"""
+
+
+def _web_pod(owner: str) -> str:
+    return f"""\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-1-a
+  namespace: shop
+  labels: {{app: web, pod-template-hash: '1'}}
+{owner}spec:
+  nodeName: n1
+  containers:
+  - name: web
+    image: registry.example/web:1
+    resources:
+      requests: {{cpu: 1500m}}
+"""
+
+
+def _scaled_with_budget(amount: str) -> str:
+    return (
+        _workload("100m", replicas=2)
+        + f"""\
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: api, namespace: shop}}
+spec:
+  minReplicas: 1
+  maxReplicas: 2
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: api}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{name: api, namespace: shop}}
+spec:
+  {amount}
+  selector: {{matchLabels: {{app: api}}}}
+"""
+    )
 
 
 def _bare_pod(placed: str) -> str:
@@ -281,13 +369,63 @@ EXAMPLES: dict[RuleId, Example] = {
     ),
     RuleId.REMOVED_API: Example(
         "The cluster runs 1.36.",
-        _budget("1", api="policy/v1beta1"),
-        _budget("1"),
+        _report_budget("maxUnavailable: 1", api="policy/v1beta1"),
+        _report_budget("maxUnavailable: 1"),
     ),
     RuleId.BLOCKED_DRAINS: Example(
-        "`Deployment shop/web` has two pods, and the budget wants both.",
-        _budget("2"),
-        _budget("1"),
+        "`Deployment batch/report` has one pod, and the PDB does not allow it to be evicted.",
+        _report_budget("minAvailable: 1"),
+        _report_budget("maxUnavailable: 1"),
+    ),
+    RuleId.PDB_SELECTOR: Example(
+        "The selector is mistyped: the pods have the label `app: report`.",
+        _report_budget("maxUnavailable: 1", selector="{matchLabels: {app: reprot}}"),
+        _report_budget("maxUnavailable: 1"),
+    ),
+    RuleId.PDB_BLOCKS_AT_HPA_MINIMUM: Example(
+        "A HorizontalPodAutoscaler runs one pod at night, and the PDB does not allow it to be evicted.",
+        _scaled_with_budget("minAvailable: 1"),
+        _scaled_with_budget("maxUnavailable: 1"),
+        ("--autoscaled", "max", "--severity", "pdb-blocks-at-hpa-minimum=error"),
+    ),
+    RuleId.PDB_WEAKENED: Example(
+        "The PDB `shop/web` keeps two pods ready, and the change makes it keep one.",
+        _budget("1", name="web"),
+        _budget("2", name="web"),
+    ),
+    RuleId.PRIORITY_LOWERED: Example(
+        "The pods of `Deployment shop/web` have priority 0, and the class `low` has -100.",
+        _web(more="      priorityClassName: low\n"),
+        _web(),
+    ),
+    RuleId.PRIORITY_CLASS_IN_USE: Example(
+        "`Deployment batch/report` names the class `low`; no workload names `high`.",
+        "kpreempt check --snapshot cluster.yaml --delete priorityclass/low\n",
+        "kpreempt check --snapshot cluster.yaml --delete priorityclass/high\n",
+        language=_SHELL,
+    ),
+    RuleId.DEFAULT_PRIORITY_CHANGED: Example(
+        "`Deployment shop/web` names no PriorityClass. With a default class, its next pods have priority 500.",
+        _default_class("true"),
+        _default_class("false"),
+    ),
+    RuleId.QUOTA_LOOSENED: Example(
+        "The ResourceQuota of the namespace allows one pod.",
+        _quota("10"),
+        _quota("1"),
+    ),
+    RuleId.NAMESPACE_RELABELED: Example(
+        "Pod Security Admission enforces the level `restricted` in the namespace.",
+        _namespace("privileged"),
+        _namespace("restricted"),
+    ),
+    RuleId.OWNER_REMOVED: Example(
+        "`ReplicaSet shop/web-1` controls the pod, and would replace it.",
+        _web_pod(""),
+        _web_pod(
+            "  ownerReferences:\n"
+            "  - {apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: r-web, controller: true}\n"
+        ),
     ),
     RuleId.DRAIN_BLOCKED: Example(
         "The budget `shop/web` wants both pods of its Deployment, one of which is on `n2`; there is room on `n4`.",

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.objections import objections
+from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload, Reset
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.check import Change, ChangeKind
-from kpreempt.verdict.simulation import SimulatedWorkload
+from kpreempt.verdict.simulation import SimulatedWorkload, Simulation
 from tests.unit.analysis.gate.simulations import simulation
 
 BUDGET = "PodDisruptionBudget shop/db"
@@ -28,6 +30,11 @@ APART = {
 
 def plan_of(*workloads: PlannedWorkload) -> Plan:
     return Plan(changes=[], workloads=list(workloads), pods=[], deleted_pods=[], cluster=ClusterSnapshot())
+
+
+def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulated: Simulation) -> list[Objection]:
+    cluster = ClusterSnapshot()
+    return objections(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def plan_of(*workloads: PlannedWorkload) -> Plan:
 def test_an_api_that_the_next_version_does_not_serve(
     subject: str, api: str, versions: list[str], is_told: bool
 ) -> None:
-    found = objections(plan_of(), {subject: api}, versions, ClusterSnapshot(), simulation())
+    found = objections_of(plan_of(), {subject: api}, versions, simulation())
     assert [each.subject for each in found] == [subject] * is_told
 
 
@@ -103,7 +110,7 @@ def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: boo
 )
 def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: str) -> None:
     state = SimulatedWorkload(workload=workload.change.object, is_changed=True, is_done=is_done)
-    found = objections(plan_of(workload), {}, [], ClusterSnapshot(), simulation(workloads=[state]))
+    found = objections_of(plan_of(workload), {}, [], simulation(workloads=[state]))
     assert len(found) == bool(words)
     assert all(words in each.detail for each in found)
 
@@ -124,7 +131,7 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
 def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str) -> None:
     reset = Reset("Deployment shop/web", "HorizontalPodAutoscaler shop/h", current, written)
     plan = msgspec.structs.replace(plan_of(), resets=[reset])
-    (found,) = objections(plan, {}, [], ClusterSnapshot(), simulation())
+    (found,) = objections_of(plan, {}, [], simulation())
     assert (found.rule.value, found.subject) == ("autoscaled-replicas", "Deployment shop/web")
     assert found.detail == f"HorizontalPodAutoscaler shop/h {words}"
 
@@ -157,5 +164,5 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
 )
 def test_what_mends_it_is_said_of_this_rollout(workload: PlannedWorkload, fix: str) -> None:
     state = SimulatedWorkload(workload=workload.change.object, is_changed=True, is_done=False)
-    found = objections(plan_of(workload), {}, [], ClusterSnapshot(), simulation(workloads=[state]))
+    found = objections_of(plan_of(workload), {}, [], simulation(workloads=[state]))
     assert [each.fix for each in found] == [fix]

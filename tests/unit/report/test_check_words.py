@@ -135,6 +135,42 @@ FINDINGS = {
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
         "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
     ),
+    "a PDB with a mistyped selector": (
+        finding(RuleId.PDB_SELECTOR, "PodDisruptionBudget shop/api", detail="it selects no pod: app=apo"),
+        "PodDisruptionBudget shop/api selects the wrong pods: it selects no pod: app=apo",
+    ),
+    "a PDB that allows nothing at night": (
+        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows none"),
+        "PodDisruptionBudget shop/api blocks drains at the minimum of an autoscaler: it allows none",
+    ),
+    "a loosened PDB": (
+        finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", detail="allowed 0 disruptions, now 2"),
+        "PodDisruptionBudget shop/api allowed 0 disruptions, now 2",
+    ),
+    "a lower priority": (
+        finding(RuleId.PRIORITY_LOWERED, WORKLOAD, detail="had priority 100, now 0"),
+        "Deployment batch/worker had priority 100, now 0",
+    ),
+    "a class in use": (
+        finding(RuleId.PRIORITY_CLASS_IN_USE, "PriorityClass high", detail="is deleted, and pods are rejected"),
+        "PriorityClass high is deleted, and pods are rejected",
+    ),
+    "another default class": (
+        finding(RuleId.DEFAULT_PRIORITY_CHANGED, "PriorityClass all", detail="changes what pods get"),
+        "PriorityClass all changes what pods get",
+    ),
+    "a higher quota": (
+        finding(RuleId.QUOTA_LOOSENED, "ResourceQuota shop/q", detail="limited pods to 5, now 10"),
+        "ResourceQuota shop/q limited pods to 5, now 10",
+    ),
+    "another label of a namespace": (
+        finding(RuleId.NAMESPACE_RELABELED, "Namespace shop", detail="had team=a, now no team"),
+        "Namespace shop had team=a, now no team",
+    ),
+    "a pod without its controller": (
+        finding(RuleId.OWNER_REMOVED, "Pod shop/api-1", detail="had the controller ReplicaSet shop/api, now none"),
+        "Pod shop/api-1 had the controller ReplicaSet shop/api, now none",
+    ),
     "a budget that keeps a pod on a node": (
         finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", pods=["shop/api-1"], detail="it wants 1 of 1"),
         "PodDisruptionBudget shop/api keeps shop/api-1: it wants 1 of 1",
