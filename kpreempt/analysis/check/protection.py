@@ -22,7 +22,7 @@ from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.differences import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import desired_healthy, needs_scale
@@ -586,7 +586,7 @@ def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]
         if not pod.is_terminal and not pod.is_mirror:
             named.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
     for each in plan.safeguards.workloads:
-        if _pod_spec(each).get("containers"):
+        if _pod_spec(each).get("containers") and not _is_controlled(each):
             # Only the template says whether the default was named or filled in.
             owner = describe(each)
             named[owner] = named.get(owner, set()) - filled_in | {_class_in(_pod_spec(each))}
@@ -598,6 +598,10 @@ def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]
         for name in names if not workload.startswith("Pod ") else ():
             found.setdefault(name, set()).add(workload)
     return found
+
+
+def _is_controlled(workload: Document) -> bool:
+    return any(each.get("controller") for each in mappings_in(mapping_in(workload, "metadata"), "ownerReferences"))
 
 
 def _class_in(spec: Document) -> str:
