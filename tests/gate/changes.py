@@ -191,6 +191,18 @@ def _without(*names: tuple[str, str]) -> _Change:
     return change
 
 
+def _pdb(name: str, selector: Object, **spec: Any) -> _Change:
+    """One more PDB."""
+
+    def change(documents: list[Object]) -> None:
+        namespace = _find(documents, "Deployment", selector["matchLabels"]["app"])["metadata"].get("namespace")
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}
+        documents.append({**budget, "spec": {"selector": selector, **spec}})
+
+    return change
+
+
 def _more(*documents: Object) -> _Change:
     """Adds objects."""
 
@@ -266,6 +278,29 @@ _PUSHY = _requests(
     "Deployment", "checkout", {"cpu": "3"}, replicas=8, template={"spec": {"priorityClassName": "business"}}
 )
 _WITHOUT_APP = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+
+
+def _relabeled_pod(documents: list[Object]) -> None:
+    """The first pod of the StatefulSet, with another label."""
+    template = _find(documents, "StatefulSet", "broker")["spec"]["template"]
+    metadata = {"name": "broker-0", "namespace": "broker", "labels": {"app": "broker-old"}}
+    documents.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+
+
+def _default_class(documents: list[Object]) -> None:
+    metadata = {"name": "everything"}
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    documents.append({**kind, "metadata": metadata, "value": 100_000, "globalDefault": True})
+
+
+def _without_maximum(documents: list[Object]) -> None:
+    for item in _find(documents, "LimitRange", "batch")["spec"]["limits"]:
+        item.pop("max", None)
+
+
+def _privileged(documents: list[Object]) -> None:
+    labels = _find(documents, "Namespace", "edge")["metadata"].setdefault("labels", {})
+    labels["pod-security.kubernetes.io/enforce"] = "privileged"
 
 
 HARMFUL = (
@@ -469,6 +504,82 @@ HARMFUL = (
         "volume-attached-elsewhere",
     ),
     Harmful("a budget that says itself what it allows", "shop", _both(_PUSHY, _forged_budget), "max-pdb-violations"),
+    Harmful(
+        "a PDB that allows more",
+        "broker",
+        _spec("PodDisruptionBudget", "broker", {"maxUnavailable": 2}),
+        "pdb-weakened",
+    ),
+    Harmful(
+        "a PDB that keeps a share",
+        "shop",
+        _spec("PodDisruptionBudget", "frontend", {"minAvailable": "20%"}),
+        "pdb-weakened",
+    ),
+    Harmful(
+        "a PDB that lets unready pods go",
+        "database",
+        _spec("PodDisruptionBudget", "database", {"unhealthyPodEvictionPolicy": "AlwaysAllow"}),
+        "pdb-weakened",
+    ),
+    Harmful(
+        "a PDB for other pods",
+        "watch",
+        _spec("PodDisruptionBudget", "store", {"selector": {"matchLabels": {"app": "shop"}}}),
+        "pdb-weakened",
+    ),
+    Harmful(
+        "a PDB with a mistyped selector",
+        "shop",
+        _pdb("cart", {"matchLabels": {"app": "cart", "tier": "web"}}, maxUnavailable=1),
+        "pdb-selector",
+    ),
+    Harmful(
+        "a PDB with an empty selector",
+        "edge",
+        _spec("PodDisruptionBudget", "edge-controller", {"selector": {"matchLabels": None}}),
+        "pdb-selector",
+    ),
+    Harmful(
+        "a second PDB on the same pods",
+        "shop",
+        _pdb("frontend-two", {"matchLabels": {"app": "frontend"}}, maxUnavailable=1),
+        "blocked-drains",
+    ),
+    Harmful(
+        "a PDB that wants the minimum of the autoscaler",
+        "shop",
+        _pdb("catalog", {"matchLabels": {"app": "catalog"}}, minAvailable=2),
+        "blocked-drains",
+    ),
+    Harmful(
+        "as few replicas as the PDB wants", "shop", _spec("Deployment", "frontend", {"replicas": 2}), "blocked-drains"
+    ),
+    Harmful("a pod relabeled out of its PDB", "broker", _relabeled_pod, "pdb-weakened"),
+    Harmful(
+        "a lower priority",
+        "storage",
+        _pod("Deployment", "csi-controller", {"priorityClassName": "business"}),
+        "priority-lowered",
+    ),
+    Harmful(
+        "no priority class",
+        "storage",
+        _pod("Deployment", "csi-controller", {"priorityClassName": None}),
+        "priority-lowered",
+    ),
+    Harmful("a default priority class above others", "shop", _default_class, "default-priority-changed"),
+    Harmful(
+        "a quota that allows more",
+        "batch",
+        _spec("ResourceQuota", "batch", {"hard": {"pods": "200"}}),
+        "quota-loosened",
+    ),
+    Harmful(
+        "a quota without a limit", "batch", _spec("ResourceQuota", "batch", {"hard": {"pods": None}}), "quota-loosened"
+    ),
+    Harmful("a range without a maximum", "batch", _without_maximum, "quota-loosened"),
+    Harmful("a namespace without Pod Security", "edge", _privileged, "namespace-relabeled"),
 )
 
 
