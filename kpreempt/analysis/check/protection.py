@@ -30,6 +30,7 @@ from kpreempt.controllers.scales import WITHOUT_SCALE
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.policy import (
     PodDisruptionBudget,
@@ -62,6 +63,8 @@ _ALWAYS_ALLOW = "AlwaysAllow"
 _NEVER_PREEMPTS = "Never"
 _DEFAULT_POLICY = "PreemptLowerPriority"
 _PRIORITY_FIELDS = ("priorityClassName", "priority", "preemptionPolicy")
+# A quota takes both names for the same.
+_REQUESTS = {name: f"requests.{name}" for name in ("cpu", "memory", "ephemeral-storage")}
 _POD_SECURITY = "pod-security.kubernetes.io/"
 
 
@@ -77,9 +80,10 @@ class ProtectionRules:
             for each in plan.changes
             if each.object.startswith("Namespace ") and each.kind is ChangeKind.DELETED
         }
-        self._namespaces = {
-            each.object.partition(" ")[2].partition("/")[0] for each in self._changes.values() if "/" in each.object
-        } - self._deleted
+        old_sizes, new_sizes = plan.safeguards.minimum_sizes
+        rescaled = {namespace for _, namespace, _ in dict(old_sizes.items() ^ new_sizes.items())}
+        changed = {each.partition(" ")[2].partition("/")[0] for each in self._changes if "/" in each}
+        self._namespaces = (changed | rescaled) - self._deleted
         self._cluster = before
         self._fixed = [
             *_of_classes(before, plan),
@@ -304,10 +308,11 @@ class _Moved:
 
     def __init__(self, before: _Coverage, after: _Coverage, plan: Plan) -> None:
         self._before, self._after = before, after
+        # The template before is empty if it is not known; labels that it had beyond the new ones then stay.
         self._templates = {
             each.change.object: (_template_labels(each.before), _template_labels(each.after))
             for each in plan.workloads
-            if each.before is not None and each.after is not None and is_whole(each.before)
+            if each.before is not None and each.after is not None
         }
         self._covering = {key: list(self._successors(key, pod)) for key, pod in before.pods.items()}
         union = {key: [budget for found in each for budget in found] for key, each in self._covering.items()}
@@ -659,7 +664,8 @@ def _quota_limits(cluster: ClusterSnapshot) -> _Limits:
         selected = quota.spec.scope_selector.match_expressions if quota.spec.scope_selector is not None else ()
         scopes = [*quota.spec.scopes, *(" ".join([each.scope_name, each.operator, *each.values]) for each in selected)]
         scope = f"({', '.join(sorted(scopes))})" if scopes else ""
-        _add(found, quota.metadata.namespace, quota.metadata.name, quota.spec.hard or quota.status.hard, scope)
+        hard = quota.spec.hard or quota.status.hard
+        _add(found, quota.metadata, {_REQUESTS.get(key, key): amount for key, amount in hard.items()}, scope)
     return found
 
 
@@ -668,17 +674,16 @@ def _range_limits(cluster: ClusterSnapshot) -> _Limits:
     found: _Limits = {}
     for each in cluster.limit_ranges:
         for item in each.spec.limits:
-            _add(found, each.metadata.namespace, each.metadata.name, item.max, f"of a {item.type}")
-            ratio = item.max_limit_request_ratio
-            _add(found, each.metadata.namespace, each.metadata.name, ratio, f"of a {item.type}, as limit per request")
+            _add(found, each.metadata, item.max, f"of a {item.type}")
+            _add(found, each.metadata, item.max_limit_request_ratio, f"of a {item.type}, as limit per request")
     return found
 
 
-def _add(found: _Limits, namespace: str, name: str, amounts: ResourceList, scope: str) -> None:
+def _add(found: _Limits, metadata: ObjectMeta, amounts: ResourceList, scope: str) -> None:
     for resource, amount in amounts.items():
-        limit = _Limit(namespace, resource, scope)
+        limit = _Limit(metadata.namespace, resource, scope)
         if limit not in found or amount.nano < found[limit][0]:
-            found[limit] = amount.nano, amount.text, name
+            found[limit] = amount.nano, amount.text, metadata.name
 
 
 def _of_owners(plan: Plan) -> Iterator[Objection]:

@@ -330,6 +330,30 @@ def test_a_pdb_at_the_minimum_of_an_autoscaler(least: int, spec: Document, rules
     assert ("allows-none-at-hpa-minimum" in audited) is (rules == ["pdb-blocks-at-hpa-minimum"])
 
 
+def test_an_autoscaler_whose_minimum_goes_down_to_that_of_a_pdb() -> None:
+    answer = check([*running(3), hpa(2), pdb(minAvailable=1)], [deployment(None), hpa(1)], autoscaled="max")
+    assert ("pdb-blocks-at-hpa-minimum", PDB) in [each[:2] for each in findings(answer)]
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
+def test_any_workload_that_is_scaled_down_to_what_a_pdb_keeps(kind: str) -> None:
+    def sized(replicas: int) -> Document:
+        api = "v1" if kind == "ReplicationController" else "apps/v1"
+        document = {**deployment(replicas), "kind": kind, "apiVersion": api}
+        if api == "v1":
+            document["spec"]["selector"] = {"app": "db"}
+        return document
+
+    owner = {"apiVersion": sized(3)["apiVersion"], "kind": kind, "name": "db", "uid": "w-db", "controller": True}
+    there = sized(3)
+    there["metadata"] = {**there["metadata"], "uid": "w-db"}
+    pods = [pod(number) for number in range(3)]
+    for number, each in enumerate(pods):
+        each["metadata"] = {**each["metadata"], "name": f"db-{number}", "ownerReferences": [owner]}
+    answer = check([there, *pods, pdb(minAvailable=1)], [sized(1)])
+    assert ("blocked-drains", PDB) in [each[:2] for each in findings(answer)]
+
+
 HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
 
 
@@ -477,6 +501,7 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
         ),
         pytest.param([quota(pods="5")], [quota(pods="5000m")], {}, [], id="the same quota in other units"),
         pytest.param([quota(pods="5")], [quota(pods="4")], {}, [], id="a lower quota"),
+        pytest.param([quota(cpu="5")], [quota(**{"requests.cpu": "5"})], {}, [], id="the other name of requests"),
         pytest.param(
             [limit_range(cpu="2")],
             [limit_range(memory="1Gi")],
