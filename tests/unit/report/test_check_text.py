@@ -50,8 +50,9 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
 
 def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> None:
     lines = lines_of(failed())
-    assert lines[2].startswith(f"  {len(RuleId)} rules not kept: max-pdb-violations, ")
-    assert "  3 pods evicted · 1 budget violation · 2 evictions deep" in lines[4]
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"  {len(RuleId)} rules not kept: "))
+    assert lines[start].startswith(f"  {len(RuleId)} rules not kept: max-pdb-violations, ")
+    assert "  3 pods evicted · 1 budget violation · 2 evictions deep" in lines[start + 2]
     assert headings(lines) == [
         "FAIL",
         "NOT COUNTED",

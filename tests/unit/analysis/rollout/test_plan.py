@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.check.rollout.cluster_documents import ALWAYS_KEPT, LiveDocuments, compared_kinds, wanted_by
+from kpreempt.analysis.check.rollout.cluster_documents import (
+    ALWAYS_KEPT,
+    Keeps,
+    LiveDocuments,
+    compared_kinds,
+    wanted_by,
+)
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
@@ -359,7 +365,7 @@ def test_jobs_of_a_cron_job_go_with_it() -> None:
 
 
 def test_documents_are_wanted_of_what_the_change_is_about() -> None:
-    documents = [ManifestDocument(each) for each in (workload(namespace=""), high(), make("ConfigMap", "c"))]
+    documents = [ManifestDocument(each) for each in (workload(namespace=""), make("ConfigMap", "c"))]
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api", "uid": "u", "controller": True}
     replica_set = served(workload("ReplicaSet", "api-1"))
     replica_set["metadata"]["ownerReferences"] = [owner]
@@ -368,20 +374,26 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
         *(replica_set, served(workload("ReplicaSet", "api")), served(workload("StatefulSet", "gone"))),
     ]
     cluster = cluster_of(*live)
-    keeps = wanted_by(documents, "shop", ["sts/gone"])
-    found = [
-        (kind.name, record.metadata.namespace, record.metadata.name)
-        for kind in CLUSTER_KINDS.values()
-        for record in getattr(cluster, kind.field)
-        if keeps(kind.name, record)
-    ]
-    assert found == [
+
+    def found(keeps: Keeps) -> list[tuple[str, str, str]]:
+        return [
+            (kind.name, record.metadata.namespace, record.metadata.name)
+            for kind in CLUSTER_KINDS.values()
+            for record in getattr(cluster, kind.field)
+            if keeps(kind.name, record)
+        ]
+
+    assert found(wanted_by(documents, "shop", ["sts/gone"])) == [
         ("ReplicaSet", "shop", "api-1"),
         # No controller owns it, so that the Deployment may adopt it.
         ("ReplicaSet", "shop", "api"),
         ("StatefulSet", "shop", "gone"),
         ("Deployment", "shop", "api"),
     ]
+    # A PriorityClass may be that of any template.
+    assert len(found(wanted_by([ManifestDocument(high())], "shop"))) == len(live)
+    assert len(found(wanted_by([], "shop", ["priorityclass/high"]))) == len(live)
+    assert compared_kinds([ManifestDocument(high())], "shop") == ["CronJob"]
     assert compared_kinds(documents, "shop") == [*ALWAYS_KEPT]
     assert compared_kinds([ManifestDocument(workload("CronJob"))], "shop") == ["CronJob", *ALWAYS_KEPT]
     assert compared_kinds([], "shop", ["cj/x"]) == ["CronJob"]
