@@ -501,6 +501,19 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="tasks/run-application/horizontal-pod-autoscale/",
     )
+    DUPLICATE_OBJECTS = Rule(
+        "duplicate-objects",
+        promise="every object is written once",
+        meaning="Objects that the change has more than once, in documents that differ. They are applied one after the"
+        " other: the last one counts, and is simulated, but what an earlier one starts in between is not.",
+        advice="Remove the documents that do not count.",
+        option="No object may be in the change twice, unless the earlier document changes nothing.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        is_damage=True,
+        commands=("check",),
+        concept="concepts/overview/working-with-objects/",
+    )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
         promise="rollouts replace all pods",

@@ -282,6 +282,9 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.OWNER_REMOVED, "Pod shop/api-1", amount=1, detail="had the controller ReplicaSet shop/api"),
         finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
         finding(RuleId.AUTOSCALED_REPLICAS, "Deployment shop/api", amount=1, detail="the apply deletes 2 pods"),
+        finding(
+            RuleId.DUPLICATE_OBJECTS, "Deployment shop/api", amount=1, detail="a.yaml:1 is applied before b.yaml:1"
+        ),
         finding(RuleId.ROLLOUT_STUCK, "StatefulSet shop/db", amount=1, detail="the partition 2 keeps pods"),
         finding(
             RuleId.VOLUME_ATTACHED_ELSEWHERE,

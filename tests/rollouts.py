@@ -14,6 +14,7 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
@@ -149,6 +150,7 @@ def planned(
     change: Sequence[Document],
     deleted: Sequence[str] = (),
     job_seconds: int | None = None,
+    applied_by: Applier | None = None,
     *,
     base: Sequence[Document] = (),
     prunes: bool = False,
@@ -165,6 +167,7 @@ def planned(
         only_in_base=only_in_base(before, documents, "shop"),
         prunes=prunes,
         job_seconds=job_seconds,
+        applied_by=applied_by,
     )
 
 
@@ -178,9 +181,17 @@ def checked(
 ) -> Check:
     """The answer about the change, which deletes what only ``pruned_from`` has.
 
-    ``more`` goes to the question, but for ``algorithm``, ``gates`` and ``job_seconds``.
+    ``more`` goes to the question, except for what the plan and the scheduler take.
     """
-    plan = planned(cluster, change, deleted, more.pop("job_seconds", None), base=pruned_from, prunes=bool(pruned_from))
+    plan = planned(
+        cluster,
+        change,
+        deleted,
+        more.pop("job_seconds", None),
+        more.pop("applied_by", None),
+        base=pruned_from,
+        prunes=bool(pruned_from),
+    )
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
         cluster=snapshot_of(cluster),

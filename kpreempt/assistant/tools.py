@@ -67,6 +67,7 @@ class _Check(_Asked, frozen=True, kw_only=True):
         dict[str, int | str | bool | None],
         msgspec.Meta(max_length=100, description="limits by rule, such as max-victims; null switches one off"),
     ] = {}
+    applied_by: Annotated[_Text | None, msgspec.Meta(description="tool that applies it: kubectl, helm, argocd")] = None
     runs: _Runs | None = None
 
 
@@ -144,7 +145,12 @@ def _explain(cluster: Cluster, asked: _Explain) -> Answer:
 def _check(cluster: Cluster, asked: _Check) -> Answer:
     change = _objects(asked.manifest) if asked.manifest else []
     return cluster.check(
-        change, delete=asked.delete, namespace=asked.namespace, runs=asked.runs, gate=Gate(rules=asked.rules)
+        change,
+        delete=asked.delete,
+        namespace=asked.namespace,
+        applied_by=asked.applied_by,
+        runs=asked.runs,
+        gate=Gate(rules=asked.rules),
     )
 
 

@@ -61,6 +61,15 @@ class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict"
             help="Make namespaces first that the change needs and the cluster has not, as helm install does.",
         ),
     ] = False
+    applied_by: Annotated[
+        str | None,
+        Option(
+            "--applied-by",
+            metavar="TOOL",
+            help="Tool that applies the change: kubectl, helm or argocd. Hooks and waves count only for the tool that"
+            " reads their annotations.  [kubectl]",
+        ),
+    ] = None
     algorithm: AnyAlgorithm = None
     gate: Annotated[Gate, After("docs_url")]
     compare_with: Annotated[

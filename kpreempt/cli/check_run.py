@@ -22,7 +22,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
-from kpreempt.library.check import Change, check, job_seconds_of, only_in_base
+from kpreempt.library.check import Change, applier_of, check, job_seconds_of, only_in_base
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import with_objects
@@ -44,6 +44,7 @@ def run_check(request: CheckRequest) -> int:
     gate = gate_settings(request.gate, now)
     former = _former(request)
     job_seconds = gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration)
+    applied_by = gate.applied_by if request.applied_by is None else applier_of(request.applied_by)
     live = run.connect()
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
@@ -51,7 +52,7 @@ def run_check(request: CheckRequest) -> int:
     # Manifests that render to nothing delete all that the base has.
     documents = read_change(request.files, request.intake, may_be_empty=request.prune)
     base = read_change(request.base, request.intake)
-    pruned = only_in_base(base, documents, namespace) if request.prune else []
+    pruned = only_in_base(base, documents, namespace, applied_by) if request.prune else []
     loaded = load_cluster(
         request.snapshots,
         live=live,
@@ -75,6 +76,7 @@ def run_check(request: CheckRequest) -> int:
             autoscaled_at_most=request.autoscaled == "max",
             job_seconds=job_seconds,
             creates_namespaces=request.create_namespace,
+            applied_by=applied_by,
             seed=request.seed,
             runs=request.runs,
             worst_of=request.max_plays if request.worst_case else 0,

@@ -82,6 +82,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--owner-removed",
             "--drain-blocked",
             "--autoscaled-replicas",
+            "--duplicate-objects",
             "--rollout-stuck",
             "--volume-attached-elsewhere",
             "--bypasses-scheduler",
@@ -133,6 +134,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--plugin",
         ),
         *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled", "--job-duration", "--create-namespace"),
+        "--applied-by",
     ),
     _OTHER: (),
     "Connection": (

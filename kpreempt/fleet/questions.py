@@ -104,6 +104,7 @@ KINDS: Mapping[str, Kind] = {
             "autoscaled": Key(str),
             "job-duration": Key(str),
             "create-namespace": Key(bool),
+            "applied-by": Key(str),
             **_SIMULATED,
         },
         has_manifest=True,

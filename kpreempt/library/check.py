@@ -10,6 +10,7 @@ from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.deletions import Deletion, only_in, parse_deletion
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import position, prepared
@@ -34,6 +35,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     With ``prunes`` objects that only ``base`` has are deleted.
     Objects that say no namespace are in ``namespace``. ``job_seconds`` is how long pods of Jobs run, 0 for ever.
+    ``applied_by`` is the tool whose hooks and waves count, ``None`` if nothing says it: then none do.
     ``runs``, ``seed`` and ``worst_of`` are as in ``CheckQuestion``.
     """
 
@@ -45,6 +47,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     autoscaled_at_most: bool = False
     job_seconds: int | None = None
     creates_namespaces: bool = False
+    applied_by: Applier | None = None
     seed: int = 0
     runs: int | None = None
     worst_of: int = 0
@@ -75,11 +78,12 @@ def check(
             decode,
             namespace=change.namespace,
             deleted=change.deletions,
-            only_in_base=only_in_base(change.base, change.documents, change.namespace),
+            only_in_base=only_in_base(change.base, change.documents, change.namespace, change.applied_by),
             prunes=change.prunes,
             autoscaled_at_most=change.autoscaled_at_most,
             job_seconds=change.job_seconds,
             creates_namespaces=change.creates_namespaces,
+            applied_by=change.applied_by,
         )
         base_plan = (
             plan_change(
@@ -91,6 +95,7 @@ def check(
                 autoscaled_at_most=change.autoscaled_at_most,
                 job_seconds=change.job_seconds,
                 creates_namespaces=change.creates_namespaces,
+                applied_by=change.applied_by,
             )
             if change.base
             else None
@@ -98,7 +103,7 @@ def check(
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         tell(note)
-    given = prepared(change.documents, change.namespace).documents
+    given = prepared(change.documents, change.namespace, change.applied_by or Applier.KUBECTL).documents
     waivers = _waivers_of(plan, given, are_ignored=gate.ignores_annotations)
     excuses = gate.excuses([*waivers, *_waivers_of_deletions(change)])
     answer = check_rollout(
@@ -129,11 +134,22 @@ def check(
 
 
 def only_in_base(
-    base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str
+    base: Sequence[ManifestDocument],
+    documents: Sequence[ManifestDocument],
+    namespace: str,
+    applied_by: Applier | None = None,
 ) -> list[Deletion]:
     """The objects that the base has and the manifests lack. Raises ``InputError``."""
-    had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
-    return only_in(had, have)
+    had, have = (prepared(given, namespace, applied_by or Applier.KUBECTL).documents for given in (base, documents))
+    return only_in((each.document for each in had), (each.document for each in have))
+
+
+def applier_of(text: str, option: str = "--applied-by") -> Applier:
+    """The tool that an option names. Raises ``UsageError``."""
+    try:
+        return Applier(text)
+    except ValueError:
+        raise UsageError(f"{option} {text[:40]}: unknown tool", hint=", ".join(Applier)) from None
 
 
 def job_seconds_of(text: str) -> int:
@@ -152,9 +168,10 @@ def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], l
     accepted: list[ManifestDocument] = []
     rejected: list[verdict.Change] = []
     rejections: dict[str, str] = {}
+    applier = change.applied_by or Applier.KUBECTL
     for given in change.documents:
         rejection = rejection_of(given, version)
-        applied = prepared([given], change.namespace).documents if rejection else []
+        applied = prepared([given], change.namespace, applier).documents if rejection else []
         if rejection is None or not applied:
             accepted.append(given)
             continue

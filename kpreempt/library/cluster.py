@@ -357,6 +357,7 @@ class Cluster:
         autoscaled: str = "current",
         job_duration: str | None = None,
         create_namespace: bool = False,
+        applied_by: str | None = None,
         seed: int = 0,
         runs: int | None = None,
         worst_case: bool = False,
@@ -367,10 +368,12 @@ class Cluster:
         ``manifests`` are put as ``kubectl apply`` puts them, and objects that ``delete`` names (``deploy/NAME``) go;
         ``base`` is what the manifests were before: what comes of that does not count, and with ``prune`` what it alone
         has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
-        says whether they all hold. A warning tells what of the manifests is ignored.
+        says whether they all hold. ``applied_by`` is the tool that applies the change, ``kubectl`` (the default),
+        ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. A warning
+        tells what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
-        from kpreempt.library.check import Change, check, job_seconds_of
+        from kpreempt.library.check import Change, applier_of, check, job_seconds_of
         from kpreempt.library.gate.asked import settings_of
         from kpreempt.library.manifests import change_of
         from kpreempt.snapshot import object_decoder
@@ -387,6 +390,7 @@ class Cluster:
         with_others = with_objects(self._state.loaded, self._state.live, others)
         ground = self._ground()._replace(loaded=with_others)
         settings = settings_of(gate, ground.now, "check")
+        applier = settings.applied_by if applied_by is None else applier_of(applied_by, "applied_by")
         change = Change(
             documents=documents,
             base=before,
@@ -396,6 +400,7 @@ class Cluster:
             autoscaled_at_most=autoscaled == "max",
             job_seconds=settings.job_seconds if job_duration is None else job_seconds_of(job_duration),
             creates_namespaces=create_namespace,
+            applied_by=applier,
             seed=seed,
             runs=runs,
             worst_of=max_plays if worst_case else 0,

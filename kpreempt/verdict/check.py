@@ -12,6 +12,9 @@ from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 from kpreempt.verdict.simulation import Simulation
 
+# What deletes an object that only the base has.
+PRUNED = "--prune"
+
 
 class ChangeKind(StrEnum):
     """What the change does to an object.
@@ -37,8 +40,9 @@ class Change(SparseRecord, frozen=True, kw_only=True):
     ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
     ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
     ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few. ``deleted_with`` is the
-    object with which one goes that the change does not name (``Namespace shop``). ``is_pruned`` means that only the
-    base has it, and ``--prune`` deletes it. ``pods`` are the running pods that go with a deleted workload.
+    object with which one goes that the change does not name (``Namespace shop``). ``deleted_by`` is what deletes one
+    that no ``--delete`` names: ``--prune``, or the tool that applies the change. ``pods`` are the running pods that go
+    with a deleted workload.
     """
 
     object: str
@@ -51,13 +55,13 @@ class Change(SparseRecord, frozen=True, kw_only=True):
     line: int = 0
     origin: str = ""
     deleted_with: str = ""
-    is_pruned: bool = False
+    deleted_by: str = ""
     pods: list[str] = []
 
     @property
     def is_unlisted_deletion(self) -> bool:
         """Whether the object is deleted without a ``--delete`` that names it."""
-        return self.kind is ChangeKind.DELETED and (bool(self.deleted_with) or self.is_pruned)
+        return self.kind is ChangeKind.DELETED and bool(self.deleted_with or self.deleted_by)
 
 
 class GateStanding(StrEnum):

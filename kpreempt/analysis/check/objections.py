@@ -87,6 +87,7 @@ def objections(
         *_of_namespaces(plan.missing_namespaces),
         *(Objection(RuleId.APPLY_REFUSED, *each, _RENAME) for each in plan.rejections.items()),
         *protection.objections(after),
+        *(Objection(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
         *placement_objections(plan, after, simulation),

@@ -49,7 +49,7 @@ def _is_unlisted(change: Change, kind: str) -> bool:
 
 def _reason(change: Change) -> str:
     """Why an object goes that the user does not list."""
-    return f"with {change.deleted_with}" if change.deleted_with else "by --prune"
+    return f"with {change.deleted_with}" if change.deleted_with else f"by {change.deleted_by}"
 
 
 def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change]) -> Objection:
@@ -60,7 +60,7 @@ def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change
     claims = sum(each.metadata.namespace == name for each in before.persistent_volume_claims)
     counts = ((len(pods), "pod"), (services, "Service"), (claims, _CLAIM))
     content = [f"{many:,} {noun}{'s' if many != 1 else ''}" for many, noun in counts if many]
-    others = [each.object for each in own if not (each.is_pruned or each.source)]
+    others = [each.object for each in own if not (each.deleted_by or each.source)]
     detail = f"with everything in it{': ' if content else ''}{', '.join(content)}"
     if others:
         detail += f"; not in the manifests: {some_of(others)}"

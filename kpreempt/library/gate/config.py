@@ -21,6 +21,7 @@ from kpreempt.analysis.check.gate import (
     severity_named,
 )
 from kpreempt.analysis.check.rollout.endings import LONGEST_SECONDS
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
 JOB_DURATION = "job-duration"
+APPLIED_BY = "applied-by"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
 _SHOWN = 40
@@ -51,6 +53,7 @@ class GateConfig(msgspec.Struct, frozen=True):
     """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, severities, and rules.
 
     ``rules`` are those of one's own. Pods of Jobs run for ``job_seconds``, ``None`` where the file does not say it.
+    ``applied_by`` is the tool that applies changes, ``None`` if the file does not say it.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -60,6 +63,7 @@ class GateConfig(msgspec.Struct, frozen=True):
     severities: Mapping[RuleId, RuleSeverity] = {}
     rules: list[CustomRule] = []
     job_seconds: int | None = None
+    applied_by: Applier | None = None
 
 
 class FoundConfig(NamedTuple):
@@ -100,7 +104,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole = _Table(document, source, "")
     whole.allow(("check",))
     table = whole.table("check")
-    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION))
+    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY))
     rules = _rules(table)
     custom = [each.rule for each in rules]
     return GateConfig(
@@ -111,6 +115,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         severities=dict(_severities(table.table("severity"))),
         rules=rules,
         job_seconds=_job_seconds(table),
+        applied_by=_applied_by(table),
     )
 
 
@@ -251,6 +256,15 @@ def _job_seconds(table: _Table) -> int | None:
     if seconds is None:
         raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
     return seconds
+
+
+def _applied_by(table: _Table) -> Applier | None:
+    if APPLIED_BY not in table:
+        return None
+    value = table.value(APPLIED_BY)
+    if value not in [*Applier]:
+        raise table.bad(APPLIED_BY, f"{_shown(value)} is not a tool that is known", ", ".join(Applier))
+    return Applier(value)
 
 
 def _override(table: _Table) -> Override:

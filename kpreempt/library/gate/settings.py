@@ -23,6 +23,7 @@ from kpreempt.analysis.check.gate import (
     source_of,
     waiver_of_option,
 )
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
@@ -48,7 +49,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``custom`` are the rules of one's own, which are put to the answer.
 
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
-    ``job_seconds`` is what the file says of how long pods of Jobs run.
+    ``job_seconds`` is what the file says of how long pods of Jobs run, ``applied_by`` of the tool that applies changes.
     """
 
     rules: GateRules
@@ -62,6 +63,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     write_to: str = ""
     expires: date | None = None
     job_seconds: int | None = None
+    applied_by: Applier | None = None
 
     def excuses(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Excuses:
         """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
@@ -118,6 +120,7 @@ def gate_settings(
         write_to=flags.write_baseline or "",
         expires=expires,
         job_seconds=config.job_seconds,
+        applied_by=config.applied_by,
     )
 
 

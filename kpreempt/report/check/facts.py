@@ -14,7 +14,7 @@ from kpreempt.report.escape import printable
 from kpreempt.report.layout import Part, Phrase
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
-from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
+from kpreempt.verdict.check import PRUNED, Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulationEnd, Stranded, StrandedKind
 
@@ -120,7 +120,7 @@ def change_phrase(change: Change) -> Phrase:
     # A CronJob has no pods of its own, and comes due when it will.
     once = "; one run simulated, as if due now" if change.object.startswith("CronJob ") and change.replicas else ""
     along: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
-    done = "pruned" if change.is_pruned else _KINDS[change.kind]
+    done = "pruned" if change.deleted_by == PRUNED else _KINDS[change.kind]
     return (done, *along, *strategy, f", {size}{once}" if size else "")
 
 

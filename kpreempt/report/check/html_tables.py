@@ -26,7 +26,7 @@ from kpreempt.report.html.markup import (
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.report.html.phrases import phrase
 from kpreempt.report.html.simulation import ENDS, from_to
-from kpreempt.verdict.check import Change, ChangeKind, Check, Drift, DriftKind, NodeRoom, OutcomeShare
+from kpreempt.verdict.check import PRUNED, Change, ChangeKind, Check, Drift, DriftKind, NodeRoom, OutcomeShare
 
 _NAMES_SHOWN = 6
 _FIELDS_SHOWN = 6
@@ -58,7 +58,7 @@ def changes(check: Check) -> Html:
 
 
 def _change(change: Change) -> list[str]:
-    how = [text("pruned" if change.is_pruned else _CHANGES[change.kind])]
+    how = [text("pruned" if change.deleted_by == PRUNED else _CHANGES[change.kind])]
     if change.deleted_with:
         how.append(text(f" with {change.deleted_with}"))
     if change.strategy:

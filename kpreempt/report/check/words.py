@@ -184,7 +184,7 @@ def _lost(finding: GateFinding) -> Phrase:
 
 
 def _deletion(finding: GateFinding) -> Phrase:
-    reason: Phrase = ("with ", name(finding.change)) if finding.change != finding.subject else ("by --prune",)
+    reason = ("with ", name(finding.change)) if finding.change != finding.subject else _detail(finding, "")
     own = [each for each in finding.pods if finding.subject != f"Pod {each}"]
     pods: Phrase = (f", {count(len(own), 'pod')}: ", *names(own)) if own else ()
     return (*_subject(finding, "a workload"), " is deleted ", *reason, _limit(finding), *pods)
@@ -281,6 +281,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     **dict.fromkeys(WEAKENED, _predicate()),
     RuleId.DRAIN_BLOCKED: _drain_blocked,
     RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
+    RuleId.DUPLICATE_OBJECTS: _about("is in the change more than once"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.VOLUME_ATTACHED_ELSEWHERE: _about("has pods that never get their volume"),
     RuleId.BYPASSES_SCHEDULER: _about("bypasses the scheduler"),

@@ -151,7 +151,7 @@ spec:
 """
 
 
-def _namespace(level: str) -> str:
+def _restricted_namespace(level: str) -> str:
     return f"""\
 apiVersion: v1
 kind: Namespace
@@ -416,8 +416,8 @@ EXAMPLES: dict[RuleId, Example] = {
     ),
     RuleId.NAMESPACE_RELABELED: Example(
         "Pod Security Admission enforces the level `restricted` in the namespace.",
-        _namespace("privileged"),
-        _namespace("restricted"),
+        _restricted_namespace("privileged"),
+        _restricted_namespace("restricted"),
     ),
     RuleId.OWNER_REMOVED: Example(
         "`ReplicaSet shop/web-1` controls the pod, and would replace it.",
@@ -439,6 +439,11 @@ EXAMPLES: dict[RuleId, Example] = {
         _web(size="  replicas: 1\n"),
         _web(size=""),
         ("--severity", "autoscaled-replicas=error"),
+    ),
+    RuleId.DUPLICATE_OBJECTS: Example(
+        "A copy of the Deployment with one replica is left in the file: it is scaled to 1, then back to 2.",
+        _web(size="  replicas: 1\n") + "---\n" + _web(),
+        _web(),
     ),
     RuleId.ROLLOUT_STUCK: Example(
         "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",

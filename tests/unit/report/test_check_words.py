@@ -183,6 +183,14 @@ FINDINGS = {
         finding(RuleId.AUTOSCALED_REPLICAS, WORKLOAD, detail="the apply deletes 2 pods"),
         "Deployment batch/worker has its replicas reset: the apply deletes 2 pods",
     ),
+    "an object that is written twice": (
+        finding(RuleId.DUPLICATE_OBJECTS, WORKLOAD, detail="a.yaml:1 is applied before a.yaml:9, which counts"),
+        "Deployment batch/worker is in the change more than once: a.yaml:1 is applied before a.yaml:9, which counts",
+    ),
+    "a workload that becomes a hook": (
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, detail="the annotation takes it out"),
+        "Deployment batch/worker is deleted: the annotation takes it out (limit 0)",
+    ),
     "a rollout that leaves old pods": (
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
         "Deployment batch/worker keeps old pods: it is paused",

@@ -165,6 +165,7 @@ def _deletions(case: Case) -> Iterator[Measure]:
             subject=each.object,
             parts=[Part(change=each.deleted_with or each.object, amount=1, pods=each.pods)],
             group=case.group_of(RuleId.MAX_DELETIONS, each.object),
+            detail="" if each.deleted_with else f"by {each.deleted_by}",
         )
 
 

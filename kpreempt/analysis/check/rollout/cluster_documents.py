@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.check.rollout.hooks import is_marked
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
     cluster_kind_of,
     group_of,
+    is_namespaced,
     is_other,
     is_pod_owner,
 )
@@ -97,9 +99,9 @@ def wanted_by(
     """
     given = [each.document for each in documents]
     deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
-    names = {_identity(each, namespace) for each in given if _has_pods(each)}
     # Which labels were applied to a Namespace decides which ones go.
-    names |= {_identity(each) for each in given if each.get("kind") == "Namespace"}
+    compared = (each for each in given if _has_pods(each) or is_marked(each) or each.get("kind") == "Namespace")
+    names = {_identity(each, namespace if is_namespaced(each) else "") for each in compared}
     names |= {(each.kind, each.namespace, each.name) for each in deletions}
     emptied = {each.name for each in deletions if each.kind == "Namespace"}
     others = {_identity(each)[::2] for each in given if is_other(each)}

@@ -1,16 +1,20 @@
-"""Hooks of Helm and Argo CD: objects that are made at a moment of an installation, and perhaps never by this change.
+"""Hooks of Helm and Argo CD: objects that are created at a moment of an installation, and perhaps never by this change.
 
-Helm v3 ``pkg/release/hook.go`` and ``pkg/action/hooks.go``, Argo CD v3 ``gitops-engine/pkg/sync`` (``hook``,
-``syncwaves``, ``sync_tasks.go``): which moments there are, that a hook which is there is deleted before it is made anew
-unless its policy says otherwise, and in which order everything is applied.
+Helm v3 ``pkg/release/hook.go``, ``pkg/releaseutil/manifest_sorter.go`` and ``pkg/action/hooks.go``, Argo CD v3
+``gitops-engine/pkg/sync`` (``hook``, ``reconcile.go``, ``syncwaves``, ``sync_tasks.go``): which moments there are, that
+an existing hook is deleted before it is created again unless its policy says otherwise, and in which order everything
+is applied. Annotations mean something only to the tool that reads them, and which tool applies a change is not for the
+change to say: ``kubectl`` applies a hook as any other object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 
 import msgspec
 
+from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.model.labels import parse_int64
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -39,6 +43,23 @@ _PHASES = {
 _WAITED_FOR = ("Job", "Pod")
 
 
+class Applier(StrEnum):
+    """The tool that applies a change."""
+
+    KUBECTL = "kubectl"
+    HELM = "helm"
+    ARGOCD = "argocd"
+
+
+# Their names in a sentence.
+_NAMES = {Applier.KUBECTL: "kubectl", Applier.HELM: "Helm", Applier.ARGOCD: "Argo CD"}
+
+# The annotations of hooks that each tool reads; Argo CD takes Helm's hooks for its own.
+_HOOKS_OF = {Applier.KUBECTL: (), Applier.HELM: (_HELM,), Applier.ARGOCD: (_ARGO, _HELM)}
+# And the tool to name if they are there and count for nothing.
+_TOOL_OF = {_HELM: Applier.HELM, _ARGO: Applier.ARGOCD, _WAVE: Applier.ARGOCD}
+
+
 class Order(msgspec.Struct, frozen=True):
     """In which stages the objects of a change are applied.
 
@@ -53,25 +74,26 @@ class Order(msgspec.Struct, frozen=True):
     hooks: frozenset[str] = frozenset()
 
 
-def order_of(documents: Sequence[Document]) -> Order:
-    """The order of a change by its annotations; one stage where there are none.
+def order_of(documents: Sequence[Document], applier: Applier) -> Order:
+    """The order in which a tool applies a change, by its annotations; one stage if there are none that it reads.
 
-    Those of Argo CD count where there are any: it takes Helm's hooks for its own. Its waves wait for one another. Helm
-    runs its hooks one by one, waits for Jobs and Pods of them to end, and for nothing else. Only what makes pods is
-    looked at: all other objects are there at once.
+    The waves of Argo CD wait for one another. Helm runs its hooks one by one, waits for Jobs and Pods of them to end,
+    and for nothing else. Only what makes pods is looked at: all other objects are there at once.
     """
-    if any(_ARGO in each or _WAVE in each for each in map(_annotations, documents)):
-        return _order_of_argo(documents)
-    if any(_phase(each) for each in documents):
+    has_hooks = any(hook_of(each, applier)[0] for each in documents)
+    if applier is Applier.HELM and has_hooks:
         return _order_of_helm(documents)
+    if applier is Applier.ARGOCD and (has_hooks or any(_WAVE in _annotations(each) for each in documents)):
+        return _order_of_argo(documents)
     return Order()
 
 
 def _order_of_argo(documents: Sequence[Document]) -> Order:
-    places = {describe(each): (_phase(each), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents}
+    places = {describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents}
     stages = {place: stage for stage, place in enumerate(sorted(set(places.values())))}
     of = {name: stages[place] for name, place in places.items()}
-    return Order((True,) * len(stages), of, len(stages) - 1, list(_twice(documents)), _hooks(documents))
+    twice, hooks = list(_twice(documents, Applier.ARGOCD)), _hooks(documents, Applier.ARGOCD)
+    return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
 
 
 def _order_of_helm(documents: Sequence[Document]) -> Order:
@@ -79,7 +101,7 @@ def _order_of_helm(documents: Sequence[Document]) -> Order:
     awaited: list[bool] = []
     last = 0
     for phase in (-1, 0, 1):
-        own = [each for each in documents if _phase(each) == phase]
+        own = [each for each in documents if _phase(each, Applier.HELM) == phase]
         if not phase:
             last = len(awaited)
             of.update((describe(each), last) for each in own)
@@ -88,17 +110,17 @@ def _order_of_helm(documents: Sequence[Document]) -> Order:
         for each in sorted(own, key=lambda hook: (_number(hook, _HELM_WEIGHT), str(hook["metadata"]["name"]))):
             of[describe(each)] = len(awaited)
             awaited.append(each["kind"] in _WAITED_FOR)
-    return Order(tuple(awaited), of, last, list(_twice(documents)), _hooks(documents))
+    return Order(tuple(awaited), of, last, list(_twice(documents, Applier.HELM)), _hooks(documents, Applier.HELM))
 
 
-def _hooks(documents: Sequence[Document]) -> frozenset[str]:
-    return frozenset(describe(each) for each in documents if hook_of(each)[1])
+def _hooks(documents: Sequence[Document], applier: Applier) -> frozenset[str]:
+    return frozenset(describe(each) for each in documents if hook_of(each, applier)[0])
 
 
-def _twice(documents: Sequence[Document]) -> Iterator[Assumption]:
+def _twice(documents: Sequence[Document], applier: Applier) -> Iterator[Assumption]:
     """That an object is made at several moments that lie apart, and simulated at the first."""
     for each in documents:
-        sign, moments = hook_of(each)
+        sign, moments = hook_of(each, applier)
         phases = {_PHASES[sign][moment] for moment in moments if moment in _PHASES[sign]} if sign else set()
         if len(phases) > 1:
             message = f"runs at {', '.join(moments)}; simulated at the first of these moments alone"
@@ -106,8 +128,8 @@ def _twice(documents: Sequence[Document]) -> Iterator[Assumption]:
             yield Assumption(describe(each), field, message, AssumptionKind.UNCERTAIN)
 
 
-def _phase(document: Document) -> int:
-    sign, moments = hook_of(document)
+def _phase(document: Document, applier: Applier) -> int:
+    sign, moments = hook_of(document, applier)
     return min((_PHASES[sign][each] for each in moments if each in _PHASES[sign]), default=0) if sign else 0
 
 
@@ -118,32 +140,78 @@ def _number(document: Document, *annotations: str) -> int:
     return (parse_int64(text) if isinstance(text, str) else None) or 0
 
 
-def other_moments(document: Document) -> tuple[str, str]:
-    """The annotation and the moments of a hook that no installation or upgrade runs, else empty texts.
-
-    Where both Argo CD and Helm are told, Argo CD's counts, as Argo CD has it.
-    """
-    sign, moments = hook_of(document)
-    return (sign, ", ".join(moments)) if moments and _OTHER_MOMENTS[sign].issuperset(moments) else ("", "")
+def is_left_out(document: Document, applier: Applier) -> bool:
+    """Whether the object is a hook that no installation or upgrade by the tool creates."""
+    sign, moments = hook_of(document, applier)
+    return bool(sign) and not any(each in _PHASES[sign] for each in moments)
 
 
-def is_made_anew(document: Document) -> bool:
+def left_out(document: Document, applier: Applier) -> Assumption:
+    """What to report about a hook that is left out."""
+    sign, moments = hook_of(document, applier)
+    when = f"that runs at {', '.join(moments)} only" if moments else f"without a moment that {_NAMES[applier]} knows"
+    message = f"a hook {when}: left out, as {_NAMES[applier]} leaves it out of a rollout"
+    return Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)
+
+
+def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
+    """That hooks and waves count as ordinary objects, because nothing says that another tool applies them."""
+    marked = [(each, sign) for each in documents for sign in _TOOL_OF if sign in _annotations(each)]
+    if not marked:
+        return []
+    first, sign = marked[0]
+    names = list(dict.fromkeys(describe(each) for each, _ in marked))
+    tool = _TOOL_OF[sign]
+    message = (
+        f"counted as applied by kubectl, which knows neither hooks nor waves: {some_of(names)};"
+        f" if {_NAMES[tool]} applies the change: --applied-by {tool}"
+    )
+    return [Assumption(describe(first), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)]
+
+
+def deletion_by_hook(document: Document, applier: Applier) -> str:
+    """What deletes an object that was none of the tool's hooks and becomes one."""
+    sign, _ = hook_of(document, applier)
+    value = _annotations(document)[sign]
+    tool = "Helm" if applier is Applier.HELM else "Argo CD, if it prunes"
+    return f"{tool}, since {sign}: {value} makes it a hook"
+
+
+def is_made_anew(document: Document, applier: Applier) -> bool:
     """Whether the object is a hook that is deleted, if it is there, and made again."""
-    sign, moments = hook_of(document)
-    if not moments:
+    sign, _ = hook_of(document, applier)
+    if not sign:
         return False
     annotation, policy = _MADE_ANEW[sign]
     policies = _listed(_annotations(document).get(annotation))
     return not policies or policy in policies
 
 
-def hook_of(document: Document) -> tuple[str, list[str]]:
-    """The annotation that makes the object a hook, and its moments; empty for one that is none."""
+def is_marked(document: Document) -> bool:
+    """Whether any tool takes the object for a hook."""
+    return bool(_OTHER_MOMENTS.keys() & _annotations(document).keys())
+
+
+def hook_of(document: Document, applier: Applier) -> tuple[str, list[str]]:
+    """The annotation by which the tool takes the object for a hook, and the moments that it knows; else empty.
+
+    Helm skips a hook with a moment that it does not know; Argo CD passes over the moment, and reads the moments of Helm
+    if there is none of its own.
+    """
     annotations = _annotations(document)
-    for sign in (_ARGO, _HELM):
-        if moments := _listed(annotations.get(sign)):
-            return sign, moments
-    return "", []
+    found: tuple[str, list[str]] = ("", [])
+    for sign in _HOOKS_OF[applier]:
+        if sign not in annotations or found[1]:
+            continue
+        moments = _listed(annotations[sign])
+        if sign == _HELM:
+            moments = [each.lower() for each in moments]
+        known = [each for each in moments if each in _PHASES[sign] or each in _OTHER_MOMENTS[sign]]
+        if applier is Applier.HELM and known != moments:
+            known = []
+        if known or not found[0]:
+            found = sign, known
+    return found
 
 
 def _annotations(document: Document) -> Document:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
-from kpreempt.analysis.check.rollout.hooks import other_moments
+from kpreempt.analysis.check.rollout.hooks import Applier, is_left_out
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, cluster_kind_of, group_of, is_namespaced, is_pod_owner
 from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
@@ -35,12 +35,11 @@ def missing_namespaces(
     namespace: str,
     cluster: ClusterSnapshot,
     live: LiveDocuments,
-    *,
-    in_order: bool,
+    applier: Applier,
 ) -> MissingNamespaces:
     """What a change lacks; objects that say no namespace are in ``namespace``.
 
-    ``in_order``: they are applied as they come, and not with namespaces first.
+    kubectl applies them in the order of the input, the other tools apply namespaces first.
     """
     made: dict[str, int] = {}
     for index, each in enumerate(documents):
@@ -51,13 +50,13 @@ def missing_namespaces(
     there = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
     for index, given in enumerate(documents):
         where = _namespace_of(given.document, namespace)
-        if not where or where in there or other_moments(given.document)[1]:
+        if not where or where in there or is_left_out(given.document, applier):
             continue
         metadata = {**mapping_in(given.document, "metadata"), "namespace": where}
         name = describe({**given.document, "metadata": metadata})
         if where not in made:
             absent.setdefault(where, []).append(name)
-        elif in_order and index < made[where]:
+        elif applier is Applier.KUBECTL and index < made[where]:
             late.setdefault(where, []).append(name)
     if absent or late:
         in_use = _in_use(cluster, {*absent, *late}) | live.namespaces

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -13,11 +13,20 @@ from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.differences import last_applied
-from kpreempt.analysis.check.rollout.hooks import Order, order_of
+from kpreempt.analysis.check.rollout.hooks import (
+    Applier,
+    deletion_by_hook,
+    hook_of,
+    is_left_out,
+    left_out,
+    not_applied_as_hooks,
+    order_of,
+)
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
     cluster_kind_of,
+    group_of,
     is_pod_owner,
     makes_no_pods,
     what_is_not_known,
@@ -36,7 +45,7 @@ from kpreempt.analysis.check.rollout.records import (
     Reset,
     Safeguards,
 )
-from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
+from kpreempt.analysis.check.rollout.shape import error_at, is_nested_too_deeply, place, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
@@ -46,8 +55,8 @@ from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Change, ChangeKind
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.check import PRUNED, Change, ChangeKind
 
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
@@ -73,6 +82,7 @@ def plan_change(
     autoscaled_at_most: bool = False,
     job_seconds: int | None = None,
     creates_namespaces: bool = False,
+    applied_by: Applier | None = None,
 ) -> Plan:
     """What applying ``documents``, and then deleting ``deleted``, does to ``cluster``.
 
@@ -81,46 +91,62 @@ def plan_change(
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
     say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
     ``autoscaled_at_most``, at its most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. With
-    ``creates_namespaces`` those that the change needs and that are not there are made first. A deletion is
+    ``creates_namespaces`` those that the change needs and that are not there are made first. Annotations of hooks and
+    waves count if ``applied_by`` is the tool that reads them; ``None`` is kubectl by default. A deletion is
     ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
     than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
     for one of an object that is not there.
     """
-    ready = prepared(documents, namespace)
+    applier = applied_by or Applier.KUBECTL
+    ready = prepared(documents, namespace, applier)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
     scaled_by = Autoscalers(
         live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
     )
     listed = {each.described for each in deletions}
     pruned = [each for each in only_in_base if each.described not in listed] if prunes else []
-    planner = _Planner(cluster, live, decode, listed, {each.described for each in pruned}, scaled_by)
-    order = order_of([each.document for each in ready.documents])
-    missing = missing_namespaces(documents, namespace, cluster, live, in_order=order == Order())
+
+    def new_planner() -> _Planner:
+        return _Planner(cluster, live, decode, listed, scaled_by, applier)
+
+    planner = new_planner()
+    missing = missing_namespaces(documents, namespace, cluster, live, applier)
     if creates_namespaces:
         planner.make_namespaces([*missing.absent, *missing.late])
         missing = MissingNamespaces()
-    for given in ready.documents:
+    hooked = {describe(each.document): each for each in ready.hooks if planner.has_as_ordinary_object(each)}
+    applied = [each for each in ready.documents if describe(each.document) not in hooked]
+    for given in applied:
         planner.apply(given)
-    given_names = {describe(each.document) for each in ready.documents}
+    given_names = {describe(each.document) for each in applied}
+    of_hooks = {_deletion_of(each.document): deletion_by_hook(each.document, applier) for each in hooked.values()}
+    unlisted = {**of_hooks, **dict.fromkeys(pruned, PRUNED)}
+    planner.deleted_by = {each.described: reason for each, reason in unlisted.items()}
     for deletion in deletions:
         if deletion.described in given_names:
             raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
         planner.delete(deletion)
-    for deletion in pruned:
-        if planner.has(deletion) or not deletion.has_meaning:
+    for deletion in unlisted:
+        if deletion not in deletions and (planner.has(deletion) or not deletion.has_meaning):
             planner.delete(deletion)
-    plan = planner.plan(ready)
     kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
+    duplicates, same = _duplicates(ready.replaced, new_planner(), applier)
+    order = order_of([each.document for each in applied], applier)
+    hooks = [left_out(each.document, applier) for each in ready.hooks if is_left_out(each.document, applier)]
+    if applied_by is None:
+        hooks += not_applied_as_hooks(each.document for each in documents)
     scalers = live.others(GROUP, KIND)
     sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in ready.documents)])
+    plan = planner.plan()
     return msgspec.structs.replace(
         plan,
         safeguards=msgspec.structs.replace(plan.safeguards, minimum_sizes=sizes),
         order=order,
         missing_namespaces=missing,
         job_seconds=job_seconds,
-        assumptions=[*plan.assumptions, *order.assumptions, *lacking_pruned(cluster, pruned)],
+        duplicates=duplicates,
         only_in_base=kept,
+        assumptions=[*hooks, *same, *plan.assumptions, *order.assumptions, *lacking_pruned(cluster, pruned)],
     )
 
 
@@ -135,6 +161,44 @@ def _node_name_of(document: Document) -> str:
     return name if isinstance(name, str) else ""
 
 
+def _deletion_of(document: Document) -> Deletion:
+    """The deletion of an object that the change has."""
+    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None
+    kind = document["kind"] if is_known else f"{document['kind']}.{group_of(document)}".rstrip(".")
+    metadata = document["metadata"]
+    return Deletion(kind, metadata.get("namespace") or "", metadata["name"], has_meaning=is_known)
+
+
+def _duplicates(
+    replaced: Sequence[tuple[ManifestDocument, ManifestDocument]], planner: _Planner, applier: Applier
+) -> tuple[dict[str, str], list[Assumption]]:
+    """What documents do that are not the last one of their object, and a word about those that do nothing.
+
+    ``planner`` takes them in, and nothing else.
+    """
+    found: dict[str, str] = {}
+    same: list[Assumption] = []
+    for earlier, last in replaced:
+        name, written = describe(last.document), f"{place(earlier)} is applied before {place(last)}, which counts"
+        if _effect(earlier.document, applier) == _effect(last.document, applier):
+            message = f"in the change more than once: {written}; both have the same effect"
+        elif planner.leaves_as_is(earlier):
+            message = f"in the change more than once: {written}; the earlier one changes nothing in the cluster"
+        else:
+            found.setdefault(name, f"{written}; what it starts in between is not simulated")
+            continue
+        same.append(Assumption(name, "", message, AssumptionKind.TOLD))
+    return found, same
+
+
+def _effect(document: Document, applier: Applier) -> object:
+    """What two documents of one object have in common if it does not matter which one is applied."""
+    if is_nested_too_deeply(document):
+        return object()
+    rest = {key: value for key, value in document.items() if key not in ("apiVersion", "metadata", "status")}
+    return rest, mapping_in(document["metadata"], "labels"), hook_of(document, applier)
+
+
 class _Planner:
     """The plan as it grows."""
 
@@ -144,12 +208,14 @@ class _Planner:
         live: LiveDocuments,
         decode: Decode,
         listed: Set[str],
-        pruned: Set[str],
         autoscalers: Autoscalers,
+        applier: Applier,
     ) -> None:
-        """``listed`` are the objects that the user deletes by name, ``pruned`` others, both as they are described."""
+        """``listed`` are the objects that the user deletes by name, as they are described."""
         self._listed = listed
-        self._pruned = pruned
+        # What deletes objects that the user does not list, by the object.
+        self.deleted_by: Mapping[str, str] = {}
+        self._applier = applier
         self._cluster = cluster
         self._live = live
         self._decode = decode
@@ -211,6 +277,14 @@ class _Planner:
         if not kept:
             self._released[describe(document)] = f"{owner.kind} {metadata['namespace']}/{owner.name}"
 
+    def leaves_as_is(self, given: ManifestDocument) -> bool:
+        """Take a manifest in, and say whether it changes nothing that pods depend on."""
+        changes, ignored, resets = len(self._changes), self._ignored.total(), len(self._resets)
+        self.apply(given)
+        new = self._changes[changes:]
+        is_unchanged = bool(new) and all(each.kind is ChangeKind.UNCHANGED for each in new)
+        return (is_unchanged and len(self._resets) == resets) or self._ignored.total() > ignored
+
     def make_namespaces(self, names: Iterable[str]) -> None:
         """Make namespaces before all else, unless they are there."""
         for name in names:
@@ -225,6 +299,18 @@ class _Planner:
             return True
         # A dump may have what is in a namespace, and no namespaces.
         return kind == "Namespace" and any(True for _ in self._records_in(name))
+
+    def has_as_ordinary_object(self, hook: ManifestDocument) -> bool:
+        """Whether the cluster has the object of a hook, and not as a hook; of a Job or a Pod, whether it still runs."""
+        kind, namespace, name = (each := _deletion_of(hook.document)).kind, each.namespace, each.name
+        before = self._live.find(kind, namespace, name) if each.has_meaning else self._live.find_other(hook.document)
+        if before is None and (not each.has_meaning or self._objects.find(kind, namespace, name) is None):
+            return False
+        if before is not None and hook_of(before, self._applier)[0]:
+            return False
+        if kind == "Pod":
+            return any(pod.key == f"{namespace}/{name}" and not pod.is_terminal for pod in self._cluster.pods)
+        return kind != "Job" or each.described in self._running()
 
     def delete(self, deletion: Deletion) -> None:
         """Take a deletion in. Raises ``NotFoundError``."""
@@ -248,7 +334,7 @@ class _Planner:
         else:
             self._overlay.remove(kind, namespace, name)
 
-    def plan(self, ready: Prepared) -> Plan:
+    def plan(self) -> Plan:
         """All of it."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
@@ -270,7 +356,6 @@ class _Planner:
             deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
             assumptions=[
-                *ready.assumptions,
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
@@ -280,7 +365,7 @@ class _Planner:
                 *lacking_workloads(self._cluster, self._orphans()),
                 *lacking_kinds(self._cluster, cluster, self._workloads, self._pods),
             ],
-            notes=[*ready.notes, *self._notes],
+            notes=self._notes,
             resets=self._resets,
             adoptions=adoptions,
             node_names=self._node_names,
@@ -330,7 +415,7 @@ class _Planner:
         reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
-        planned = plan_workload(given, self._objects, self._live, self._decode)
+        planned = plan_workload(given, self._objects, self._live, self._decode, self._applier)
         self._changes.append(planned.change)
         self._assumptions += [*told, *planned.assumptions, *admission_assumed(given.document, planned.change)]
         if planned.workload is not None:
@@ -400,8 +485,11 @@ class _Planner:
     def _add_deleted(self, change: Change, deleted_with: str = "") -> None:
         """Record the deletion of an object, with the running pods that are its own."""
         pods = self._running().get(change.object, [])
-        is_pruned = change.object in self._pruned
-        self._changes.append(msgspec.structs.replace(change, deleted_with=deleted_with, is_pruned=is_pruned, pods=pods))
+        self._changes.append(
+            msgspec.structs.replace(
+                change, deleted_with=deleted_with, deleted_by=self.deleted_by.get(change.object, ""), pods=pods
+            )
+        )
 
     def _running(self) -> dict[str, list[str]]:
         """The pods of each workload that have not ended."""

@@ -133,7 +133,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     server rejects, with the reason; they are not simulated. ``only_in_base`` are the objects that the manifests lack
     and the base has, and that stay in the cluster since nothing prunes them.
     ``adoptions`` are of pods and ReplicaSets that no controller owns. ``node_names`` are the nodes that pods newly name
-    in their spec, by the object of the change.
+    in their spec, by the object of the change. ``duplicates`` says of objects that are written more than once what the
+    documents that do not count do before.
     """
 
     changes: list[Change]
@@ -153,3 +154,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     adoptions: list[Adoption] = []
     node_names: dict[str, str] = {}
     safeguards: Safeguards = Safeguards()
+    duplicates: dict[str, str] = {}

@@ -2,59 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.hooks import other_moments
-from kpreempt.analysis.check.rollout.kinds import cluster_kind_of, is_namespaced, is_pod_owner
+from kpreempt.analysis.check.rollout.hooks import Applier, hook_of, is_left_out
+from kpreempt.analysis.check.rollout.kinds import cluster_kind_of, group_of, is_namespaced, is_pod_owner
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.workload_pods import joined
 from kpreempt.errors import InputError
-from kpreempt.verdict import Assumption, AssumptionKind
 
 # No object of the API is nested half as deeply.
 _MAX_DEPTH = 60
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The objects of the input, each named and in its namespace, and what was passed over.
+    """The objects of the input, each named and in its namespace.
 
-    ``assumptions`` tell of hooks that are left out, as no installation or upgrade runs them.
+    ``documents`` are those that are applied, each object once. ``replaced`` are earlier documents of one object, each
+    with the one that counts. ``hooks`` are all that the applying tool takes for its hooks and that are not ordinary
+    objects as well; those of them that no installation or upgrade runs are not among the documents.
     """
 
     documents: list[ManifestDocument]
-    notes: list[str]
-    assumptions: list[Assumption] = []
+    replaced: list[tuple[ManifestDocument, ManifestDocument]]
+    hooks: list[ManifestDocument]
 
 
-def prepared(documents: Sequence[ManifestDocument], namespace: str) -> Prepared:
-    """Objects that say no namespace are in ``namespace``; of several of one name the last counts.
+def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: Applier) -> Prepared:
+    """Objects that say no namespace are in ``namespace``; of several documents of one object the last counts.
 
     One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no
     name, kind or API version, or is nested too deeply.
     """
-    latest: dict[tuple[str, str, str], ManifestDocument] = {}
-    notes: list[str] = []
-    left_out: list[Assumption] = []
-    drawn: dict[str, int] = {}
-    for index, each in enumerate(documents):
-        document = _named(each, namespace, drawn)
-        sign, moments = other_moments(document)
-        if moments:
-            message = f"a hook that runs at {moments} only: left out, as Helm and Argo CD leave it out of a rollout"
-            left_out.append(
-                Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)
-            )
-            continue
-        key = (str(document["kind"]), document["metadata"].get("namespace") or "", document["metadata"]["name"])
-        earlier = latest.pop(key, None) if key[2] else None
-        if earlier is not None:
-            notes.append(f"{describe(document)} is there twice: {_place(each)} counts, {_place(earlier)} does not")
-        latest[key if key[2] else (*key[:2], f"\0{index}")] = msgspec.structs.replace(each, document=document)
-    return Prepared(list(latest.values()), notes, left_out)
+    versions: dict[tuple[str, str, str], list[ManifestDocument]] = {}
+    hooks: dict[tuple[str, str, str], ManifestDocument] = {}
+    names = _Names(documents)
+    for index, given in enumerate(documents):
+        document = _named(given, namespace, names)
+        each = msgspec.structs.replace(given, document=document)
+        key = _identity(document, index)
+        if hook_of(document, applier)[0]:
+            hooks[key] = each
+        if not is_left_out(document, applier):
+            versions[key] = [*versions.pop(key, []), each]
+    ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, applier)[0]}
+    return Prepared(
+        documents=[own[-1] for own in versions.values()],
+        replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
+        hooks=[each for key, each in hooks.items() if key not in ordinary],
+    )
+
+
+def _identity(document: Document, index: int) -> tuple[str, str, str]:
+    """What is the same for documents of one object, in whichever version of its API; one without a name is alone."""
+    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None
+    kind = document["kind"] if is_known else f"{document['kind']}.{group_of(document)}"
+    metadata = document["metadata"]
+    return kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
+
+
+class _Names:
+    """The names that the input gives, and those that stand for what the API server makes up."""
+
+    def __init__(self, documents: Iterable[ManifestDocument]) -> None:
+        metadata = (mapping_in(each.document, "metadata") for each in documents)
+        self._taken = {each["name"] for each in metadata if isinstance(each.get("name"), str)}
+        self._drawn: Counter[str] = Counter()
+
+    def drawn(self, stem: str) -> str:
+        """A name that no other object has; none without a stem."""
+        name = ""
+        while stem and (not name or name in self._taken):
+            self._drawn[stem] += 1
+            number = self._drawn[stem]
+            name = joined(stem.rstrip("-"), NEW if number == 1 else f"{NEW}-{number}")
+        self._taken.add(name)
+        return name
 
 
 def is_nested_too_deeply(value: Any) -> bool:
@@ -72,7 +99,7 @@ def is_nested_too_deeply(value: Any) -> bool:
     return True
 
 
-def _named(given: ManifestDocument, namespace: str, drawn: dict[str, int]) -> Document:
+def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     document = given.document
     reader = DocumentReader(_kind_shown(document), given.source, given.line)
     kind = document.get("kind")
@@ -85,7 +112,7 @@ def _named(given: ManifestDocument, namespace: str, drawn: dict[str, int]) -> Do
     if is_looked_at and is_nested_too_deeply(document):
         raise reader.error("is nested too deeply", "")
     metadata = dict(reader.mapping(document, "metadata"))
-    name = reader.name(metadata, "name") or _drawn(reader.name(metadata, "generateName"), drawn)
+    name = reader.name(metadata, "name") or names.drawn(reader.name(metadata, "generateName"))
     if not name and is_looked_at:
         raise reader.error("is missing", "metadata.name")
     metadata["name"] = name
@@ -105,16 +132,8 @@ def _kind_shown(document: Document) -> str:
     return kind[:80] if isinstance(kind, str) and kind else "object"
 
 
-def _drawn(stem: str, drawn: dict[str, int]) -> str:
-    """The name that stands for one that the API server makes up."""
-    if not stem:
-        return ""
-    drawn[stem] = drawn.get(stem, 0) + 1
-    end = NEW if drawn[stem] == 1 else f"{NEW}-{drawn[stem]}"
-    return joined(stem.rstrip("-"), end)
-
-
-def _place(given: ManifestDocument) -> str:
+def place(given: ManifestDocument) -> str:
+    """Where an object is written, in a sentence."""
     return f"{given.origin or given.source}:{given.line}"
 
 

@@ -10,7 +10,7 @@ from kpreempt.analysis.check.rollout.apply import applied
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
 from kpreempt.analysis.check.rollout.dropped_fields import without_dropped
-from kpreempt.analysis.check.rollout.hooks import is_made_anew
+from kpreempt.analysis.check.rollout.hooks import Applier, is_made_anew
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
@@ -56,7 +56,7 @@ class WorkloadPlan(msgspec.Struct, frozen=True):
 
 
 def plan_workload(
-    given: ManifestDocument, objects: ClusterObjects, live: LiveDocuments, decode: Decode
+    given: ManifestDocument, objects: ClusterObjects, live: LiveDocuments, decode: Decode, applier: Applier
 ) -> WorkloadPlan:
     """What a manifest of a workload does. Raises ``InputError`` for one that the API server or controllers refuse."""
     document = given.document
@@ -76,7 +76,7 @@ def plan_workload(
         return _plan_cron_job(given, before)
     if before is None:
         return _created(given, workload_with_defaults(document), objects)
-    return _changed(given, before, objects, live)
+    return _changed(given, before, objects, live, applier)
 
 
 def _check(given: ManifestDocument, decode: Decode) -> None:
@@ -111,13 +111,15 @@ def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) 
     return WorkloadPlan(change, planned, objects.node_count if document["kind"] == "DaemonSet" else _size(after) or 0)
 
 
-def _changed(given: ManifestDocument, before: Document, objects: ClusterObjects, live: LiveDocuments) -> WorkloadPlan:
+def _changed(
+    given: ManifestDocument, before: Document, objects: ClusterObjects, live: LiveDocuments, applier: Applier
+) -> WorkloadPlan:
     """What a manifest does to a workload that the cluster has."""
     document = given.document
     kind, subject, metadata = document["kind"], describe(document), document["metadata"]
     differences = find_differences(document, before)
     immutable = _immutable_fields(kind, differences)
-    is_made_again = kind == "Job" and is_made_anew(document)
+    is_made_again = kind == "Job" and is_made_anew(document, applier)
     is_replaced = is_made_again or (kind == "Job" and bool(immutable))
     after = workload_with_defaults(document) if is_replaced else _after(document, before)
     change = Change(

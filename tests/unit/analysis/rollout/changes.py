@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.check.rollout.workload_defaults import workload_with_defaults
 from kpreempt.model.cluster import ClusterSnapshot
@@ -79,6 +80,7 @@ def plan_of(
     deleted: Sequence[str] = (),
     has_documents: bool = True,
     creates_namespaces: bool = False,
+    applied_by: Applier | None = None,
 ) -> Plan:
     """What manifests do to a cluster of ``live`` objects; without documents only the records of it are known."""
     given = [manifests] if isinstance(manifests, dict) else manifests
@@ -91,4 +93,5 @@ def plan_of(
         namespace=namespace,
         deleted=deleted,
         creates_namespaces=creates_namespaces,
+        applied_by=applied_by,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import RuleId
 from tests.rollouts import Document, checked, nodes, workload
@@ -45,8 +46,7 @@ SHOP, X = make("Namespace", "shop"), make("Namespace", "x")
         pytest.param([X, api("x")], "", id="one of the change"),
         pytest.param([api("x"), X], LATE.format("Deployment x/api"), id="one of the change that comes too late"),
         pytest.param([X, api("x"), X], "", id="one that is there twice"),
-        pytest.param([HOOKED, X], "", id="Helm puts namespaces first"),
-        pytest.param([TEST], "", id="a hook that no rollout runs"),
+        pytest.param([HOOKED, X], LATE.format("Deployment x/api"), id="a hook that kubectl applies as it comes"),
         pytest.param([api("x", name) for name in "abcde"], ABSENT.format("Deployment x/a, Deployment x/b, Deployment x/c, 2 more"), id="for many"),
     ],
 )  # fmt: skip
@@ -55,6 +55,16 @@ def test_a_namespace_that_is_not_there_is_a_refusal(change: list[Document], miss
     found = checked([SHOP, *nodes(6)], change).findings
     told = [(each.rule, each.subject, each.detail) for each in found if each.rule is RuleId.APPLY_REFUSED]
     assert told == ([(RuleId.APPLY_REFUSED, "Namespace x", missing)] if missing else [])
+
+
+@pytest.mark.parametrize("applied_by", [Applier.HELM, Applier.ARGOCD])
+@pytest.mark.parametrize(
+    "change",
+    [[HOOKED, X], [api("x"), X], [TEST]],
+    ids=["a hook before its namespace", "an object before it", "a hook that no rollout runs"],
+)
+def test_other_tools_apply_namespaces_first(change: list[Document], applied_by: Applier) -> None:
+    assert plan_of(change, SHOP, applied_by=applied_by).missing_namespaces.detail == ""
 
 
 def test_one_finding_names_all_of_them_and_where_the_first_is_needed() -> None:

@@ -20,6 +20,7 @@ from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
 from kpreempt.snapshot.kinds import KINDS
+from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
 
@@ -187,7 +188,77 @@ def test_of_the_same_object_twice_the_later_counts() -> None:
         ("Deployment shop/b", 1),
         ("Deployment shop/api", 3),
     ]
-    assert plan.notes == ["Deployment shop/api is there twice: change.yaml:21 counts, change.yaml:1 does not"]
+    assert plan.duplicates == {
+        "Deployment shop/api": "change.yaml:1 is applied before change.yaml:21, which counts;"
+        " what it starts in between is not simulated"
+    }
+
+
+def annotated(document: Document, key: str, value: str) -> Document:
+    return changed(document, "metadata.annotations", {key: value})
+
+
+ONE, TWO = workload(template=template(image="one")), workload(template=template(image="two"))
+OLD_VERSION = {**ONE, "apiVersion": "extensions/v1beta1"}
+OTHER_GROUP = {**ONE, "apiVersion": "example.com/v1"}
+SCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "api", "namespace": "shop"},
+    "spec": {"maxReplicas": 9, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("documents", "live", "is_duplicate"),
+    [
+        pytest.param([ONE, TWO], [], True, id="different documents of a new object"),
+        pytest.param([OLD_VERSION, TWO], [], True, id="in different versions of the API"),
+        pytest.param([ONE, TWO], [TWO], True, id="the earlier one differs from the cluster"),
+        pytest.param([ONE, TWO], [ONE], False, id="the earlier one is as the cluster has it"),
+        pytest.param([ONE, TWO, ONE], [ONE], True, id="one in the middle differs"),
+        pytest.param([ONE, ONE], [], False, id="alike"),
+        pytest.param([OLD_VERSION, ONE], [], False, id="alike in different versions"),
+        pytest.param([annotated(ONE, "note", "a"), ONE], [], False, id="alike except for annotations"),
+        pytest.param([changed(ONE, "metadata.labels", {"a": "b"}), ONE], [], True, id="with other labels"),
+        pytest.param([OTHER_GROUP, ONE], [], False, id="of different groups"),
+        pytest.param([workload(namespace="a"), workload(namespace="b", replicas=2)], [], False, id="in different namespaces"),
+        pytest.param([workload(namespace=""), workload(replicas=2)], [], True, id="in one namespace, said or not"),
+        pytest.param([high(value=1), high(value=2)], [], True, id="of a kind without pods"),
+        pytest.param([make("ConfigMap", "c", data={"a": "1"}), make("ConfigMap", "c", data={"a": "2"})], [], False, id="of a kind that no pod depends on"),
+        pytest.param([make("Widget", "w", "example.com/v1", spec=1), make("Widget", "w", "example.com/v1")], [], True, id="of a kind whose controller is not known"),
+        pytest.param([workload(replicas=0), workload()], [workload(replicas=3), SCALER], True, id="one sets an autoscaled size"),
+    ],
+)  # fmt: skip
+def test_documents_of_one_object_that_differ_are_duplicates(
+    documents: list[Document], live: list[Document], *, is_duplicate: bool
+) -> None:
+    plan = plan_of(documents, *(served(each) if each["kind"] == "Deployment" else each for each in live))
+    assert bool(plan.duplicates) is is_duplicate
+
+
+def test_documents_that_change_nothing_in_between_are_mentioned() -> None:
+    plan = plan_of([ONE, ONE])
+    assert [(each.subject, each.message, each.kind) for each in plan.assumptions] == [
+        (
+            "Deployment shop/api",
+            "in the change more than once: change.yaml:1 is applied before change.yaml:11, which counts;"
+            " both have the same effect",
+            AssumptionKind.TOLD,
+        )
+    ]
+
+
+def test_a_kind_of_another_group_is_another_object() -> None:
+    plan = plan_of([TWO, OTHER_GROUP], served(ONE))
+    assert [(each.object, each.kind) for each in plan.changes] == [("Deployment shop/api", ChangeKind.ROLLED)]
+
+
+def test_no_drawn_name_is_that_of_another_object() -> None:
+    drawn = [{**ONE, "metadata": {"generateName": "api-"}} for _ in range(2)]
+    plan = plan_of([*drawn, workload(name="api-new"), workload(name="api-new-2")])
+    assert len({each.object for each in plan.changes}) == 4
+    assert plan.duplicates == {}
 
 
 def test_objects_without_a_namespace_are_in_the_one_that_is_meant_and_others_where_they_say() -> None:
