@@ -50,8 +50,9 @@ class _Walk:
                 elif stat.S_ISDIR(mode):
                     pending += self._entered(path)
             except OSError as error:
-                # A link to nowhere, or to itself, is nobody's file.
-                if not path.is_symlink():
+                # A link to nowhere, or to itself, is not a file, unless it has the name of one that is read.
+                is_read = all(self.endings) and path.name.endswith(self.endings)
+                if is_read or not path.is_symlink():
                     raise unreadable(str(path), error) from error
             is_followed = not pending
             if is_followed:

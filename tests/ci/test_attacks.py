@@ -1,83 +1,139 @@
-"""A pull request that tries to excuse itself, put to the pipelines that ship: action, workflow, GitLab's job."""
+"""Changes that damage and try to hide or excuse it, run through the pipelines that ship: all of them are red."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.ci import actions, test_gitlab_job
-from tests.ci.attacks import ATTACKS, attacked
-from tests.ci.places import ROOT, as_list, cluster_documents
+from tests.ci import actions, test_gitlab_job, test_pre_commit_hook
+from tests.ci.attacks import ATTACKS, DELETIONS, HARMLESS, LAX, Attack, cluster, repository
+from tests.ci.places import ROOT
 
 ACTION = actions.load(ROOT / "action.yml")
 GATE = actions.load(ROOT / "deploy" / "ci" / "github-workflow.yml")
-Job = dict[str, str]
 
 
-def action(repository: Path, programs: Path, temporary: Path, job: Job, **inputs: str) -> actions.Ended:
+class Runner(NamedTuple):
+    """Where a pipeline runs: the programs on its path, its environment, and a file of the cluster."""
+
+    programs: Path
+    temporary: Path
+    job: dict[str, str]
+    snapshot: str
+
+
+@pytest.fixture
+def runner(tmp_path: Path, programs: Path, job: dict[str, str]) -> Runner:
+    (temporary := tmp_path / "temporary").mkdir()
+    (snapshot := tmp_path / "cluster.json").write_text(cluster(), encoding="utf-8")
+    return Runner(programs, temporary, job, str(snapshot))
+
+
+def action(repository: Path, runner: Runner, **inputs: str) -> actions.Ended:
     """The action's check of a repository with these inputs."""
     given = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | inputs
-    installed = {"install": {"outputs": {"kpreempt": str(programs / "kpreempt")}}}
+    installed = {"install": {"outputs": {"kpreempt": str(runner.programs / "kpreempt")}}}
     contexts = {"inputs": given, "steps": installed, "github": {"action_repository": "", "action_ref": ""}}
     step = actions.step(ACTION["runs"]["steps"], "check")
-    return actions.run_step(step, contexts, repository, temporary, job)
+    return actions.run_step(step, contexts, repository, runner.temporary, runner.job)
 
 
-def workflow(repository: Path, programs: Path, temporary: Path, job: Job, snapshot: str) -> int:
-    """The check of ``github-workflow.yml``, with the inputs that stand there."""
-    done: dict[str, Any] = {"base": {"outputs": {}}, "snapshot": {"outputs": {"file": snapshot}}}
+def github(repository: Path, runner: Runner, *, prunes: bool = False, **variables: str) -> int:
+    """The check of ``github-workflow.yml``, with the inputs that are in it."""
+    env = {**GATE["env"], **variables}
+    job = {**runner.job, **env}
+    base = actions.run_step(actions.step(GATE["jobs"]["check"]["steps"], "base"), {}, repository, runner.temporary, job)
+    done: dict[str, Any] = {"base": {"outputs": base.outputs}, "snapshot": {"outputs": {"file": runner.snapshot}}}
     given = actions.step(GATE["jobs"]["check"]["steps"], "check")["with"]
-    inputs = {name: actions.evaluated(text, {"env": GATE["env"], "steps": done}) for name, text in given.items()}
-    return action(repository, programs, temporary, {**job, **GATE["env"]}, **inputs).code
+    inputs = {name: actions.evaluated(text, {"env": env, "steps": done}) for name, text in given.items()}
+    if prunes:
+        inputs["arguments"] = "--prune"
+    return action(repository, runner._replace(job=job), **inputs).code
 
 
-@pytest.fixture
-def temporary(tmp_path: Path) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    return folder
+def gitlab(repository: Path, runner: Runner, *, prunes: bool = False, **variables: str) -> int:
+    """The job of ``gitlab-ci.yml``."""
+    variables |= {"SNAPSHOT": runner.snapshot, **({"PRUNE": "true"} if prunes else {})}
+    return test_gitlab_job.run(repository, runner.job, **variables).returncode
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> str:
-    path = tmp_path / "cluster.json"
-    path.write_text(as_list(cluster_documents()), encoding="utf-8")
-    return str(path)
+def pre_commit(repository: Path, runner: Runner, **variables: str) -> int:
+    """The hook, as it runs before the change is committed."""
+    arguments = [
+        "--filename=manifests",
+        f"--snapshot={runner.snapshot}",
+        *(f"--applied-by={each}" for each in variables.values()),
+    ]
+    return test_pre_commit_hook.run(repository, runner.job, {"args": arguments}, ["manifests/evil.yaml"]).returncode
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_no_pull_request_excuses_itself(
-    attack: Callable[[Path], None], tmp_path: Path, programs: Path, temporary: Path, job: Job, snapshot: str
-) -> None:
-    attacked(repository := tmp_path / "repository", attack)
-    assert workflow(repository, programs, temporary, job, snapshot) in (1, 3)
-    inputs = {"files": "manifests", "snapshot": snapshot, "baseline": "kpreempt-baseline.json", "config-from": "HEAD^1"}
-    assert action(repository, programs, temporary, job, **inputs).code in (1, 3)
-    assert test_gitlab_job.run(repository, job, SNAPSHOT=snapshot).returncode in (1, 3)
+Pipeline = Callable[..., int]
+PIPELINES: dict[str, Pipeline] = {"GitHub": github, "GitLab": gitlab, "pre-commit": pre_commit}
 
 
-def test_an_action_that_takes_the_rules_of_a_pull_request_warns_of_it(
-    tmp_path: Path, programs: Path, temporary: Path, job: Job, snapshot: str
-) -> None:
-    attacked(repository := tmp_path / "repository", ATTACKS["rules that are off"])
-    event = {**job, "GITHUB_EVENT_NAME": "pull_request"}
-    ended = action(repository, programs, temporary, event, files="manifests", snapshot=snapshot)
+# kubectl apply deletes nothing by itself, and the hook compares with no base.
+TABLE = [
+    pytest.param(pipeline, name, attack, id=f"{system}: {name}")
+    for name, attack in ATTACKS.items()
+    for system, pipeline in PIPELINES.items()
+    if name not in DELETIONS or pipeline is not pre_commit
+]
+
+
+@pytest.mark.parametrize(("pipeline", "name", "attack"), TABLE)
+def test_no_attack_passes(pipeline: Pipeline, name: str, attack: Attack, tmp_path: Path, runner: Runner) -> None:
+    where = repository(tmp_path / "repository", attack, is_merged=pipeline is not pre_commit)
+    prunes = {"prunes": True} if name in DELETIONS else {}
+    assert pipeline(where, runner, **prunes) in (1, 3)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+def test_a_harmless_change_passes(pipeline: Pipeline, tmp_path: Path, runner: Runner) -> None:
+    where = repository(tmp_path / "repository", HARMLESS, is_merged=pipeline is not pre_commit)
+    assert pipeline(where, runner) == 0
+
+
+def test_an_action_that_takes_the_rules_of_a_pull_request_warns_of_it(tmp_path: Path, runner: Runner) -> None:
+    where = repository(tmp_path / "repository", ATTACKS["rules that are off"])
+    runner = runner._replace(job={**runner.job, "GITHUB_EVENT_NAME": "pull_request"})
+    inputs = {"files": "manifests", "snapshot": runner.snapshot}
+    ended = action(where, runner, **inputs)
     assert ended.code == 0
     assert tuple(kind for kind, _ in actions.commands(ended.log))[:2] == ("warning", "stop-commands")
-    assert "off: max-cascade-depth and max-stranded" in ended.log
-    trusted = action(repository, programs, temporary, event, files="manifests", snapshot=snapshot, **{"config-from": "HEAD^1"})  # fmt: skip  # noqa: E501
+    assert "off: max-pdb-violations" in ended.log
+    trusted = action(where, runner, **inputs, **{"config-from": "HEAD^1"})
     assert "warning" not in [kind for kind, _ in actions.commands(trusted.log)]
 
 
-def test_what_the_target_branch_allows_is_allowed(
-    tmp_path: Path, programs: Path, temporary: Path, job: Job, snapshot: str
+def test_a_baseline_of_the_pull_request_is_none(tmp_path: Path, runner: Runner) -> None:
+    where = repository(tmp_path / "repository", ATTACKS["a baseline"])
+    inputs = {"files": "manifests", "snapshot": runner.snapshot, "baseline": "kpreempt-baseline.json"}
+    assert action(where, runner, **inputs, **{"config-from": "HEAD^1"}).code == 3
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+def test_what_the_target_branch_allows_is_allowed(pipeline: Pipeline, tmp_path: Path, runner: Runner) -> None:
+    attack, is_merged = ATTACKS["attributes of git"], pipeline is not pre_commit
+    where = repository(tmp_path / "repository", attack, base={"kpreempt.toml": LAX}, is_merged=is_merged)
+    assert pipeline(where, runner) == 0
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+@pytest.mark.parametrize("has_file", [True, False], ids=["by the file of the target branch", "by the pipeline"])
+def test_hooks_count_if_the_target_branch_or_the_pipeline_says_who_applies_them(
+    pipeline: Pipeline, has_file: bool, tmp_path: Path, runner: Runner
 ) -> None:
-    lax = '[check]\nmax-cascade-depth = "off"\nmax-stranded = "off"\n'
-    attacked(repository := tmp_path / "repository", lambda _: None, {"kpreempt.toml": lax})
-    assert workflow(repository, programs, temporary, job, snapshot) == 0
-    ended = test_gitlab_job.run(repository, job, SNAPSHOT=snapshot)
-    assert ended.returncode == 0
-    assert "rules of refs/remotes/origin/main:kpreempt.toml" in " ".join(ended.stdout.split())
+    attack, is_merged = ATTACKS["a test of Helm"], pipeline is not pre_commit
+    base = {"kpreempt.toml": '[check]\napplied-by = "helm"\n'} if has_file else {}
+    where = repository(tmp_path / "repository", attack, base=base, is_merged=is_merged)
+    assert pipeline(where, runner, **({} if has_file else {"APPLIED_BY": "helm"})) == 0
+
+
+def test_the_pipelines_run_for_every_change() -> None:
+    """A required check whose workflow is filtered is skipped on very large changes."""
+    assert "paths" not in GATE["on"]["pull_request"]
+    assert "edited" in GATE["on"]["pull_request"]["types"]
+    assert [sorted(each) for each in test_gitlab_job.JOB["rules"]] == [["if"]]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.ci.places import ROOT
+from tests.ci.places import ROOT, git
 
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 _DOCUMENT = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -36,8 +36,16 @@ def run(
     return subprocess.run(command, cwd=checkout, env=job, capture_output=True, text=True, check=False)
 
 
+def commit(folder: Path) -> None:
+    """Make the folder a repository, and commit what is in it."""
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "before")
+
+
 def test_the_hook_of_the_document_checks_the_whole_folder(checkout: Path, job: dict[str, str]) -> None:
     hook = _documented()
+    commit(checkout)
     assert hook["id"] == HOOK["id"]
     (checkout / "manifests" / "namespace.yaml").write_text(
         "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n", encoding="utf-8"
@@ -47,14 +55,33 @@ def test_the_hook_of_the_document_checks_the_whole_folder(checkout: Path, job: d
     assert "manifests/rollout.yaml:2" in ended.stdout
 
 
-def test_the_hook_passes_where_the_rules_let_the_change_pass(checkout: Path, job: dict[str, str]) -> None:
-    (checkout / "kpreempt.toml").write_text(
-        '[check]\nmax-cascade-depth = "off"\nmax-stranded = "off"\n', encoding="utf-8"
-    )
+def test_the_hook_takes_its_rules_from_the_last_commit_and_not_from_the_one_that_it_judges(
+    checkout: Path, job: dict[str, str]
+) -> None:
+    commit(checkout)
+    rules = '[check]\nmax-cascade-depth = "off"\nmax-stranded = "off"\n'
+    (checkout / "kpreempt.toml").write_text(rules, encoding="utf-8")
+    git(checkout, "add", "--all")
+    assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1
+    git(checkout, "commit", "--quiet", "--message", "rules")
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 0
+    # In CI the last commit is the one that is judged: an argument names another.
+    git(checkout, "branch", "trusted", "HEAD~1")
+    hook = {**_documented(), "args": [*_documented()["args"], "--config-from=trusted"]}
+    assert run(checkout, job, hook, ["manifests/rollout.yaml"]).returncode == 1
+
+
+def test_no_annotation_of_the_commit_waives_a_rule(checkout: Path, job: dict[str, str]) -> None:
+    commit(checkout)
+    path = checkout / "manifests" / "rollout.yaml"
+    waived = '{kpreempt.io/waive: "max-cascade-depth,max-stranded", kpreempt.io/waive-reason: trust me}'
+    text = path.read_text(encoding="utf-8").replace("metadata:\n", f"metadata:\n  annotations: {waived}\n", 1)
+    path.write_text(text, encoding="utf-8")
+    assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1
 
 
 def test_a_hook_without_arguments_says_which_are_missing(checkout: Path, job: dict[str, str]) -> None:
+    commit(checkout)
     ended = run(checkout, job, {}, ["manifests/rollout.yaml"])
     assert ended.returncode == 2
     assert "no change is given" in ended.stderr

@@ -35,14 +35,25 @@ def test_folders_that_link_to_each_other_are_each_read_once(tmp_path: Path) -> N
     assert pods_in(folders[0], follows_links=True) == [folder.name for folder in folders]
 
 
-def test_links_to_nowhere_and_to_themselves_are_nobodys_files(tmp_path: Path) -> None:
+def test_links_to_nowhere_and_to_themselves_are_not_files(tmp_path: Path) -> None:
     write_pod(tmp_path / "pod.yaml", "api")
     (tmp_path / "again").symlink_to(tmp_path)
-    (tmp_path / "nowhere.yaml").symlink_to(tmp_path / "missing")
-    (tmp_path / "outside.yaml").symlink_to(tmp_path.parent / "missing")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    (tmp_path / "outside").symlink_to(tmp_path.parent / "missing")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert pods_in(tmp_path) == ["api"]
     assert pods_in(tmp_path, follows_links=True) == ["api"]
+
+
+@pytest.mark.parametrize("target", ["missing", "../missing", "api.yaml"])
+@pytest.mark.parametrize("follows_links", [True, False])
+def test_links_to_nowhere_with_the_name_of_a_manifest_cannot_be_read(
+    tmp_path: Path, target: str, follows_links: bool
+) -> None:
+    write_pod(tmp_path / "pod.yaml", "api")
+    (tmp_path / "api.yaml").symlink_to(target)
+    with pytest.raises(InputError, match=r"api\.yaml: cannot be read"):
+        pods_in(tmp_path, follows_links=follows_links)
 
 
 def test_a_mounted_config_map_is_read_once(tmp_path: Path) -> None:
