@@ -72,6 +72,7 @@ def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
         pytest.param("budgets", {"namespace": "shop"}, "BudgetAudit", id="budgets"),
         pytest.param("at_risk", {"limit": 2}, "PodsAtRisk", id="at_risk"),
         pytest.param("check", {"manifest": API, "rules": {"max-victims": 0}}, "Check", id="check"),
+        pytest.param("check", {"manifest": API, "applied_by": "helm"}, "Check", id="check of a release of Helm"),
         pytest.param("drain", {"nodes": ["node-a"], "ignore_daemonsets": True, "force": True}, "Drain", id="drain"),
         pytest.param("compare", {"algorithms": ["auto", "kube-1.29"], "manifest": API}, "Comparison", id="compare"),
     ],
@@ -87,8 +88,11 @@ def test_each_tool_answers_within_its_size(cluster: Cluster, tool: str, argument
 
 
 def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
-    twice = [{**yaml.safe_load(API), "metadata": {"name": f"api-{number}"}} for number in range(30)] * 2
-    manifest = "\n---\n".join(map(json.dumps, twice))
+    ignored = [
+        {"apiVersion": "security.istio.io/v1", "kind": f"Policy{number}", "metadata": {"name": "a"}}
+        for number in range(200)
+    ]
+    manifest = "\n---\n".join(map(json.dumps, [yaml.safe_load(API), *ignored]))
     assert answer(cluster, "check", manifest=API).get("warnings") is None
     told = answer(cluster, "check", manifest=manifest, max_chars=1_000_000)["warnings"]
     assert told
@@ -111,6 +115,7 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
         pytest.param("explain", {"pod": "\u202ea"}, "there is no pod", id="a hidden name"),
         pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
         pytest.param("check", {}, "no change", id="no change"),
+        pytest.param("check", {"manifest": API, "applied_by": "x"}, "unknown tool", id="no tool"),
         pytest.param("check", {"manifest": API, "rules": {"config": "x"}}, "there is no rule", id="no rule"),
         pytest.param("drain", {"nodes": ["--kubeconfig=x"]}, "not found", id="an option for a node"),
         pytest.param("drain", {"nodes": 5}, "Expected", id="no list"),

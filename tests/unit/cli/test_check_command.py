@@ -671,6 +671,40 @@ def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str)
     assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)
 
 
+HOOK = workload("Job", "test", cpu="100m")
+HOOK["metadata"]["annotations"] = {"helm.sh/hook": "test"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config", "changes", "hint"),
+    [
+        pytest.param([], "", 1, True, id="kubectl by default, which is reported"),
+        pytest.param(["--applied-by", "kubectl"], "", 1, False, id="kubectl by the option"),
+        pytest.param(["--applied-by", "helm"], "", 0, False, id="helm by the option"),
+        pytest.param([], '[check]\napplied-by = "helm"\n', 0, False, id="helm by the file"),
+        pytest.param(["--applied-by", "argocd"], '[check]\napplied-by = "kubectl"\n', 0, False, id="the option wins"),
+    ],
+)
+def test_hooks_count_for_the_tool_that_applies_the_change(
+    ask: Ask, tmp_path: Path, arguments: list[str], config: str, changes: int, *, hint: bool
+) -> None:
+    written(tmp_path / "hook.json", [HOOK])
+    (tmp_path / "kpreempt.toml").write_text(config)
+    answer = json.loads(ask("-f", "hook.json", "-o", "json", *arguments, change=False).stdout)
+    assert len(answer["changes"]) == changes
+    assert ("--applied-by helm" in json.dumps(answer["assumptions"])) is hint
+
+
+def test_a_tool_that_is_not_known_is_an_error(ask: Ask, tmp_path: Path) -> None:
+    run = ask("--applied-by", "Helm")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.splitlines()[:2] == ["--applied-by Helm: unknown tool", "  try: kubectl, helm, argocd"]
+    (tmp_path / "kpreempt.toml").write_text('[check]\napplied-by = ["helm"]\n')
+    run = ask()
+    assert run.returncode == 3
+    assert "check.applied-by: an array is not a tool that is known" in run.stderr
+
+
 def test_rules_of_ones_own_shut_the_gate_and_are_named_by_options(ask: Ask, tmp_path: Path) -> None:
     written(tmp_path / "small.json", [SMALL])
     (tmp_path / "kpreempt.toml").write_text(
