@@ -303,6 +303,28 @@ def _privileged(documents: list[Object]) -> None:
     labels["pod-security.kubernetes.io/enforce"] = "privileged"
 
 
+def _annotated(kind: str, name: str, **annotations: str) -> _Change:
+    """Adds annotations to an object."""
+
+    def change(documents: list[Object]) -> None:
+        metadata = _find(documents, kind, name)["metadata"]
+        metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
+
+    return change
+
+
+def _before_itself(kind: str, name: str, first: _Change) -> _Change:
+    """The change is made to a copy of an object that comes before it."""
+
+    def change(documents: list[Object]) -> None:
+        document = _find(documents, kind, name)
+        copied = [deepcopy(document)]
+        first(copied)
+        documents.insert(documents.index(document), copied[0])
+
+    return change
+
+
 HARMFUL = (
     Harmful("no node is as big", "shop", _requests("Deployment", "frontend", {"cpu": "40"}), "require-schedulable"),
     Harmful(
@@ -580,6 +602,39 @@ HARMFUL = (
     ),
     Harmful("a range without a maximum", "batch", _without_maximum, "quota-loosened"),
     Harmful("a namespace without Pod Security", "edge", _privileged, "namespace-relabeled"),
+    Harmful(
+        "replicas that push others over their budget as a test of Helm",
+        "shop",
+        _both(_PUSHY, _annotated("Deployment", "checkout", **{"helm.sh/hook": "test"})),
+        "max-pdb-violations",
+    ),
+    Harmful(
+        "no replicas as what Argo CD skips",
+        "gitops",
+        _both(
+            _spec("Deployment", "server", {"replicas": 0}),
+            _annotated("Deployment", "server", **{"argocd.argoproj.io/hook": "Skip"}),
+        ),
+        "scaled-to-zero",
+    ),
+    Harmful(
+        "agents for which others go in a late wave",
+        "watch",
+        _both(_greedy_agents, _annotated("DaemonSet", "agent", **{"argocd.argoproj.io/sync-wave": "9"})),
+        "lost-pods",
+    ),
+    Harmful(
+        "a first document that pushes others over their budget",
+        "shop",
+        _before_itself("Deployment", "checkout", _PUSHY),
+        "duplicate-objects",
+    ),
+    Harmful(
+        "a first document of a budget that allows nothing",
+        "broker",
+        _before_itself("PodDisruptionBudget", "broker", _spec("PodDisruptionBudget", "broker", {"maxUnavailable": 0})),
+        "duplicate-objects",
+    ),
 )
 
 
