@@ -140,7 +140,7 @@ def is_mutating(document: Document) -> bool:
 def is_namespaced(document: Document) -> bool:
     """Whether objects of this kind are in namespaces."""
     kind = cluster_kind_of(document)
-    return kind.is_namespaced if kind is not None else document.get("kind") not in _OTHER_CLUSTER_WIDE
+    return kind.is_namespaced if kind is not None else str(document.get("kind")) not in _OTHER_CLUSTER_WIDE
 
 
 # By API group; of a group with ``*`` every kind.

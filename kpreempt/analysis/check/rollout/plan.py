@@ -45,7 +45,7 @@ from kpreempt.analysis.check.rollout.records import (
     Reset,
     Safeguards,
 )
-from kpreempt.analysis.check.rollout.shape import error_at, is_nested_too_deeply, place, prepared
+from kpreempt.analysis.check.rollout.shape import error_at, is_nested_too_deeply, place, position, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
@@ -140,6 +140,10 @@ def plan_change(
     plan = planner.plan()
     return msgspec.structs.replace(
         plan,
+        changes=[
+            msgspec.structs.replace(each, **position(hooked[each.object])) if each.object in hooked else each
+            for each in plan.changes
+        ],
         safeguards=msgspec.structs.replace(plan.safeguards, minimum_sizes=sizes),
         order=order,
         missing_namespaces=missing,
@@ -304,12 +308,13 @@ class _Planner:
         """Whether the cluster has the object of a hook, and not as a hook; of a Job or a Pod, whether it still runs."""
         kind, namespace, name = (each := _deletion_of(hook.document)).kind, each.namespace, each.name
         before = self._live.find(kind, namespace, name) if each.has_meaning else self._live.find_other(hook.document)
-        if before is None and (not each.has_meaning or self._objects.find(kind, namespace, name) is None):
+        record = self._objects.find(kind, namespace, name) if each.has_meaning else None
+        if before is None and record is None:
             return False
         if before is not None and hook_of(before, self._applier)[0]:
             return False
         if kind == "Pod":
-            return any(pod.key == f"{namespace}/{name}" and not pod.is_terminal for pod in self._cluster.pods)
+            return record is not None and not record.is_terminal
         return kind != "Job" or each.described in self._running()
 
     def delete(self, deletion: Deletion) -> None:

@@ -123,6 +123,7 @@ def test_a_workload_that_becomes_a_hook_is_deleted_which_only_a_deletion_by_name
     assert (found.passed, broken) == (False, [(RuleId.MAX_DELETIONS, "Deployment shop/web")])
     (sign,) = annotations
     assert sign in found.findings[0].detail
+    assert (found.findings[0].source, found.findings[0].line) == ("change.yaml", 1)
     allowed = checked(there, [marked(web, **annotations)], applied_by=applied_by, deleted=["Deployment/web"])
     assert (allowed.passed, [each.kind for each in allowed.changes]) == (True, [ChangeKind.DELETED])
 
