@@ -671,6 +671,27 @@ def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str)
     assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        pytest.param([], 1, id="an error, whatever its annotations say"),
+        pytest.param(["--base", "twice.json"], 1, id="also if the base has both documents"),
+        pytest.param(["--waive", "duplicate-objects"], 0, id="waived by an option"),
+        pytest.param(["--no-duplicate-objects"], 0, id="switched off by an option"),
+    ],
+)
+def test_only_an_option_lets_an_object_be_in_the_change_twice(
+    ask: Ask, tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    waived = {"kpreempt.io/waive": "duplicate-objects", "kpreempt.io/waive-reason": "trust me"}
+    last = {**SMALL, "metadata": {**SMALL["metadata"], "annotations": waived}}
+    first = {**last, "spec": {**last["spec"], "replicas": 0}}
+    written(tmp_path / "twice.json", [first, last])
+    run = ask("-f", "twice.json", *arguments, change=False)
+    assert run.returncode == code
+    assert ("✗ duplicate-objects" in run.stdout) is (code == 1)
+
+
 HOOK = workload("Job", "test", cpu="100m")
 HOOK["metadata"]["annotations"] = {"helm.sh/hook": "test"}
 
