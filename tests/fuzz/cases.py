@@ -58,6 +58,7 @@ _CLASS = {
 _GATE = {
     "check": {
         "max-victims": 3,
+        "applied-by": "helm",
         "max-stranded": "off",
         "severity": {"lost-pods": "warn"},
         "override": [{"namespace": "shop", "max-victims": 1}],

@@ -172,3 +172,43 @@ def test_what_was_applied_is_no_change_when_it_is_applied_again(before: Document
         applied["metadata"]["annotations"] = served(after, applied=True)["metadata"]["annotations"]
         again = plan_of(after, served(applied) | {"metadata": applied["metadata"]})
         assert [(each.kind, each.fields) for each in again.changes] == [(ChangeKind.UNCHANGED, [])]
+
+
+tools = ("helm.sh/", "argocd.argoproj.io/", "kubernetes.io/", "kustomize.toolkit.fluxcd.io/")
+moments = st.sampled_from(
+    ["test", "pre-delete", "pre-upgrade,test", "Skip", "SyncFail", "PreSync", "none", "", "-1", "7", "true"]
+)
+annotations = st.dictionaries(
+    st.builds("".join, st.tuples(st.sampled_from(tools), st.sampled_from(["hook", "sync-wave", "hook-weight", "ignore"]))),
+    moments,
+    min_size=1,
+    max_size=3,
+)  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(document=workloads(), there=st.none() | workloads(), noted=annotations)
+def test_no_annotation_takes_an_object_out_of_what_kubectl_applies(
+    document: Document, there: Document | None, noted: dict[str, str]
+) -> None:
+    metadata = {**document["metadata"], "annotations": noted}
+    live = [] if there is None else [served({**there, "kind": document["kind"]})]
+    plain, marked = plan_of(document, *live), plan_of({**document, "metadata": metadata}, *live)
+    expected = [(each.object, each.kind) for each in plain.changes if each.kind is not ChangeKind.UNCHANGED]
+    found = [(each.object, each.kind) for each in marked.changes]
+    # Of one that stays as it is otherwise, the annotations change.
+    assert found == (expected or [(plain.changes[0].object, ChangeKind.UPDATED)])
+    assert (marked.order, marked.duplicates) == (plain.order, {})
+    assert [each.after and each.after["spec"] for each in marked.workloads][: len(plain.workloads)] == [
+        each.after and each.after["spec"] for each in plain.workloads
+    ]
+
+
+@settings(max_examples=40)
+@given(first=workloads(), last=workloads())
+def test_a_document_that_is_replaced_is_a_duplicate_or_changes_nothing(first: Document, last: Document) -> None:
+    last = {**last, "kind": first["kind"], "apiVersion": first["apiVersion"]}
+    plan, alone = plan_of([first, last]), plan_of(last)
+    assert [(each.object, each.kind) for each in plan.changes] == [(each.object, each.kind) for each in alone.changes]
+    assert bool(plan.duplicates) is (first["spec"] != last["spec"])
+    assert not plan_of([first, last], served(first)).duplicates
