@@ -184,7 +184,7 @@ def _lost(finding: GateFinding) -> Phrase:
 
 
 def _deletion(finding: GateFinding) -> Phrase:
-    reason = ("with ", name(finding.change)) if finding.change != finding.subject else _detail(finding, "")
+    reason = _detail(finding, "") or ("with ", name(finding.change))
     own = [each for each in finding.pods if finding.subject != f"Pod {each}"]
     pods: Phrase = (f", {count(len(own), 'pod')}: ", *names(own)) if own else ()
     return (*_subject(finding, "a workload"), " is deleted ", *reason, _limit(finding), *pods)

@@ -164,9 +164,9 @@ def test_nothing_is_read_that_no_gate_names(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_if_ignored_of_a_change_is_a_warning(cluster: Cluster) -> None:
-    change = pod("1")
-    with pytest.warns(UserWarning, match="is there twice"):
-        cluster.check([change, change])
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+    with pytest.warns(UserWarning, match="ignored: 1 ConfigMap"):
+        cluster.check([pod("1"), settings])
 
 
 def test_what_ifs_leave_the_cluster_as_it_is(cluster: Cluster) -> None:

@@ -37,7 +37,7 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
         "The change keeps the rules that are on. No pod evicted, settled.",
     ]
     assert comment(failed()).startswith(
-        "### kpreempt check: failed\n\n**in the worst of 20 runs, `Deployment low/y` is deleted with 1 pod; "
+        "### kpreempt check: failed\n\n**in the worst of 20 runs, `PodDisruptionBudget shop/api` `allowed 0"
     )
     assert f"\n{len(RuleId)} rules not kept: " in comment(failed())
 

@@ -79,7 +79,7 @@ FINDINGS = {
         "Deployment batch/worker is deleted with Namespace batch (limit 0), 2 pods: a and b",
     ),
     "a workload that is pruned": (
-        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a"], change=WORKLOAD),
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a"], change=WORKLOAD, detail="by --prune"),
         "Deployment batch/worker is deleted by --prune (limit 0), 1 pod: a",
     ),
     "a namespace that goes": (
@@ -188,8 +188,8 @@ FINDINGS = {
         "Deployment batch/worker is in the change more than once: a.yaml:1 is applied before a.yaml:9, which counts",
     ),
     "a workload that becomes a hook": (
-        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, detail="the annotation takes it out"),
-        "Deployment batch/worker is deleted: the annotation takes it out (limit 0)",
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, detail="by Helm, since helm.sh/hook: test makes it a hook"),
+        "Deployment batch/worker is deleted by Helm, since helm.sh/hook: test makes it a hook (limit 0)",
     ),
     "a rollout that leaves old pods": (
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),

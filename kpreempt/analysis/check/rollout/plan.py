@@ -120,14 +120,16 @@ def plan_change(
         planner.apply(given)
     given_names = {describe(each.document) for each in applied}
     of_hooks = {_deletion_of(each.document): deletion_by_hook(each.document, applier) for each in hooked.values()}
-    unlisted = {**of_hooks, **dict.fromkeys(pruned, PRUNED)}
+    unlisted = {
+        each: reason for each, reason in {**of_hooks, **dict.fromkeys(pruned, PRUNED)}.items() if each not in deletions
+    }
     planner.deleted_by = {each.described: reason for each, reason in unlisted.items()}
     for deletion in deletions:
         if deletion.described in given_names:
             raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
         planner.delete(deletion)
     for deletion in unlisted:
-        if deletion not in deletions and (planner.has(deletion) or not deletion.has_meaning):
+        if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
     kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
     duplicates, same = _duplicates(ready.replaced, new_planner(), applier)

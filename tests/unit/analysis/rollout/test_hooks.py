@@ -142,18 +142,18 @@ def test_so_is_any_other_object_that_the_cluster_has(kind: str) -> None:
     hook = marked(document, **{HELM: "test"})
     plan = plan_of(hook, there, applied_by=BY_HELM)
     assert [(each.object, each.kind) for each in plan.changes] == [(f"{kind} shop/api", ChangeKind.DELETED)]
-    assert list(plan.deleted_as_hooks) == [f"{kind} shop/api"]
+    assert [HELM in each.deleted_by for each in plan.changes] == [True]
     # What was a hook before is one of the last run, and stays.
     plan = plan_of(hook, {**there, "metadata": hook["metadata"]}, applied_by=BY_HELM)
-    assert (plan.changes, plan.deleted_as_hooks) == ([], {})
+    assert plan.changes == []
 
 
 def test_a_job_that_has_ended_or_is_new_becomes_a_hook_without_a_word() -> None:
     hook = job(**{HELM: "test"})
-    assert plan_of(hook, served(job()), applied_by=BY_HELM).deleted_as_hooks == {}
-    assert plan_of(hook, applied_by=BY_HELM).deleted_as_hooks == {}
+    assert not any(each.deleted_by for each in plan_of(hook, served(job()), applied_by=BY_HELM).changes)
+    assert not any(each.deleted_by for each in plan_of(hook, applied_by=BY_HELM).changes)
 
 
 def test_an_object_that_is_in_the_change_besides_its_hook_is_not_deleted() -> None:
     plan = plan_of([marked(workload(), **{HELM: "test"}), workload()], served(workload()), applied_by=BY_HELM)
-    assert [(each.kind, plan.deleted_as_hooks) for each in plan.changes] == [(ChangeKind.UNCHANGED, {})]
+    assert [(each.kind, each.deleted_by) for each in plan.changes] == [(ChangeKind.UNCHANGED, "")]
