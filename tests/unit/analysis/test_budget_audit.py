@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
-from kpreempt.analysis.budgets.audit import audit_budgets
+from kpreempt.analysis.budgets.audit import NO_MINIMUM_SIZES, MinimumSizes, audit_budgets
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
@@ -23,7 +23,7 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, 
 from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
-from kpreempt.report.budgets.words import fix_in_words
+from kpreempt.report.budgets.words import finding_text, fix_in_words
 from kpreempt.report.layout import Page
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
@@ -96,6 +96,7 @@ def audit(
     selection: PodSelection | None = None,
     assumptions: list[Assumption] | None = None,
     unread: dict[str, Unread] | None = None,
+    minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES,
 ) -> BudgetAudit:
     """The audit of a cluster of these objects on one node, with statuses as the disruption controller computes them."""
     flat = [each for part in parts for each in (part if isinstance(part, list | tuple) else [part])]
@@ -114,6 +115,7 @@ def audit(
         now=NOW,
         at=NOW,
         selection=selection or PodSelection(),
+        minimum_sizes=minimum_sizes,
         assumptions=assumptions or [],
     )
 
@@ -570,3 +572,41 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
             assert not own
     for format_name in ANSWER_FORMATS:
         assert render_answer(answer, format_name, RenderOptions(width=80, verbose=True)) is not None
+
+
+@pytest.mark.parametrize(
+    ("spec", "minimum", "words", "fix"),
+    [
+        pytest.param(
+            {"min_available": 1},
+            1,
+            "minAvailable: 1: no disruption is allowed once the HorizontalPodAutoscaler of Deployment web has scaled"
+            " down to its minReplicas, 1 pod in total; a drain then never ends",
+            "set maxUnavailable: 1 instead of minAvailable, or set minReplicas: 2 in the HorizontalPodAutoscaler of"
+            " Deployment web",
+            id="one that stays",
+        ),
+        pytest.param(
+            {"min_available": "60%"},
+            0,
+            "minAvailable: 60% of 1 pod is 1: no disruption is allowed once the HorizontalPodAutoscaler of Deployment"
+            " web has scaled down to its minReplicas, 1 pod in total; a drain then never ends",
+            "set maxUnavailable: 1 instead of minAvailable, or set minReplicas: 3 in the HorizontalPodAutoscaler of"
+            " Deployment web",
+            id="a share of the last pod",
+        ),
+        pytest.param({"min_available": 1}, 2, "", "", id="one may go at the minimum"),
+        pytest.param({"min_available": 1}, 3, "", "", id="at the minimum now"),
+        pytest.param({"max_unavailable": 1}, 1, "", "", id="one may always go"),
+    ],
+)
+def test_a_budget_that_allows_nothing_at_the_minimum_of_an_autoscaler(
+    spec: dict[str, Any], minimum: int, words: str, fix: str
+) -> None:
+    sizes = {("Deployment", "shop", "web"): minimum}
+    answer = audit(deployment("web", 3), pods("ReplicaSet web-1", 3), budget(**spec), minimum_sizes=sizes)
+    kinds = [each.id for each in answer.findings]
+    assert kinds == ([FindingId.ALLOWS_NONE_AT_HPA_MINIMUM] if words else [])
+    for each in answer.findings:
+        assert finding_text(each, answer.items[0]) == words
+        assert fix_in_words(each, answer.items[0]) == fix
