@@ -184,9 +184,15 @@ def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], l
 
 def _waivers_of_deletions(change: Change) -> list[Waiver]:
     """What ``--delete`` takes away by naming it is meant."""
-    names = [parse_deletion(text, change.namespace).described for text in change.deletions]
-    rules = (RuleId.PDB_WEAKENED, RuleId.QUOTA_LOOSENED)
-    return [Waiver(rule=rule, subject=name, by="--delete") for name in names for rule in rules]
+    deletions = [parse_deletion(text, change.namespace) for text in change.deletions]
+    rules = {
+        "PodDisruptionBudget": RuleId.PDB_WEAKENED,
+        "ResourceQuota": RuleId.QUOTA_LOOSENED,
+        "LimitRange": RuleId.QUOTA_LOOSENED,
+    }
+    return [
+        Waiver(rule=rules[each.kind], subject=each.described, by="--delete") for each in deletions if each.kind in rules
+    ]
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:
