@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -69,6 +70,14 @@ def decoder_of(record: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(record, dec_hook=to_quantity, float_hook=str)
 
 
+def record_of(kind: Kind, json: Json, decode: Callable[[Json], Record] | None = None) -> Record:
+    """The record of an object, by its own ``decode`` if it has one. Raises ``BadObjectError``."""
+    try:
+        return (decode or decoder_of(kind.record).decode)(json)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_carefully(kind, json)
+
+
 def decode_carefully(kind: Kind, json: Json) -> Record:
     """The record of an object that its decoder refused: for a ``null``, or because it is wrong.
 
@@ -85,6 +94,8 @@ def parse_json(json: Json) -> Any:
         raise BadObjectError("", "", "is not UTF-8") from None
     except msgspec.ValidationError:
         raise BadObjectError("", "", "has a number that is too long") from None
+    except msgspec.DecodeError:
+        raise BadObjectError("", "", "is not JSON") from None
     except RecursionError:
         raise BadObjectError("", "", "is nested too deeply") from None
 

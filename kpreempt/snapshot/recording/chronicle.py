@@ -13,16 +13,15 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.decode import Json, decoder_of
+from kpreempt.snapshot.decode import Json, record_of
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, What
-from kpreempt.snapshot.recording.past import named_line
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
+from kpreempt.snapshot.recording.segment import named_line
 from kpreempt.verdict.history import Happening, History, HistoryStep
 from kpreempt.verdict.verify import DecisionKind
 
-_NODE, _BUDGET = decoder_of(Node), decoder_of(PodDisruptionBudget)
 _DECIDED = {
     DecisionKind.BOUND: Happening.BOUND,
     DecisionKind.NOMINATED: Happening.NOMINATED,
@@ -88,11 +87,8 @@ class _Chronicler:
 
     def steps(self) -> Iterator[HistoryStep]:
         """The steps of the run, in the order in which they happened."""
-        first = self._run.segments[0]
-        lines = first.base(Intake())
-        next(lines, None)
-        for line in lines:
-            named = named_line(line, first.name)
+        for line in self._run.segments[0].base(Intake()):
+            named = named_line(line)
             if named.kind == "Pod":
                 pod = pod_line(line)
                 self._pods[_key(pod)] = pod
@@ -216,10 +212,11 @@ class _Chronicler:
             self._add(change.version, step)
 
     def _set(self, line: Json | None) -> None:
+        record = None if line is None else record_of(KINDS[self._subject.kind], line)
         if self._subject.kind == "Node":
-            self._node = None if line is None else _NODE.decode(line)
+            self._node = record
         else:
-            self._budget = None if line is None else _BUDGET.decode(line)
+            self._budget = record
 
     def _state(self) -> list[str] | None:
         """What there is to say of the node or the budget; ``None`` where it is not there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -11,6 +11,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.cluster import REDACTED_AT
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, What
 from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.past import shown
@@ -63,6 +64,8 @@ def info_of(folder: str) -> RecordingInfo:
             gaps.append((ends, segment.end.taken_at))
         ends = segment.end.taken_at
         begins = begins or ends
+        # What a damaged base holds would come out only when it is needed.
+        deque(segment.base(Intake()), maxlen=0)
         for change in segment.changes():
             ends = max(ends, change.seen)
             changes[change.kind] += change.what in OBJECT_CHANGES

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of
-from kpreempt.model.event import PREEMPTED, Event
-from kpreempt.snapshot.decode import decoder_of
+from kpreempt.model.event import PREEMPTED
+from kpreempt.snapshot.decode import record_of
+from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.changes import What
 from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.past import Moment
@@ -17,7 +18,6 @@ from kpreempt.verdict.verify import DecisionKind
 
 _EXAMPLES = "--at 2026-11-21T03:12:00Z, or --at pod/NAMESPACE/NAME for just before its scheduler decided on it"
 _RANK = {DecisionKind.REFUSED: 0, DecisionKind.BOUND: 1, DecisionKind.NOMINATED: 2}
-_EVENT = decoder_of(Event)
 
 
 def moment_of(folder: str, text: str | None) -> Moment:
@@ -49,8 +49,8 @@ def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
     found = None
     for path in segments_in(folder):
         for change in Segment(path).changes():
-            if change.kind == "Event" and change.what is not What.DELETED:
-                event = _EVENT.decode(change.object)
+            if change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
+                event = record_of(KINDS["Event"], change.object)
                 if event.reason == PREEMPTED and event.subject.key == f"{namespace}/{name}":
                     found = change.seen
     return found.isoformat() if found is not None else None

@@ -16,15 +16,14 @@ from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.cluster import PodOrder
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
-from kpreempt.snapshot.kinds import RECORDED
+from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.folder import began, segments_in
 from kpreempt.snapshot.recording.kept import Kept
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import pod_line, seen_pod
 from kpreempt.snapshot.recording.recorder import ALIVE_SECONDS, follow
-from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segment import Segment, named_line
 from kpreempt.verdict import Assumption, AssumptionKind
 
 # Watches of different kinds tell at different times of what has happened at once.
@@ -103,17 +102,15 @@ class _State:
     """The cluster while changes are applied to it."""
 
     def __init__(self, segment: Segment, intake: Intake) -> None:
-        self.header = b""
+        self.header = segment.header
         self.kept = Kept()
         self._orders = NodeOrders(segment.end.orders)
         self._holder = segment.end.holder
         self._unread: dict[str, int] = {}
         self._gaps: list[str] = []
         self._binding: dict[str, str] = {}
-        lines = segment.base(intake)
-        self.header = next(lines, b"{}")
-        for line in lines:
-            named = named_line(line, segment.name)
+        for line in segment.base(intake):
+            named = named_line(line)
             self.kept.put(named.kind, named.key, line)
             if named.kind == "Pod":
                 self._orders.put(seen_pod(line))
@@ -152,7 +149,7 @@ class _State:
 
     def batches(self, name: str, time: datetime) -> list[Batch]:
         """The header, then the objects, those of the header's own words changed to what is known at ``time``."""
-        header = batch_of_header(name, TOP_LEVEL.decode(self.header))
+        header = msgspec.structs.replace(self.header, source=name)
         unread = {**(msgspec.json.decode(header.unread) if header.unread else {}), **self._unread}
         listed = [kind for kind in (msgspec.json.decode(header.listed) if header.listed else ()) if kind not in unread]
         header = msgspec.structs.replace(
@@ -181,34 +178,6 @@ class _State:
             message = f"bound soon after this moment: {names}; the scheduler may have given them their nodes already"
             found.append(Assumption("pods", "spec.nodeName", message, AssumptionKind.UNCERTAIN))
         return found
-
-
-class _NamedMeta(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Named(msgspec.Struct, frozen=True):
-    kind: str
-    metadata: _NamedMeta = _NamedMeta()
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.metadata.namespace, self.metadata.name
-
-
-_NAMED = msgspec.json.Decoder(_Named)
-
-
-def named_line(line: bytes, source: str) -> _Named:
-    """Kind and name of a line. Raises ``InputError``."""
-    try:
-        named = _NAMED.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        named = None
-    if named is None or named.kind not in RECORDED:
-        raise InputError("holds something else than kpreempt writes", source=source)
-    return named
 
 
 def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetime) -> list[Assumption]:

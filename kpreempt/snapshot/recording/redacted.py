@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,15 +19,12 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.batches import TOP_LEVEL, batch_of_header
-from kpreempt.snapshot.collect import Collector
-from kpreempt.snapshot.decode import Record, decoder_of
+from kpreempt.snapshot.decode import BadObjectError, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
 from kpreempt.snapshot.recording.folder import is_recording, segments_in
-from kpreempt.snapshot.recording.past import named_line
 from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
-from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segment import END, Segment, named_line
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.redact.spaces import Known, RoundedImages
@@ -36,6 +33,7 @@ from kpreempt.snapshot.write import DumpHeader, header_line, line_of
 _T = TypeVar("_T")
 
 _TOGETHER = 4096
+_UNKNOWN = BadObjectError("", "", "tells of an object that the recording does not have")
 # It takes no more than what it is made of.
 _NO_LIMITS = Limits(keep=timedelta.max, max_size=2**62, base_every=timedelta.max)
 
@@ -59,7 +57,7 @@ def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redact
         raise InputError("has a recording", source=name_of(to), hint="--to another folder")
     known, end, kinds = Known(), Segment(paths[0]).end.taken_at, set[str]()
     for segment in map(Segment, paths):
-        kinds |= _header(segment)[0].skipped.keys()
+        kinds |= segment.header_cluster()[0].skipped.keys()
         end = max([end, segment.end.taken_at, *(change.seen for change in segment.changes())])
         for records in _together(_records(segment)):
             cluster = _cluster_of(records)
@@ -67,10 +65,7 @@ def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redact
             images.add(cluster)
     every = (record for path in paths for record in _records(Segment(path)))
     redaction = Redaction(every, known, end, key, images.of, kinds=kinds)
-    try:
-        _Writer(redaction).write(map(Segment, paths), to)
-    except KeyError:
-        raise InputError("tells of an object that it does not have", source=name_of(folder)) from None
+    _Writer(redaction).write(map(Segment, paths), to)
     return redaction
 
 
@@ -93,26 +88,17 @@ _FIELD_OF = {kind.record: kind.field for kind in KINDS.values()}
 def _records(segment: Segment) -> Iterator[Record]:
     """All objects of a segment, each as it was after every change."""
     for kind, line in _lines(segment):
-        yield decoder_of(KINDS[kind].record).decode(line)
+        yield record_of(KINDS[kind], line)
     for change in segment.changes():
         if change.what in (What.ADDED, What.MODIFIED) and change.kind in KINDS:
-            yield decoder_of(KINDS[change.kind].record).decode(change.object)
+            yield record_of(KINDS[change.kind], change.object)
 
 
 def _lines(segment: Segment) -> Iterator[tuple[str, bytes]]:
-    lines = segment.base(Intake())
-    next(lines, None)
-    for line in lines:
-        kind = named_line(line, segment.name).kind
+    for line in segment.base(Intake()):
+        kind = named_line(line).kind
         if kind in KINDS:
             yield kind, line
-
-
-def _header(segment: Segment) -> tuple[ClusterSnapshot, list[Any]]:
-    """What the base says of itself, and what was assumed when it was read."""
-    collector = Collector(defaults_namespace=True)
-    collector.add(batch_of_header(segment.name, TOP_LEVEL.decode(next(segment.base(Intake()), b"{}"))))
-    return collector.cluster(), collector.assumptions
 
 
 class _Writer:
@@ -124,23 +110,23 @@ class _Writer:
         self._refusals: dict[str, int] = {}
 
     def write(self, segments: Iterable[Segment], to: str) -> None:
-        """Write all of them. Raises ``InputError`` and ``KeyError``."""
+        """Write all of them. Raises ``InputError``."""
         written = Segments(to, _NO_LIMITS)
         is_whole = True
         try:
             for segment in segments:
-                end = self._end(segment.end)
+                end = self._end(segment)
                 # What follows on what is damaged does not continue it.
                 written.begin(self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_whole))
                 kept = (each for each in segment.changes() if each.kind not in COMPARED)
-                for changes in _together(map(self._change, kept)):
+                for changes in _together(self._change(segment, each) for each in kept):
                     written.append(changes)
                 is_whole = segment.damage is None
         finally:
             written.close()
 
     def _base(self, segment: Segment) -> Iterator[bytes]:
-        cluster, assumptions = _header(segment)
+        cluster, assumptions = segment.header_cluster()
         redaction = self._redaction
         yield header_line(
             DumpHeader(
@@ -155,13 +141,18 @@ class _Writer:
         for kind, line in _lines(segment):
             yield self._line(kind, line)
 
-    def _end(self, end: BaseEnd) -> BaseEnd:
+    def _end(self, segment: Segment) -> BaseEnd:
+        end = segment.end
+        try:
+            orders = {self._redaction.key("Node", "", node)[1]: self._order(each) for node, each in end.orders.items()}
+        except KeyError:
+            raise segment.bad_line(_UNKNOWN, END) from None
         versions: Mapping[str, int] = {label: each for label, each in end.versions.items() if label not in COMPARED}
         return BaseEnd(
             versions=versions,
             taken_at=self._redaction.time(end.taken_at),
             holder=self._holder(end.holder),
-            orders={self._redaction.key("Node", "", node)[1]: self._order(each) for node, each in end.orders.items()},
+            orders=orders,
             continues=end.continues,
         )
 
@@ -169,23 +160,27 @@ class _Writer:
         return Order([each and self._pod(each) for each in order.places], [self._pod(each) for each in order.unplaced])
 
     def _pod(self, key: str) -> str:
-        return "/".join(self._redaction.key("Pod", *key.split("/", 1)))
+        namespace, _, name = key.partition("/")
+        return "/".join(self._redaction.key("Pod", namespace, name))
 
     def _holder(self, identity: str) -> str:
         return self._holders.setdefault(identity, f"holder-{len(self._holders)}")
 
-    def _change(self, change: Change) -> Change:
+    def _change(self, segment: Segment, change: Change) -> Change:
         seen = self._redaction.time(change.seen)
         if change.what is What.SCHEDULER:
             return msgspec.structs.replace(change, seen=seen, name=self._holder(change.name))
         if not change.name:
             return msgspec.structs.replace(change, seen=seen)
-        namespace, name = self._redaction.key(change.kind, change.namespace, change.name)
+        try:
+            namespace, name = self._redaction.key(change.kind, change.namespace, change.name)
+        except KeyError:
+            raise segment.bad_line(_UNKNOWN) from None
         line = change.object if change.what is What.DELETED else msgspec.Raw(self._line(change.kind, change.object))
         return msgspec.structs.replace(change, seen=seen, namespace=namespace, name=name, object=line)
 
     def _line(self, kind: str, line: bytes | msgspec.Raw) -> bytes:
-        record = self._redaction.record(decoder_of(KINDS[kind].record).decode(line))
+        record = self._redaction.record(record_of(KINDS[kind], line))
         if isinstance(record, Pod) and (refusal := pod_line(line).refusal):
             number = self._refusals.setdefault(refusal, len(self._refusals) + 1)
             record = _with_message(record, redacted_refusal(refusal, number))

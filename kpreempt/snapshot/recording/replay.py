@@ -16,21 +16,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, PodOrder
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.batches import TOP_LEVEL, batch_of_header
-from kpreempt.snapshot.collect import Collector
-from kpreempt.snapshot.decode import Record, decoder_of
+from kpreempt.snapshot.decode import Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.kept import Key, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
-from kpreempt.snapshot.recording.past import LATE, named_line
+from kpreempt.snapshot.recording.past import LATE
 from kpreempt.snapshot.recording.pods import seen_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
 from kpreempt.snapshot.recording.runs import Run, Trace
+from kpreempt.snapshot.recording.segment import named_line
 from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.verdict.verify import DecisionKind
 
@@ -161,13 +159,9 @@ class Replay:
         self._orders = NodeOrders(first.end.orders)
         self._holder = first.end.holder
         self._pods = PodDecoder()
-        lines = first.base(intake)
-        collector = Collector(defaults_namespace=True)
-        collector.add(batch_of_header(first.name, TOP_LEVEL.decode(next(lines, b"{}"))))
-        self._header = collector.cluster()
-        self.assumptions = collector.assumptions
-        for line in lines:
-            named = named_line(line, first.name)
+        self._header, self.assumptions = first.header_cluster()
+        for line in first.base(intake):
+            named = named_line(line)
             if named.kind not in KINDS:
                 continue
             self.records[named.kind][named.key] = self._decoded(named.kind, line)
@@ -236,12 +230,7 @@ class Replay:
             self._orders.forget()
 
     def _decoded(self, kind: str, line: bytes | msgspec.Raw) -> Record:
-        try:
-            decoder = self._pods if kind == "Pod" else decoder_of(KINDS[kind].record)
-            return decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            source = self._run.segments[0].name
-            raise InputError("holds something else than kpreempt writes", source=source) from None
+        return record_of(KINDS[kind], line, self._pods.decode if kind == "Pod" else None)
 
 
 def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:

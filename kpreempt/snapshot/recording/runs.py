@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event
+from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.decode import decoder_of
+from kpreempt.snapshot.decode import record_of
+from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
@@ -20,7 +21,6 @@ from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
 # The scheduler marks its victims before the preemptor's nomination is written, or after it; events come later still.
 _EVICTION = timedelta(seconds=60)
-_EVENT = decoder_of(Event)
 _POD_LINE = b'"kind":"Pod",'
 
 
@@ -183,7 +183,7 @@ class _Reader:
         return min(marks, key=lambda mark: abs(mark.seen - eviction.seen), default=None)
 
     def _note_event(self, change: Change) -> None:
-        event = _EVENT.decode(change.object)
+        event = record_of(KINDS["Event"], change.object)
         if event.reason != PREEMPTED:
             return
         if event.related is not None and event.related.uid:
