@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from kpreempt.cli.watch import Wait
 
 
+# A day, in seconds.
+_LONGEST_INTERVAL = 86_400
+
+
 class PendingRequest(AnswerRequest):
     """What the options of ``kpreempt pending`` ask for."""
 
@@ -68,8 +72,9 @@ def _check(request: PendingRequest) -> None:
         return
     if "-" in [*request.snapshots, *files]:
         raise UsageError("-w reads the snapshot again and again, and standard input can be read once only")
-    if not request.interval > 0:
-        raise UsageError(f"--interval {request.interval:g}: expected a number of seconds above 0", hint="--interval 5")
+    if not 0 < request.interval <= _LONGEST_INTERVAL:
+        problem = f"expected a number of seconds above 0, at most {_LONGEST_INTERVAL:,}"
+        raise UsageError(f"--interval {request.interval:g}: {problem}", hint="--interval 5")
     for option, is_given in (("--strict", request.strict), ("--profile-json", request.profile_json is not None)):
         if is_given:
             raise UsageError(f"{option} is for one answer, and -w gives many")

@@ -112,10 +112,9 @@ def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    from datetime import timedelta
-
     from kpreempt.analysis.algorithms import queue_for
     from kpreempt.analysis.pending.states import max_backoff_of
+    from kpreempt.model.durations import go_seconds
 
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1
@@ -123,7 +122,7 @@ def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, ru
         algorithm,
         started,
         feature_gates=configured.feature_gates,
-        initial_backoff=timedelta(seconds=seconds),
+        initial_backoff=go_seconds(seconds),
         max_backoff=max_backoff_of(configured.configuration),
         rules=rules,
     )

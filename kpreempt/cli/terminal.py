@@ -23,8 +23,6 @@ EXIT_INTERRUPTED = 130
 # What an answer on one screen keeps to, unless it is drawn on one that is known.
 SCREEN_HEIGHT = 24
 
-# Of a message, which may name what the input has made long.
-_LONGEST_LINE = 10_000
 _SECONDS_OF_PATIENCE = 0.5
 _SECONDS_BETWEEN_UPDATES = 0.1
 
@@ -197,11 +195,14 @@ class Progress:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Write one line to standard error, and a line of advice if there is one. Control characters show as escapes."""
-    from kpreempt.report.escape import printable
+    """Write one line to standard error, and a line of advice if there is one.
 
-    message, hint = (each if len(each) <= _LONGEST_LINE else f"{each[:_LONGEST_LINE]}…" for each in (message, hint))
-    write_to_stderr(printable(message) + "\n" + (f"  try: {printable(hint)}\n" if hint else ""))
+    Control characters show as escapes, and what the input or an option has made long is shortened.
+    """
+    from kpreempt.report.escape import printable, shortened
+
+    message, hint = (shortened(printable(each)) for each in (message, hint))
+    write_to_stderr(f"{message}\n" + (f"  try: {hint}\n" if hint else ""))
 
 
 def write_to_stderr(text: str) -> None:

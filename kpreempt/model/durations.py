@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 
 _UNITS = {
@@ -29,6 +30,12 @@ def parse_duration(text: str) -> int | None:
     if nanoseconds >= 2**63:
         return None
     return -nanoseconds if text.startswith("-") else nanoseconds
+
+
+def go_seconds(seconds: int) -> timedelta:
+    """What Go makes of ``time.Duration(seconds) * time.Second``: more than 292 years wrap around in 64 bits."""
+    nanoseconds = (seconds * SECOND + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)
 
 
 def format_duration(nanoseconds: int) -> str:

@@ -20,6 +20,21 @@ _SUSPECT = re.compile(rf"[^\x20-\x7e]|{_AT_START}|{_ANYWHERE}")
 _JSON_SUSPECT = re.compile(rf"[^\x20-\x7e\n]|{_ANYWHERE}")
 _COMMAND = re.compile(rf"(?<!\S)::(?=[A-Za-z])|{_ANYWHERE}")
 
+# How much is shown of a word, such as a path, and of a whole message: its beginning and its end.
+_WORD = 200, 60
+_MESSAGE = 1_500, 400
+_LONG_WORD = re.compile(rf"\S{{{sum(_WORD) + 1},}}")
+
+
+def shortened(message: str) -> str:
+    """A message without the middle of words that are very long, and of itself if it is."""
+    message = _LONG_WORD.sub(lambda word: _without_middle(word[0], *_WORD), message)
+    return _without_middle(message, *_MESSAGE) if len(message) > sum(_MESSAGE) else message
+
+
+def _without_middle(text: str, head: int, tail: int) -> str:
+    return f"{text[:head]}…{text[-tail:]}"
+
 
 def printable(text: str) -> str:
     r"""``text`` with every character that does not show as itself written as ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``.

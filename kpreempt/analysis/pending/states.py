@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
+from kpreempt.eviction.deletion import later
+from kpreempt.model.durations import go_seconds
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Agreement, Leaving, Outcome, PendingState, Verdict
 
@@ -54,7 +56,7 @@ class PendingContext(NamedTuple):
 def max_backoff_of(configuration: Mapping[str, Any] | None) -> timedelta:
     """The longest backoff of a valid scheduler configuration."""
     seconds = (configuration or {}).get("podMaxBackoffSeconds")
-    return timedelta(seconds=seconds) if isinstance(seconds, int) and seconds > 0 else DEFAULT_MAX_BACKOFF
+    return go_seconds(seconds) if isinstance(seconds, int) and seconds > 0 else DEFAULT_MAX_BACKOFF
 
 
 def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
@@ -81,7 +83,7 @@ def is_in_queue(state: PendingState) -> bool:
 def deletion_began(pod: Pod) -> datetime | None:
     """When the pod was asked to go: its deletion time is when its grace period ends."""
     until = pod.metadata.deletion_timestamp
-    return None if until is None else until - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    return None if until is None else later(until, -(pod.metadata.deletion_grace_period_seconds or 0))
 
 
 def leaving(pod: Pod) -> Leaving:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from mmap import mmap
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.durations import go_seconds
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
@@ -119,7 +120,7 @@ class KubeScheduler:
         self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
-        initial, longest = (timedelta(seconds=each) for each in backoffs) if backoffs else (None, None)
+        initial, longest = map(go_seconds, backoffs) if backoffs else (None, None)
         self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest, self.behaviour._asdict())
 
     @property

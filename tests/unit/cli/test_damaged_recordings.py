@@ -56,7 +56,7 @@ def test_a_whole_recording_is_read(reader: tuple[str, ...], past: Path, kpreempt
         pytest.param(b'"name":"node-a"', b'"name":7', ":2: holds something else than", id="a name"),
         pytest.param(b'"cpu":"3"', b'"cpu":"3 \xff"', ":2: is not UTF-8", id="no UTF-8"),
         pytest.param(b'"cpu":"3"', b'"cpu":"many"', ":2: Node node-a: status.allocatable.cpu: ", id="a quantity"),
-        pytest.param(b'"apiVersion":"v1","kind":"Node"', b'"apiVersion":"x/v1","kind":"Node"', "is not a kind that is", id="a group"),
+        pytest.param(b'"apiVersion":"v1","kind":"Node"', b'"apiVersion":"x/v1","kind":"Node"', "is not a kind that is", id="a group"),  # noqa: E501
         pytest.param(b'"kind":"Node"', b'"kind":"Nod"', "is not a kind that is", id="a kind"),
         pytest.param(b'"priority":2000', b'"priority":{}', ":4: Pod shop/agent: spec.priority: ", id="a base's pod"),
         pytest.param(b'"minAvailable":1', b'"minAvailable":[]', ": PodDisruptionBudget shop/api: ", id="a budget"),

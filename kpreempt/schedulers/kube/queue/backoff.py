@@ -100,6 +100,9 @@ class BackoffQueue:
         """How long a pod waits after so many failures: twice as long each time, up to the limit."""
         if count == 0:
             return timedelta(0)
+        if self.initial_backoff < timedelta(0):
+            # Too many seconds for a duration, which has wrapped around.
+            return self.initial_backoff
         # More than 60 doublings are beyond any limit, and beyond what a duration can hold.
         factor = 1 << min(count - 1, 60)
         return self.max_backoff if self.initial_backoff > self.max_backoff / factor else self.initial_backoff * factor
