@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from kpreempt import Cluster
 from kpreempt.assistant.cutting import cut
-from kpreempt.assistant.server import answer_text
+from kpreempt.assistant.server import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, answer_text, refusal_of
 from kpreempt.assistant.tools import LEAST, TOOLS
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
@@ -161,3 +161,77 @@ def test_without_a_caller_the_command_says_so_in_one_line() -> None:
     assert ran.returncode == 2
     assert "an assistant starts this command" in ran.stderr
     assert ran.stderr.count("\n") <= 2
+
+
+INITIALIZE = {
+    **{"jsonrpc": "2.0", "id": 0, "method": "initialize"},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+PING = b'{"jsonrpc":"2.0","id":6,"method":"ping","params":{"a":%s}}'
+# Lines with the id and the code of the error that answers each.
+WRONG_LINES = [
+    pytest.param(b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, INVALID_REQUEST, id="id null"),
+    pytest.param(b'{"jsonrpc":"2.0","id":{},"method":"ping"}', None, INVALID_REQUEST, id="an object as id"),
+    pytest.param(b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', None, INVALID_REQUEST, id="a list as id"),
+    pytest.param(b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, INVALID_REQUEST, id="true as id"),
+    pytest.param(b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, INVALID_REQUEST, id="a fraction as id"),
+    pytest.param(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, INVALID_REQUEST, id="a batch"),
+    pytest.param(b"[]", None, INVALID_REQUEST, id="an empty batch"),
+    pytest.param(b'{"jsonrpc":"1.0","id":5,"method":"ping"}', 5, INVALID_REQUEST, id="version 1.0"),
+    pytest.param(b'{"id":"a","method":"ping"}', "a", INVALID_REQUEST, id="no version"),
+    pytest.param(b'{"jsonrpc":2.0,"id":5,"method":"ping"}', 5, INVALID_REQUEST, id="a number as version"),
+    pytest.param(PING % (b"[" * 100_000 + b"]" * 100_000), None, PARSE_ERROR, id="depth 100,000"),
+    pytest.param(PING % rb'"\ud800"', None, PARSE_ERROR, id="a lone surrogate"),
+    pytest.param(b'{"jsonrpc":"2.0","id":8,"method":"\xff"}', None, PARSE_ERROR, id="no UTF-8"),
+    pytest.param(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % (b"9" * 5_000), None, PARSE_ERROR, id="a long number"),
+    pytest.param(b"GET / HTTP/1.1", None, PARSE_ERROR, id="no JSON"),
+    pytest.param(b'{"jsonrpc":"2.0","id":1,', None, PARSE_ERROR, id="half of a request"),
+    pytest.param(b"null", None, INVALID_REQUEST, id="null"),
+    pytest.param(b'"ping"', None, INVALID_REQUEST, id="a string"),
+    pytest.param(b"{}", None, INVALID_REQUEST, id="an empty object"),
+    pytest.param(b'{"jsonrpc":"2.0","id":9}', 9, INVALID_REQUEST, id="no method"),
+    pytest.param(b'{"jsonrpc":"2.0","id":10,"method":5}', 10, INVALID_REQUEST, id="a number as method"),
+    pytest.param(b'{"jsonrpc":"2.0","id":11,"method":"ping","params":[1]}', 11, INVALID_PARAMS, id="a list as params"),
+    pytest.param(b'{"jsonrpc":"2.0","id":12,"result":5}', 12, INVALID_REQUEST, id="a bad response"),
+    pytest.param(b"x" * 20_000_000, None, INVALID_REQUEST, id="a line of 20 MB"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "id_", "code"), WRONG_LINES)
+def test_a_line_that_is_wrong_is_refused(line: bytes, id_: int | str | None, code: int) -> None:
+    refusal = refusal_of(line)
+    assert refusal is not None
+    assert (refusal.id, refusal.code) == (id_, code)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(json.dumps(INITIALIZE).encode(), id="a request"),
+        pytest.param(b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":null}', id="no params"),
+        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/initialized"}', id="a notification"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{}}', id="a response"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}', id="an error"),
+    ],
+)
+def test_a_message_is_not_refused(line: bytes) -> None:
+    assert refusal_of(line) is None
+
+
+def test_the_server_answers_every_wrong_line_and_goes_on() -> None:
+    lines = [json.dumps(INITIALIZE).encode(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}']
+    unanswered = {"jsonrpc": "2.0", "id": "unknown", "method": "tools/call", "params": {"name": 5}}
+    lines += [*(each.values[0] for each in WRONG_LINES), json.dumps(unanswered).encode(), b""]  # type: ignore[misc]
+    lines += [b'{"jsonrpc":"2.0","id":99,"method":"ping"}']
+    command = [SERVER.command, *SERVER.args]
+    run = subprocess.run(command, input=b"\n".join(lines) + b"\n", capture_output=True, check=False, timeout=120)
+    replies = [json.loads(line) for line in run.stdout.splitlines()]
+    errors = sorted((str(each["id"]), each["error"]["code"]) for each in replies if "error" in each)
+    expected = [(str(each.values[1]), each.values[2]) for each in WRONG_LINES]
+    assert errors == sorted([*expected, ("unknown", INVALID_PARAMS)])
+    assert {"jsonrpc": "2.0", "id": 99, "result": {}} in replies
+    assert run.returncode == 0
