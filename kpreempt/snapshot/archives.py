@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import mmap
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -14,9 +15,13 @@ from kpreempt.files import unreadable
 from kpreempt.model.quantity import quantity
 
 MAX_UNPACKED = 2**30
-# From so many bytes on, data that unpacks to so many times its size is not a cluster.
-_RATIO_FROM = 64 * 2**20
+# Data that unpacks to more than this, and to so many times its size, is not a cluster.
+_RATIO_FROM = 2**20
 _MAX_RATIO = 1000
+# Nor is a longer text with a comma, or a line, for fewer bytes than this: decoded, each value takes ten times as many.
+_DENSE_FROM = 8 * 2**20
+_MIN_BYTES_PER_VALUE = 6
+_STEP = 2**20
 _MAX_LAYERS = 4
 _HEAD = 512
 _TAR_MAGIC_AT = 257
@@ -63,13 +68,29 @@ class Intake:
             )
 
     def check_ratio(self, packed: int, unpacked: int, name: str) -> None:
-        """Raise ``InputError`` where ``packed`` bytes have become so many that they cannot be a cluster."""
+        """Raise ``InputError`` if ``packed`` bytes have become so many that they cannot be a cluster."""
         if unpacked > _RATIO_FROM and unpacked > _MAX_RATIO * packed:
             raise InputError(
                 f"unpacks to more than {_MAX_RATIO:,} times its size",
                 source=name,
                 hint="if it is what you expect, unpack it first",
             )
+
+
+def check_density(content: bytes | mmap.mmap, name: str) -> None:
+    """Raise ``InputError`` for a text that is little but tiny values, which would take many times its size."""
+    if len(content) <= _DENSE_FROM:
+        return
+    import numpy as np  # noqa: PLC0415 - few inputs are large
+
+    commas = lines = 0
+    for at in range(0, len(content), _STEP):
+        part = np.frombuffer(content[at : at + _STEP], np.uint8)
+        commas += int(np.count_nonzero(part == ord(",")))
+        lines += int(np.count_nonzero(part == ord("\n")))
+    if max(commas, lines) * _MIN_BYTES_PER_VALUE > len(content):
+        problem = f"has more than one value for every {_MIN_BYTES_PER_VALUE} bytes, which no cluster has"
+        raise InputError(problem, source=name)
 
 
 def parse_size(text: str, option: str = "--max-unpacked") -> int:
@@ -101,11 +122,13 @@ class InputStream(io.RawIOBase):
         packing: str = "",
         packed: InputStream | None = None,
     ) -> None:
-        """What is read counts for ``intake``; ``packed`` is what has to be unpacked for it."""
+        """What is read counts for ``intake``, if there is one; ``packed`` is what it is in."""
         super().__init__()
         self.raw = raw
         self.name = name
         self.num_read = 0
+        # Of all that was unpacked from it, layer by layer.
+        self.num_unpacked = 0
         self._intake = intake
         self._packing = packing
         self._packed = packed
@@ -145,8 +168,11 @@ class InputStream(io.RawIOBase):
         self.num_read += len(chunk)
         if self._intake is not None:
             self._intake.spend(len(chunk), self.name)
-            if self._packed is not None:
-                self._intake.check_ratio(self._packed.num_read, self.num_read, self.name)
+            outer = self._packed
+            while outer is not None:
+                outer.num_unpacked += len(chunk)
+                self._intake.check_ratio(outer.num_read, outer.num_unpacked, outer.name)
+                outer = outer._packed
         return chunk
 
     def _ends_early(self) -> InputError:
@@ -183,7 +209,7 @@ def unpacked(stream: InputStream, intake: Intake, *, is_member: bool = False, la
 
         for member in tar_members(stream, stream.name):
             # Its bytes are those of the archive, which count already.
-            inner = InputStream(member, f"{stream.name}:{member.name}", packing="tar")
+            inner = InputStream(member, f"{stream.name}:{member.name}", packing="tar", packed=stream)
             yield from unpacked(inner, intake, is_member=True, layers=layers + 1)
     else:
         yield Member(stream, is_member)

@@ -25,6 +25,7 @@ from kpreempt.snapshot.decode import (
     Record,
     annotations_in,
     as_served,
+    check_size,
     decode_carefully,
     decoder_of,
     is_later,
@@ -275,6 +276,7 @@ class Collector:
         if shelf.kind.reasons and _reason(json) not in shelf.kind.reasons:
             self._skipped[shelf.kind.name] += 1
             return
+        check_size(json)
         try:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):

@@ -21,6 +21,8 @@ from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_valu
 Json = bytes | bytearray | memoryview | msgspec.Raw
 Record = Any
 
+# An object of the API has a few megabytes at most.
+_LARGEST_OBJECT = 24 * 2**20
 _LONGEST_NAME = 253
 _LONGEST_VERSION = 20
 _OF_DEVICES = frozenset((ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass))
@@ -88,6 +90,7 @@ def decode_carefully(kind: Kind, json: Json) -> Record:
 
 def parse_json(json: Json) -> Any:
     """Plain data. Raises ``BadObjectError``."""
+    check_size(json)
     try:
         return msgspec.json.decode(json)
     except UnicodeDecodeError:
@@ -98,6 +101,12 @@ def parse_json(json: Json) -> Any:
         raise BadObjectError("", "", "is not JSON") from None
     except RecursionError:
         raise BadObjectError("", "", "is nested too deeply") from None
+
+
+def check_size(json: Json) -> None:
+    """Raise ``BadObjectError`` for what is larger than any object is, and would take many times as much memory."""
+    if memoryview(json).nbytes > _LARGEST_OBJECT:
+        raise BadObjectError("", "", f"is larger than {_LARGEST_OBJECT >> 20} MiB, which no object is")
 
 
 def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:

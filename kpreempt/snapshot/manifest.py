@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import Intake, check_density
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
 from kpreempt.snapshot.read import read_batches
@@ -169,6 +169,7 @@ def read_plain_records(
     for source in read_sources(path, stdin, intake):
         if source.content is None:
             raise InputError("is no text", source=source.name)
+        check_density(source.content, source.name)
         try:
             text = source.content[:].decode("utf-8-sig")
         except UnicodeDecodeError as error:

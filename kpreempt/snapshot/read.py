@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.snapshot.archives import check_density
 from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batches_of_value
 from kpreempt.snapshot.sources import Content, LineCounter, Source
 
@@ -36,6 +37,7 @@ def read_batches(source: Source) -> Iterator[Batch]:
     content = source.content
     if content is None or (not source.is_named and not _OBJECT_SIGNS.search(content[:_LOOKED_AT])):
         return
+    check_density(content, source.name)
     start: int | None = len(_BYTE_ORDER_MARK) if content[:3] == _BYTE_ORDER_MARK else 0
     if _JSON_START.match(content, start or 0) and not _is_flow_yaml(content):
         position, start = start or 0, None

@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 import zstandard
@@ -89,6 +90,12 @@ def test_ordinary_headers_are_read(content: bytes, name: str) -> None:
     assert [member.name for member in tar_members(io.BytesIO(content + END), "prod.tar")] == [name]
 
 
+def padding(size: int) -> bytes:
+    """White space that packs to about a hundredth of its size."""
+    pieces = Random(1).choices([b" " * 1000, b"\t" * 900, b" \t" * 450], k=size // 900)
+    return b"".join(pieces)[:size].ljust(size)
+
+
 def packed(content: bytes, how: Callable[[bytes], bytes], *, as_tar: bool) -> bytes:
     return how(entry("a.json", content) + END if as_tar else content)
 
@@ -99,7 +106,7 @@ def packed(content: bytes, how: Callable[[bytes], bytes], *, as_tar: bool) -> by
 )
 def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes], as_tar: bool) -> None:
     path = tmp_path / "prod"
-    path.write_bytes(packed(b" " * 2**23, how, as_tar=as_tar))
+    path.write_bytes(packed(padding(2**23), how, as_tar=as_tar))
     error = error_of(path, Intake(3 * 2**20))
     assert (error.problem, error.hint) == (
         "the input unpacks to more than 3 MiB",
@@ -109,7 +116,7 @@ def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes]
 
 def test_the_limit_is_that_of_all_inputs_together(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        (tmp_path / name).write_bytes(gzip.compress(POD.replace(b"api", name.encode()) + b" " * 2**21))
+        (tmp_path / name).write_bytes(gzip.compress(POD.replace(b"api", name.encode()) + padding(2**21)))
     intake = Intake(3 * 2**20)
     read_manifest(str(tmp_path / "a"), intake=intake)
     assert error_of(tmp_path / "b", intake).source == str(tmp_path / "b")
@@ -118,20 +125,71 @@ def test_the_limit_is_that_of_all_inputs_together(tmp_path: Path) -> None:
 
 def test_a_watch_reads_again_and_again(tmp_path: Path) -> None:
     path, intake = tmp_path / "a", Intake(3 * 2**20)
-    path.write_bytes(gzip.compress(POD + b" " * 2**21))
+    path.write_bytes(gzip.compress(POD + padding(2**21)))
     for _ in range(3):
         intake.restart()
         assert len(load_snapshot([str(path)], intake=intake).cluster.pods) == 1
 
 
-def test_what_unpacks_to_a_thousand_times_its_size_is_no_cluster(tmp_path: Path) -> None:
+ZST = zstandard.compress
+BOMBS = {
+    "gzip": gzip.compress,
+    "zstd": ZST,
+    "zstd without a size": lambda each: (packer := zstandard.ZstdCompressor().compressobj()).compress(each) + packer.flush(),
+    "several frames": lambda each: ZST(each[: 2**20]) + ZST(each[2**20 :]),
+    "gzip in gzip": lambda each: gzip.compress(gzip.compress(each)),
+    "zstd in gzip": lambda each: gzip.compress(ZST(each)),
+    "tar in zstd": lambda each: ZST(entry("a.json", each) + END),
+    "zstd in tar": lambda each: entry("a.json.zst", ZST(each)) + END,
+    "zstd in tar in zstd": lambda each: ZST(entry("a.json.zst", ZST(each)) + END),
+    "many small files in tar in zstd": lambda each: ZST(b"".join(entry(f"{at}.json", each[:10_000]) for at in range(800)) + END),
+    "many packed files in tar in zstd": lambda each: ZST(b"".join(entry(f"{at}.gz", gzip.compress(each[: 2**19])) for at in range(40)) + END),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", BOMBS.values(), ids=BOMBS)
+def test_what_unpacks_to_a_thousand_times_its_size_is_not_read(tmp_path: Path, how: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "prod"
-    packer = zstandard.ZstdCompressor().compressobj()
-    with path.open("wb") as file:
-        for _ in range(100):
-            file.write(packer.compress(b" " * 2**20))
-        file.write(packer.flush())
-    assert error_of(path).problem == "unpacks to more than 1,000 times its size"
+    path.write_bytes(how(POD + b" " * 2**23))
+    assert path.stat().st_size < 2**20
+    intake = Intake()
+    assert error_of(path, intake).problem == "unpacks to more than 1,000 times its size"
+
+
+def test_what_is_small_may_unpack_to_any_number_of_times_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "prod"
+    path.write_bytes(ZST(POD + b" " * (2**20 - len(POD))))
+    assert len(load_snapshot([str(path)]).cluster.pods) == 1
+
+
+LIST = b'{"apiVersion":"v1","kind":"List","items":['
+DENSE = {
+    "lists": LIST + b"[]," * 3_000_000 + b"1]}",
+    "objects": LIST + b"{}," * 3_000_000 + b"1]}",
+    "numbers": LIST + b"1," * 5_000_000 + b"1]}",
+    "texts": LIST + b'"",' * 3_000_000 + b"1]}",
+    "containers": POD[:-1] + b',"spec":{"containers":[' + b"{}," * 3_000_000 + b"{}]}}",
+    "a list without a kind": b'{"items":[' + b"[]," * 3_000_000 + b"1]}",
+    "lines of JSON": POD + b"\n" + b"{}\n" * 3_000_000,
+    "documents of YAML": b"kind: Pod\n" + b"---\n" * 3_000_000,
+    "items of YAML": b"kind: List\nitems:\n" + b"- []\n" * 3_000_000,
+}
+
+
+@pytest.mark.parametrize("content", DENSE.values(), ids=DENSE)
+def test_a_text_of_tiny_values_is_not_decoded(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "prod"
+    path.write_bytes(content)
+    for read in (lambda: load_snapshot([str(path)]), lambda: read_manifest(str(path))):
+        with pytest.raises(InputError) as caught:
+            read()
+        assert caught.value.message == f"{path}: has more than one value for every 6 bytes, which no cluster has"
+
+
+def test_an_object_larger_than_any_is_not_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "prod"
+    path.write_bytes(POD[:-1] + b',"spec":{"containers":[' + b'{"name":"container"},' * 1_300_000 + b"{}]}}")
+    assert error_of(path).problem == "is larger than 24 MiB, which no object is"
 
 
 def no_room() -> None:
@@ -140,7 +198,7 @@ def no_room() -> None:
 
 def test_no_room_for_temporary_files_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "prod"
-    path.write_bytes(gzip.compress(POD + b" " * 2**21))
+    path.write_bytes(gzip.compress(POD + padding(2**21)))
     monkeypatch.setattr(tempfile, "TemporaryFile", no_room)
     # What is small needs none.
     assert len(load_snapshot([str(path)]).cluster.pods) == 1
@@ -153,7 +211,7 @@ def test_no_room_for_temporary_files_is_one_message(tmp_path: Path, monkeypatch:
 def test_what_is_large_goes_through_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_MOST_IN_MEMORY", 2**20)
     path = tmp_path / "prod"
-    path.write_bytes(gzip.compress(POD + b" " * 2**22))
+    path.write_bytes(gzip.compress(POD + padding(2**22)))
     assert [each.key for each in load_snapshot([str(path)]).cluster.pods] == ["shop/api"]
 
 
