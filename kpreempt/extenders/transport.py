@@ -23,6 +23,7 @@ from kpreempt.files import read_file
 from kpreempt.model.urls import without_secrets
 from kpreempt.network.deadlines import DeadlineError, Request, cuttable
 from kpreempt.network.proxies import proxy_for
+from kpreempt.network.secrets import scrubbed
 from kpreempt.network.tls import ClientCertificate, Trust, causes, tls_context
 from kpreempt.schedulers.extender_protocol import (
     Call,
@@ -84,12 +85,12 @@ class _Transport:
         exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, _manager(self._proxy, self._tls))
         request = Request(exchange.run)
         try:
-            return request.result(self._seconds)
+            return _scrubbed(request.result(self._seconds), parts)
         except DeadlineError:
             words, received = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}", bytes(exchange.received)
             request.abandon()
         if is_whole(received):
-            return received
+            return _scrubbed(received, parts)
         raise ExtenderError(words)
 
 
@@ -181,6 +182,15 @@ def _headers(parts: SplitResult) -> dict[str, str]:
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         headers |= urllib3.make_headers(basic_auth=f"{user}:{password}")
     return headers
+
+
+def _scrubbed(answer: bytes, parts: SplitResult) -> bytes:
+    """An answer without the password that the extender was sent: its words are shown."""
+    if not parts.password:
+        return answer
+    secrets = (unquote(parts.password), parts.password)
+    # Byte by byte, since it need not be UTF-8.
+    return scrubbed(answer.decode("latin-1"), (each.encode().decode("latin-1") for each in secrets)).encode("latin-1")
 
 
 def _split(url: str) -> SplitResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
@@ -69,6 +70,18 @@ class Api:
 
         Raises ``ClusterError``, which carries the HTTP status where there is one.
         """
+        with self._scrubbed():
+            return self._get(path, query, accept)
+
+    @contextmanager
+    def _scrubbed(self) -> Iterator[None]:
+        """Keep out of errors what the server repeats of the credentials that it was sent."""
+        try:
+            yield
+        except ClusterError as error:
+            raise error.without(self.connection.secrets) from None
+
+    def _get(self, path: str, query: Mapping[str, str] | None, accept: str) -> bytes:
         source = f"{self.connection.server}{path}"
         url = f"{source}?{urlencode(query)}" if query else source
         tried = 0
@@ -96,6 +109,10 @@ class Api:
 
         An answer that says nothing for ``seconds`` is given up. Raises ``ClusterError``, also where it breaks off.
         """
+        with self._scrubbed():
+            yield from self._lines_of(path, query, seconds)
+
+    def _lines_of(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[bytes]:
         source = f"{self.connection.server}{path}"
         try:
             response = self._open(f"{source}?{urlencode(query)}", JSON, seconds)

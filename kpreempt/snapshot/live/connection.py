@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping
-from urllib.parse import quote, urlsplit
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
@@ -29,7 +29,7 @@ Headers = list[tuple[str, str]]
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """How an API server is reached. ``headers`` and ``proxy`` hold secrets.
+    """How an API server is reached. ``headers`` and ``proxy`` hold secrets; ``secrets`` are all of them, as texts.
 
     ``server`` is its URL without a slash at the end; ``user`` names who asks, for messages. ``timeout`` is in seconds
     for one request, ``None`` for no end.
@@ -43,6 +43,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     tls: ssl.SSLContext | None = None
     tls_server_name: str = ""
     proxy: str = ""
+    secrets: Sequence[str] = ()
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
 
     @property
@@ -71,12 +72,13 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
     authority, trust = _trust(cluster)
     server = _base_url(cluster.server, is_tls=bool(authority or cluster.insecure_skip_tls_verify))
     headers: Headers = []
-    tls = None
+    certificate = tls = None
     if server.startswith("https:"):
         # As kubectl does: no secret goes over an open wire.
         seconds = timeout if flags.request_timeout else PLUGIN_SECONDS
         headers, certificate = _credentials(user, chosen.user_name, cluster, authority, seconds)
         tls = tls_context(trust, certificate)
+    proxy = proxy_for(server, cluster.proxy_url, environment)
     return Connection(
         server=server,
         context=chosen.context,
@@ -85,7 +87,8 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
         headers=[*headers, *_impersonation(user)],
         tls=tls,
         tls_server_name=cluster.tls_server_name,
-        proxy=proxy_for(server, cluster.proxy_url, environment),
+        proxy=proxy,
+        secrets=_secrets(user, headers, certificate, proxy),
         timeout=timeout,
     )
 
@@ -121,14 +124,28 @@ def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Conne
     user = UserEntry(token=flags.token or account.token, as_user=flags.as_user, as_uid=flags.as_uid)
     user = msgspec.structs.replace(user, as_groups=list(flags.as_groups))
     _, trust = _trust(cluster)
+    headers = _bearer(user.token)
+    proxy = proxy_for(account.server, "", environment)
     return Connection(
         server=account.server,
         namespace=account.namespace or DEFAULT_NAMESPACE,
         user="the pod's service account",
-        headers=[("Authorization", f"Bearer {user.token}"), *_impersonation(user)],
+        headers=[*headers, *_impersonation(user)],
         tls=tls_context(trust, None),
-        proxy=proxy_for(account.server, "", environment),
+        proxy=proxy,
+        secrets=_secrets(user, headers, None, proxy),
     )
+
+
+def _secrets(user: UserEntry, headers: Headers, certificate: ClientCertificate | None, proxy: str) -> list[str]:
+    """What no message may show, in each form in which the server or the proxy gets it."""
+    proxy_user, proxy_password = urlsplit(proxy).username or "", urlsplit(proxy).password or ""
+    pair = base64.b64encode(f"{unquote(proxy_user)}:{unquote(proxy_password)}".encode()).decode() if proxy_user else ""
+    given = [value.partition(" ")[2] for _, value in headers]
+    given += [user.token, user.password, user.client_key_data, proxy_password, unquote(proxy_password), pair]
+    if certificate is not None:
+        given += [line for line in certificate.key.decode(errors="replace").split("\n") if "-----" not in line]
+    return [each.strip() for each in given if each.strip()]
 
 
 def _base_url(text: str, *, is_tls: bool) -> str:

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import pairwise
 from threading import Thread
 from typing import IO, Any
 
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.network.secrets import scrubbed
 from kpreempt.snapshot.live.kubeconfig import ClusterEntry, ExecEntry
 
 _MAX_BYTES = 2**20
 _LONGEST_MESSAGE = 500
+# What may be a secret by its name, and by what it looks like.
+_SECRET_NAME = re.compile(r"token|secret|passw|credential|key", re.IGNORECASE)
+_TOKEN = re.compile(r"[\w.~+/=-]{16,}")
 _CONFIG_EXTENSION = "client.authentication.k8s.io/exec"
 
 
@@ -66,11 +72,20 @@ def run_plugin(
         raise InputError(problem, source=source, hint="--request-timeout 5m waits longer") from None
     hint = _first_line(plugin.install_hint)
     if code != 0:
-        words = " ".join(said.decode(errors="replace").split())[:_LONGEST_MESSAGE]
+        secrets = [*_TOKEN.findall(output.decode(errors="replace")), *_secrets_of(plugin)]
+        words = " ".join(scrubbed(said.decode(errors="replace"), secrets).split())[:_LONGEST_MESSAGE]
         raise InputError(f"fails: process returned {code}{f'. {words}' if words else ''}", source=source, hint=hint)
     if len(output) > _MAX_BYTES:
         raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
     return _answer(output, plugin, source)
+
+
+def _secrets_of(plugin: ExecEntry) -> list[str]:
+    """What the kubeconfig gives the plugin in variables and flags that are named like secrets."""
+    named = [(each.name, each.value) for each in plugin.env]
+    named += [(name, value) for name, _, value in (each.partition("=") for each in plugin.args)]
+    named += pairwise(plugin.args)
+    return [value for name, value in named if _SECRET_NAME.search(name)]
 
 
 def _about(plugin: ExecEntry, cluster: ClusterEntry, authority: str) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from collections.abc import Collection
 
 import msgspec
 import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
+from kpreempt.network.secrets import scrubbed
 from kpreempt.network.tls import tls_error
 
 _LONGEST_MESSAGE = 300
@@ -26,6 +28,11 @@ class ClusterError(InputError):
     def __init__(self, problem: str, *, source: str, status: int = 0, hint: str = "") -> None:
         super().__init__(problem, source=source, hint=hint)
         self.status = status
+
+    def without(self, secrets: Collection[str]) -> ClusterError:
+        """The same error, whose words, which may be the server's, repeat none of the secrets."""
+        problem = scrubbed(self.problem, secrets)
+        return ClusterError(problem, source=self.source, status=self.status, hint=self.hint)
 
 
 class _Status(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError
+from kpreempt.network.secrets import scrubbed
 from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect, read_version
 from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
 from tests.fake_extender import Dripping, FakeExtender, head
@@ -343,3 +344,52 @@ def test_no_secret_is_shown_of_a_connection() -> None:
     assert ("Authorization", "Bearer secret") in connection.headers
     assert "secret" not in f"{flags!r}{connection!r}"
     assert isinstance(connection, Connection)
+
+
+TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6.eyJpc3MiOiJrdWJlcm5ldGVz.c2lnbmF0dXJl"
+ECHOES = {
+    "401 with the token": refused(401, f"invalid bearer token, {TOKEN}"),
+    "403 with the token": refused(403, f'User "x" with {TOKEN} cannot list'),
+    "500 with the token": refused(500, TOKEN),
+    "410 with the token": refused(410, TOKEN),
+    "503 with half of the token": refused(503, f"authentication of {TOKEN[:40]}... timed out"),
+    "400 with the header": refused(400, f"Authorization: Bearer {TOKEN}"),
+    "401 with the token in lines": refused(401, "\n".join(TOKEN[at : at + 20] for at in range(0, len(TOKEN), 20))),
+    "401 with the password": refused(401, "bob:correct horse battery is not known"),
+    "401 with the pair": refused(401, "Basic Ym9iOmNvcnJlY3QgaG9yc2UgYmF0dGVyeQ== is not known"),
+    "401 with the key": refused(401, "the key a2V5IG9mIGEgY2xpZW50 is not known"),
+    "a text that is cut within the token": Answer(401, b"x" * 285 + TOKEN.encode(), {"Content-Type": "text/plain"}),
+    "a redirect to the token": Answer(302, b"", {"Location": f"https://login.example/{TOKEN}"}),
+    "a type of the token": Answer(200, b"<html>", {"Content-Type": TOKEN}),
+}
+
+
+@pytest.mark.parametrize("answer", ECHOES.values(), ids=ECHOES)
+def test_nothing_that_a_server_repeats_shows_a_credential(answer: Answer) -> None:
+    secrets = [TOKEN, "correct horse battery", "Ym9iOmNvcnJlY3QgaG9yc2UgYmF0dGVyeQ==", "a2V5IG9mIGEgY2xpZW50"]
+    with FakeApi(always(answer)) as fake:
+        api = Api(Connection(server=fake.url, secrets=secrets), retries=0)
+        with pytest.raises(ClusterError) as caught:
+            api.get("/api/v1/pods")
+        with pytest.raises(ClusterError) as watched:
+            assert answer.status != 200 or api.get("/api/v1/pods")
+            list(api.lines("/api/v1/pods", {}, seconds=5))
+        api.close()
+    for message in (caught.value.message, watched.value.message):
+        pieces = (secret[at : at + 8].lower() for secret in secrets for at in range(len(secret) - 7))
+        assert not any(piece in message.lower() for piece in pieces)
+        assert "[redacted]" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "shown"),
+    [
+        ("token t is bad", ["t"], "token [redacted] is bad"),
+        ("hunter2, and hunter22", ["hunter2"], "[redacted], and hunter22"),
+        ("xhunter2hunter2x", ["hunter2hunter2"], "x[redacted]x"),
+        ("nothing of it", ["secret", ""], "nothing of it"),
+        ("", ["secret"], ""),
+    ],
+)
+def test_what_is_kept_out_of_a_text(text: str, secrets: list[str], shown: str) -> None:
+    assert scrubbed(text, secrets) == shown

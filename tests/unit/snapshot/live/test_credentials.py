@@ -272,3 +272,57 @@ def test_a_file_of_a_service_account_that_is_too_large_is_not_read(
     environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(InputError, match=f"{name}: is larger than 1 MiB"):
         service_account(environment, tmp_path)
+
+
+LONG = "c2VjcmV0LXRva2VuLW9mLWEtdXNlcg"
+
+
+@pytest.mark.parametrize(
+    ("user", "flags", "secret"),
+    [
+        pytest.param({"token": LONG}, {}, LONG, id="a token"),
+        pytest.param({}, {"token": LONG}, LONG, id="--token"),
+        pytest.param({"username": "me", "password": "correct horse"}, {}, "correct horse", id="a password"),
+        pytest.param({"username": "me", "password": "correct horse"}, {}, "bWU6Y29ycmVjdCBob3JzZQ==", id="a pair"),
+        pytest.param({"auth-provider": {"name": "oidc", "config": {"id-token": LONG}}}, {}, LONG, id="OpenID"),
+        pytest.param(
+            {
+                "client-certificate": str(TLS / "client.pem"),
+                "client-key": str(TLS / "client.pem"),
+            },
+            {},
+            (TLS / "client.pem").read_text().splitlines()[3],
+            id="a line of a key",
+        ),
+    ],
+)
+def test_what_the_server_is_sent_is_known_as_secret(
+    tmp_path: Path, user: dict[str, Any], flags: dict[str, Any], secret: str
+) -> None:
+    connection = connected(tmp_path, user, **flags)
+    assert secret in connection.secrets
+    assert secret not in repr(connection)
+
+
+def test_the_token_of_a_plugin_is_known_as_secret(tmp_path: Path) -> None:
+    assert LONG in connected(tmp_path, plugin(tmp_path, ANSWER % f"{{'token': '{LONG}'}}")).secrets
+
+
+@pytest.mark.parametrize(
+    ("script", "fields"),
+    [
+        pytest.param(f"print('{{\"token\": \"{LONG}\"}}'); sys.exit('not valid: {LONG}')", {}, id="its output"),
+        pytest.param(
+            "sys.exit('refused: ' + os.environ['CLIENT_SECRET'])",
+            {"env": [{"name": "CLIENT_SECRET", "value": LONG}]},
+            id="a variable",
+        ),
+        pytest.param("sys.exit(str(sys.argv))", {"args": [f"--client-secret={LONG}"]}, id="a flag"),
+        pytest.param("sys.exit(str(sys.argv))", {"args": ["--password", LONG]}, id="a flag and its value"),
+    ],
+)
+def test_a_plugin_that_fails_shows_no_secret(tmp_path: Path, script: str, fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="process returned 1") as caught:
+        connected(tmp_path, plugin(tmp_path, script, **fields))
+    assert LONG[:8] not in caught.value.message
+    assert "[redacted]" in caught.value.message

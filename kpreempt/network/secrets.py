@@ -1,0 +1,38 @@
+"""Text that another end of a connection sends, without the credentials that it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import ascii_lowercase, ascii_uppercase
+
+REDACTED = "[redacted]"
+# So many characters in a row give a secret away; a server may cut or wrap what it repeats.
+_TELLING = 8
+# Types of content and names of hosts come in small letters.
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def scrubbed(text: str, secrets: Iterable[str]) -> str:
+    """The text with ``[redacted]`` for every secret, and for any 8 characters in a row of one."""
+    pieces = {
+        secret[at : at + _TELLING]
+        for secret in (each.translate(_SMALL) for each in secrets)
+        if secret
+        for at in range(max(1, len(secret) - _TELLING + 1))
+    }
+    hidden, small = bytearray(len(text)), text.translate(_SMALL)
+    for length in {len(piece) for piece in pieces}:
+        for at in range(len(text) - length + 1):
+            if small[at : at + length] in pieces and (length == _TELLING or _is_word(text, at, at + length)):
+                hidden[at : at + length] = b"\1" * length
+    if not any(hidden):
+        return text
+    shown = [
+        character if not hidden[at] else "" if at and hidden[at - 1] else REDACTED for at, character in enumerate(text)
+    ]
+    return "".join(shown)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """Whether a short secret stands alone: a token that is one letter is not each such letter of a text."""
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
