@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import yaml
+
+# How much of an object is searched: little first, as most are small, and there may be many of them.
+_SEARCHED = (2**14, 2**20)
 
 
 def line_of_field(text: bytes, line: int, path: Sequence[str | int]) -> int:
@@ -13,15 +18,21 @@ def line_of_field(text: bytes, line: int, path: Sequence[str | int]) -> int:
 
     The object's own line if the text doesn't show it there, as when the key comes from an anchor elsewhere.
     """
-    begin = 0
-    for _ in range(line - 1):
-        begin = text.find(b"\n", begin) + 1
-    # JSON may be indented by tabs, and YAML may not.
-    rest = text[begin:].decode("utf-8-sig", "replace").replace("\t", " ")
-    try:
-        return line + _line_along(path, yaml.parse(rest, Loader=yaml.CSafeLoader))
-    except (yaml.YAMLError, LookupError, StopIteration):
-        return line
+    begin = _line_starts(text)[line - 1]
+    for size in _SEARCHED:
+        # JSON may be indented by tabs, and YAML may not.
+        part = text[begin : begin + size].decode("utf-8-sig", "replace").replace("\t", " ")
+        try:
+            return line + _line_along(path, yaml.parse(part, Loader=yaml.CSafeLoader))
+        except (yaml.YAMLError, LookupError, StopIteration):
+            continue
+    return line
+
+
+@lru_cache(maxsize=1)
+def _line_starts(text: bytes) -> list[int]:
+    """Where lines begin; many objects of one text may be asked about, one after the other."""
+    return [0, *(match.end() for match in re.finditer(b"\n", text))]
 
 
 def _line_along(path: Sequence[str | int], events: Iterator[Any]) -> int:
