@@ -611,6 +611,20 @@ class RuleId(StrEnum):
         gitlab="major",
         concept="concepts/workloads/pods/disruptions/",
     )
+    ABSENT_KINDS = Rule(
+        "absent-kinds",
+        promise="all that decides is in the dump",
+        meaning="Kinds that the dump has no object of and that could change this verdict, because the cluster may have"
+        " some: PodDisruptionBudgets if pods are evicted, ResourceQuotas if new workloads make pods, PriorityClasses"
+        " and volumes if pods refer to them. Also pods on nodes that are not in the dump.",
+        advice="Add the kind to the dump by the kubectl get that the finding names. If the cluster has none, say so by"
+        " --assume-none KIND, or assume-none in kpreempt.toml.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        gitlab="major",
+        concept="reference/kubectl/generated/kubectl_get/",
+    )
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
         promise="every object is counted",

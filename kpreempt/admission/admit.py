@@ -23,6 +23,7 @@ from kpreempt.model.affinity import PodAffinity, PodAffinityTerm, PodAntiAffinit
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, format_requirement
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Admitted, Assumption
 
 _EVERY_CLUSTER_HAS = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
@@ -63,11 +64,17 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
 
 
 def _with_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    if not cluster.limit_ranges and "LimitRange" not in cluster.unread:
+    state = state_of(cluster, "LimitRange")
+    if not cluster.limit_ranges and (state is KindState.READ or (state is KindState.ABSENT and _has_requests(pod))):
         return Admission(pod)
     from kpreempt.admission.limit_ranges import admit_limit_ranges  # noqa: PLC0415 - few clusters have any
 
     return admit_limit_ranges(pod, cluster)
+
+
+def _has_requests(pod: Pod) -> bool:
+    """Whether each container requests something, so that a default request would be no surprise."""
+    return all(each.resources.requests or each.resources.limits for each in pod.spec.containers)
 
 
 def _kept_fields(pod: Pod, rules: ApiServerRules) -> Admission:

@@ -18,6 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
+from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Admitted, Assumption
 from kpreempt.verdict.unread import unread_of, why_unread
 
@@ -34,16 +35,17 @@ _DEFAULT_POLICY = "PreemptLowerPriority"
 def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with priority, class name and preemption policy filled in.
 
-    Raises ``NotFoundError`` for a class that does not exist, listing those there are, or of which nothing is known
-    because classes could not be read. Where that is so, or the input holds no class at all, and the pod states its
-    priority, that is kept with an assumption. Unread, no class is taken for the default.
+    Raises ``NotFoundError`` for a class that does not exist, listing those there are, or that is unknown because
+    classes were not read. If they were not, or there is no class at all, and the pod states its priority, that is kept
+    with an assumption. Unread, no class is taken for the default.
     """
     known = known_classes(cluster)
     unread = unread_of(cluster, [_KIND])
     if not pod.spec.priority_class_name:
         default = global_default(cluster.priority_classes)
         filled = _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
-        return msgspec.structs.replace(filled, assumptions=unread if pod.spec.priority is None else [])
+        is_open = bool(unread) and pod.spec.priority is None and _may_have_default(cluster)
+        return msgspec.structs.replace(filled, assumptions=unread if is_open else [])
     chosen = known.get(pod.spec.priority_class_name)
     if chosen is not None:
         return _fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
@@ -60,6 +62,15 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     )
     changes = [change for change in filled.changes if change.path == "spec.preemptionPolicy"]
     return msgspec.structs.replace(filled, changes=changes, assumptions=unread or [assumption])
+
+
+def _may_have_default(cluster: ClusterSnapshot) -> bool:
+    """Whether there may be a default class, in a cluster whose classes were not read.
+
+    If none of the pods names a class, the cluster hardly uses any.
+    """
+    is_absent = state_of(cluster, _KIND) is KindState.ABSENT
+    return not is_absent or any(pod.spec.priority_class_name for pod in cluster.pods)
 
 
 def with_class(pod: Pod, chosen: PriorityClass) -> Pod:

@@ -15,7 +15,7 @@ from kpreempt.admission.tolerations import merge_tolerations, toleration_changes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import RuntimeClass, RuntimeClassScheduling
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Admitted
 from kpreempt.verdict.unread import unread_of
 
 _KIND = "RuntimeClass"
@@ -25,20 +25,11 @@ def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with its RuntimeClass' overhead and placement.
 
     Raises ``InputError`` where the API server refuses the pod: an unknown class, an overhead that is not the class's,
-    a node selector that contradicts it. Where the input has no RuntimeClass at all, or they could not be read, the pod
-    is taken as it is, with an assumption.
+    a node selector that contradicts it. If RuntimeClasses were not read, the pod is taken as it is, with an assumption.
     """
     name = pod.spec.runtime_class_name
     if name and _may_be_unread(name, cluster):
         return Admission(pod, assumptions=unread_of(cluster, [_KIND]))
-    if name and not cluster.runtime_classes:
-        assumption = Assumption(
-            subject=f"Pod {pod.key}",
-            field="spec.runtimeClassName",
-            message=f'the input has no RuntimeClass, so what "{name}" adds (overhead, node selector, tolerations) '
-            "is not counted",
-        )
-        return Admission(pod, assumptions=[assumption])
     if not name:
         return Admission(pod)
     runtime_class = _find(pod, cluster)
@@ -50,7 +41,7 @@ def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 def check_overhead(pod: Pod, cluster: ClusterSnapshot) -> None:
     """Raise ``InputError`` for an overhead that no RuntimeClass gives; unknown ones are not held against the pod."""
     name = pod.spec.runtime_class_name
-    if not pod.spec.overhead or (name and (not cluster.runtime_classes or _may_be_unread(name, cluster))):
+    if not pod.spec.overhead or (name and _may_be_unread(name, cluster)):
         return
     if not name or _find(pod, cluster).overhead is None:
         reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
@@ -67,7 +58,8 @@ def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:
     if name in by_name:
         return by_name[name]
     near = difflib.get_close_matches(name, sorted(by_name), n=1)
-    reason = f'RuntimeClass "{name}" not found; there is: {", ".join(sorted(by_name))}'
+    there = f"; there is: {', '.join(sorted(by_name))}" if by_name else ""
+    reason = f'RuntimeClass "{name}" not found{there}'
     raise rejected(pod, reason, path="spec.runtimeClassName", hint=near[0] if near else "")
 
 

@@ -24,7 +24,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot import Keeps, read_document
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import LIST, takes_the_ground, unread_of
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class Run:
             live=live,
             with_events=with_events,
             skip_bad_objects=self.request.skip_bad_objects,
+            assume_none=self.request.assume_none,
             phases=self.stopwatch,
             keeps=keeps,
             compared=compared,
@@ -184,10 +185,11 @@ class Run:
 
     def exit_code(self, assumptions: Collection[Assumption], otherwise: int = 0) -> int:
         """``EXIT_GATE`` where the answer is to be strict and rests on assumptions, of which the first is told."""
-        if not self.request.strict or not assumptions:
+        counted = [each for each in assumptions if each.kind is not AssumptionKind.NOTE]
+        if not self.request.strict or not counted:
             return otherwise
-        first, others = _first(assumptions)
-        what = f"{first.subject}: {first.field}: {first.message}{others}"
+        first, others = _first(counted)
+        what = f"{': '.join(filter(None, (first.subject, first.field)))}: {first.message}{others}"
         complain(f"--strict: the answer rests on an assumption: {what}")
         return EXIT_GATE
 
@@ -231,7 +233,7 @@ def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
     if not lacking:
         return False
     first, others = _first(lacking)
-    what = f"{first.subject}: {first.field}" if first.field != LIST else first.subject
+    what = f"{first.subject}: {first.field}" if first.field not in ("", LIST) else first.subject
     complain(f"{option}: the answer is not certain: {what}: {first.message}{others}")
     return True
 

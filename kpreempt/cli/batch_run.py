@@ -68,6 +68,7 @@ def run_batch(request: BatchRequest) -> int:
                 request.snapshots,
                 live=live,
                 skip_bad_objects=skips,
+                assume_none=request.assume_none,
                 phases=stopwatch,
                 wanted=wanted,
                 intake=request.intake,

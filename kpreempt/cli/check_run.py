@@ -57,6 +57,7 @@ def run_check(request: CheckRequest) -> int:
         request.snapshots,
         live=live,
         skip_bad_objects=request.skip_bad_objects,
+        assume_none=request.assume_none,
         phases=stopwatch,
         keeps=wanted_by([*documents, *base], namespace, request.deletions, pruned),
         compared=compared_kinds([*documents, *base], namespace, request.deletions, pruned),

@@ -16,6 +16,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection
@@ -56,6 +57,7 @@ def load_cluster(
     live: Connection | None = None,
     with_events: bool = False,
     skip_bad_objects: bool = False,
+    assume_none: Collection[str] = (),
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
     compared: Collection[str] = (),
@@ -68,6 +70,7 @@ def load_cluster(
     """``read_cluster_of``, where standard error is told how far it is, and which objects are set aside."""
     source = Source(
         skip_bad_objects=skip_bad_objects,
+        assume_none=kinds_named(assume_none, "--assume-none"),
         intake=intake,
         phases=phases,
         listener=_OnTerminal,

@@ -48,6 +48,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         "--before",
         "--events",
         "--skip-bad-objects",
+        "--assume-none",
         "--follow-links",
         "--max-unpacked",
         "--now",

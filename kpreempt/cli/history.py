@@ -8,7 +8,8 @@ from typer import Argument, Option
 
 from kpreempt.cli.options import AnswerRequest
 
-_NOT_ASKED = ["at", "skip_bad_objects", "intake", "connection", "all_namespaces", "selector", "algorithm", "strict"]
+_OF_INPUT = ["at", "skip_bad_objects", "assume_none", "intake", "connection"]
+_NOT_ASKED = [*_OF_INPUT, "all_namespaces", "selector", "algorithm", "strict"]
 _OF_SCHEDULERS = ["scheduler_config", "policy_config", "feature_gates", "extensions", "jobs", "verbose", "profile_json"]
 _KINDS = {
     "Pod": ("pod", "pods", "po"),

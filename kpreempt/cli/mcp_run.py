@@ -28,10 +28,17 @@ def run_mcp(request: McpRequest) -> int:
 
     def read() -> Cluster:
         if request.snapshots:
-            read = Cluster.load(*request.snapshots, at=request.at, skip_bad_objects=skips, max_unpacked=most, now=now)
+            read = Cluster.load(
+                *request.snapshots,
+                at=request.at,
+                skip_bad_objects=skips,
+                assume_none=request.assume_none,
+                max_unpacked=most,
+                now=now,
+            )
         else:
             flags = {name: getattr(request.connection, name) for name in request.connection.__struct_fields__}
-            read = Cluster.fetch(skip_bad_objects=skips, now=now, **flags)
+            read = Cluster.fetch(skip_bad_objects=skips, assume_none=request.assume_none, now=now, **flags)
         if request.algorithm or request.scheduler_config:
             return read.with_scheduler(request.algorithm or "auto", configuration=request.scheduler_config)
         return read

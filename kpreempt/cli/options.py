@@ -315,6 +315,15 @@ class ClusterRequest(Request):
     skip_bad_objects: Annotated[
         bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
     ] = False
+    assume_none: Annotated[
+        list[str],
+        Option(
+            "--assume-none",
+            metavar="KIND",
+            help="The cluster has no object of this kind, although the snapshot doesn't say so: pdb, quota, hpa. "
+            "Repeatable.",
+        ),
+    ] = []
     intake: Inputs
     connection: Connecting
 

@@ -36,7 +36,7 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot import decode_document, decode_object
-from kpreempt.snapshot.kinds import COMPARED
+from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
@@ -65,6 +65,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
         live=live,
         with_events=True,
         skip_bad_objects=request.skip_bad_objects,
+        assume_none=request.assume_none,
         # Under other names no manifest is compared with them.
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
@@ -155,7 +156,8 @@ def _header(
         assumptions=assumptions,
         # The names of kinds that every cluster has tell nothing.
         unread=cluster.unread,
-        listed=[*(cluster.listed if redaction is None else ()), *listed],
+        # Under other names no documents of the other kinds are kept.
+        listed=[*(kind for kind in cluster.listed if redaction is None or kind in KINDS), *listed],
     )
 
 

@@ -8,7 +8,8 @@ from typer import Argument, Option
 
 from kpreempt.cli.options import AnswerRequest
 
-_NOT_ASKED = ["snapshots", "at", "skip_bad_objects", "namespace", "all_namespaces", "selector", "policy_config"]
+_OF_INPUT = ["snapshots", "at", "skip_bad_objects", "assume_none"]
+_NOT_ASKED = [*_OF_INPUT, "namespace", "all_namespaces", "selector", "policy_config"]
 
 
 class VerifyRequest(AnswerRequest, without=[*_NOT_ASKED, "strict", "now", "jobs"]):

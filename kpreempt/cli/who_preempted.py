@@ -67,6 +67,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
             before,
             at=None if request.before else f"pod/{preemptors[0]}",
             skip_bad_objects=request.skip_bad_objects,
+            assume_none=request.assume_none,
             phases=run.stopwatch,
             wanted=asked.wanted,
             intake=request.intake,

@@ -22,6 +22,7 @@ from kpreempt.gate_rules import RuleId
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
+from kpreempt.library.reading import assuming_none
 from kpreempt.library.rejections import rejection_of
 from kpreempt.library.schedulers import Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
@@ -67,6 +68,7 @@ def check(
 
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
+    ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
     loaded, cluster = ground.loaded, ground.loaded.cluster
     with ground.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)

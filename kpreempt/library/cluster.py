@@ -29,6 +29,7 @@ from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of, wit
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.kinds import kinds_named
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.unread import takes_the_ground
 
@@ -89,17 +90,24 @@ class Cluster:
         *paths: Path,
         at: str | None = None,
         skip_bad_objects: bool = False,
+        assume_none: Sequence[str] = (),
         max_unpacked: int | None = None,
         now: datetime | None = None,
     ) -> Self:
         """The cluster in files, folders and archives, all merged: what ``--snapshot`` takes.
 
-        ``at`` is the moment of a recording, as ``--at`` has it. ``max_unpacked`` bounds what all of them unpack to, in
-        bytes (1 GiB by default). Ages count to ``now``, by default to the time of the dump.
+        ``at`` is the moment of a recording, as ``--at`` has it. The cluster has no object of the kinds in
+        ``assume_none``, as kubectl names them (``pdb``), although the input doesn't say so. ``max_unpacked`` bounds
+        what all of them unpack to, in bytes (1 GiB by default). Ages count to ``now``, by default to the time of the
+        dump.
         """
         if not paths:
             raise UsageError("no snapshot is given: a path is expected")
-        source = Source(skip_bad_objects=skip_bad_objects, intake=_intake(max_unpacked))
+        source = Source(
+            skip_bad_objects=skip_bad_objects,
+            assume_none=kinds_named(assume_none, "assume_none"),
+            intake=_intake(max_unpacked),
+        )
         names = [os.fspath(each) for each in paths]
         loaded = read_cluster_of(source, names, keeps=_is_compared, at=at)
         return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
@@ -118,6 +126,7 @@ class Cluster:
         context: str = "",
         request_timeout: str = "",
         skip_bad_objects: bool = False,
+        assume_none: Sequence[str] = (),
         now: datetime | None = None,
         **flags: Any,
     ) -> Self:
@@ -135,7 +144,7 @@ class Cluster:
             )
         given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
         live = connect(given, os.environ)
-        source = Source(skip_bad_objects=skip_bad_objects)
+        source = Source(skip_bad_objects=skip_bad_objects, assume_none=kinds_named(assume_none, "assume_none"))
         loaded = read_cluster_of(source, [], live=live, with_events=True, keeps=_is_compared, compared=list(COMPARED))
         return cls(_State(loaded, live=live, now=_zoned(now)))
 

@@ -16,6 +16,7 @@ from kpreempt.eviction.drain_command import CommandError, DrainCommand, parse_co
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.settings import GateSettings
+from kpreempt.library.reading import assuming_none
 from kpreempt.library.schedulers import Ground
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.check.summary import summary
@@ -68,6 +69,7 @@ def drain(
     spread: Spread = one_by_one,
 ) -> Drain:
     """The answer. Raises ``UsageError``, and ``NotFoundError`` for nodes that are not there."""
+    ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
     cluster = ground.loaded.cluster
     command = asked.command()
     nodes = _nodes(asked, cluster)

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import msgspec
 
 from kpreempt.admission import complete_cluster
+from kpreempt.analysis.check.naming import some_of
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.unread import KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
 from kpreempt.snapshot.archives import Intake
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
@@ -67,11 +70,13 @@ class Silence:
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """How a cluster is read, whatever for.
 
+    The kinds of ``assume_none`` count as read, and of those without an object the cluster has none.
     ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source that is read. ``intake`` bounds
     what the inputs unpack to.
     """
 
     skip_bad_objects: bool = False
+    assume_none: frozenset[str] = frozenset()
     intake: Intake | None = None
     phases: Phases = NO_PHASES
     listener: Callable[[], Listener] = Silence
@@ -126,7 +131,46 @@ def read_cluster_of(
     for each in set_aside:
         listener.tell(f"set aside: {each.message}", each.hint)
     listener.close()
-    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
+    if not live:
+        said = [*said, *pods_without_node(cluster)]
+    loaded_cluster = LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
+    return assuming_none(loaded_cluster, source.assume_none)
+
+
+def assuming_none(loaded: LoadedCluster, kinds: Collection[str]) -> LoadedCluster:
+    """The cluster as if it had been read that there is no object of these ``kinds``, which is a note of the answer.
+
+    A kind that was read stays as it is.
+    """
+    cluster = loaded.cluster
+    assumed = [kind for kind in sorted(kinds) if state_of(cluster, kind) is not KindState.READ]
+    if not assumed:
+        return loaded
+    cluster = msgspec.structs.replace(
+        cluster,
+        unread={kind: unread for kind, unread in cluster.unread.items() if kind not in assumed},
+        listed=(*cluster.listed, *assumed),
+    )
+    notes = map(assumed_none, assumed)
+    return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *notes])
+
+
+def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
+    """That pods run on nodes that are not in the input, unless it says that it has all nodes, or has none."""
+    there = {node.name for node in cluster.nodes}
+    lacking = [
+        pod for pod in cluster.pods if pod.spec.node_name and not pod.is_terminal and pod.spec.node_name not in there
+    ]
+    if not lacking or not there or "Node" in cluster.listed:
+        return []
+    nodes = sorted({pod.spec.node_name for pod in lacking})
+    run = "1 pod runs on" if len(lacking) == 1 else f"{len(lacking):,} pods run on"
+    on = "a node that is" if len(nodes) == 1 else f"{len(nodes):,} nodes that are"
+    message = (
+        f"{run} {on} not in the input ({some_of(nodes)}): {some_of([pod.key for pod in lacking])}; "
+        "add all nodes to the dump (kubectl get nodes -o json)"
+    )
+    return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
 
 
 def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequence[Named]) -> LoadedCluster:

@@ -1,8 +1,8 @@
-"""Which kinds that could not be read may change what becomes of a pod.
+"""Which kinds that were not read may change what becomes of a pod.
 
-Every scheduler asks here about the kinds that it reads. A kind counts only where something of the pod, or of what
-became of it, hangs on such objects: what has no claims does not care about volumes, and who evicts nobody not about
-budgets.
+Every scheduler asks here about the kinds that it reads. A kind counts only if something of the pod, or of its outcome,
+depends on such objects: a pod without claims doesn't need volumes, and a pod that evicts none doesn't need PDBs. If the
+input has none of a kind, an object must be missing that the pod refers to.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from kpreempt.model.affinity import Affinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
+from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Assumption, Outcome
 from kpreempt.verdict.unread import unread_of
 
@@ -69,6 +71,30 @@ class Seen:
         return not self.claims <= bound
 
     @property
+    def lacks_claims(self) -> bool:
+        """Whether the cluster lacks a claim of the pod's."""
+        return not self.claims <= {each.key for each in self.cluster.persistent_volume_claims}
+
+    @property
+    def lacks_volumes(self) -> bool:
+        """Whether the cluster lacks the volume of one of the pod's claims."""
+        known = {each.metadata.name for each in self.cluster.persistent_volumes}
+        volumes = {each.spec.volume_name for each in self._own_claims}
+        return not volumes <= {*known, ""}
+
+    @property
+    def lacks_storage_classes(self) -> bool:
+        """Whether the cluster lacks the class of one of the pod's claims that still has to be bound."""
+        known = {each.metadata.name for each in self.cluster.storage_classes}
+        # A claim that names none gets the default one, if there is any.
+        classes = {each.spec.storage_class_name for each in self._own_claims if not each.spec.volume_name}
+        return not classes <= {*known, ""}
+
+    @cached_property
+    def _own_claims(self) -> list[PersistentVolumeClaim]:
+        return [each for each in self.cluster.persistent_volume_claims if each.key in self.claims]
+
+    @property
     def preempts(self) -> bool:
         """Whether somebody has to go."""
         return self.outcome in _PREEMPTS
@@ -109,6 +135,7 @@ class Seen:
 
 
 _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
+    "Pod": lambda _: True,
     "PodDisruptionBudget": lambda seen: seen.preempts,
     "Namespace": lambda seen: seen.selects_namespaces,
     "PersistentVolumeClaim": lambda seen: bool(seen.claims),
@@ -128,9 +155,17 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "ReplicaSet": lambda seen: seen.is_spread_by("ReplicaSet"),
     "StatefulSet": lambda seen: seen.is_spread_by("StatefulSet"),
 }
+# The same of kinds that the input has none of, if another question is asked of them.
+_MATTERS_IF_ABSENT: Mapping[str, Callable[[Seen], bool]] = {
+    "PersistentVolumeClaim": lambda seen: seen.lacks_claims,
+    "PersistentVolume": lambda seen: seen.lacks_volumes,
+    "StorageClass": lambda seen: seen.lacks_storage_classes,
+    # Most extended resources are a device plugin's.
+    "DeviceClass": lambda seen: seen.has_devices,
+}
 READ_BY_TODAYS = tuple(_MATTERS)
 # The old schedulers' own: they knew neither device classes nor namespaceSelector, and their scores are not computed.
-READ_BY_OLD = ("PodDisruptionBudget", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode")
+READ_BY_OLD = ("Pod", "PodDisruptionBudget", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode")
 # What places a task in a session; budgets do not count there.
 _READ_BY_SESSIONS = (
     *("Namespace", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"),
@@ -139,10 +174,10 @@ _READ_BY_SESSIONS = (
 
 
 def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
-    """The outcome, uncertain where what could not be read of ``kinds`` may hide another, and an assumption for each."""
+    """The outcome, uncertain if those of ``kinds`` that were not read may hide another, and an assumption for each."""
     if not seen.cluster.unread:
         return seen.outcome, []
-    told = [kind for kind in kinds if kind in seen.cluster.unread and _MATTERS[kind](seen)]
+    told = [kind for kind in kinds if _matters(kind, seen)]
     is_hidden = not _MISSED_BY_FILTERS.isdisjoint(told) and (seen.preempts or seen.outcome is Outcome.NEVER_LANDS)
     return Outcome.UNCERTAIN if is_hidden else seen.outcome, unread_of(seen.cluster, told)
 
@@ -152,9 +187,17 @@ def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Ass
     if not cluster.unread:
         return []
     seen = [Seen(pod, cluster, Outcome.NEVER_LANDS) for pod in pods]
-    told = [kind for kind in _READ_BY_SESSIONS if kind in cluster.unread and any(map(_MATTERS[kind], seen))]
+    told = [kind for kind in _READ_BY_SESSIONS if any(_matters(kind, each) for each in seen)]
     jobs = ("PodGroup", "Queue", "PriorityClass") if seen or cluster.pod_groups else ()
     return unread_of(cluster, [*jobs, *told])
+
+
+def _matters(kind: str, seen: Seen) -> bool:
+    state = state_of(seen.cluster, kind)
+    if state is KindState.READ:
+        return False
+    asked = _MATTERS_IF_ABSENT.get(kind) if state is KindState.ABSENT else None
+    return (asked or _MATTERS[kind])(seen)
 
 
 def _selects(pod: Pod) -> bool:

@@ -32,7 +32,7 @@ from kpreempt.snapshot.decode import (
     parse_json,
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
-from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, find_kind, resource_of
+from kpreempt.snapshot.kinds import COMPARED, KINDS, RECORDED, Kind, find_kind, resource_of
 from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
@@ -190,13 +190,13 @@ class Collector:
             self.note_listed(_said(batch, batch.listed, list[str]))
 
     def note_listed(self, kinds: Iterable[str]) -> None:
-        """These kinds, of which there are no records, are all read; they count as no objects that are skipped."""
+        """These kinds were read whole; they count as no objects that are skipped."""
         for kind in kinds:
-            (self._listed if kind in COMPARED else self._kept_whole).add(kind)
+            (self._listed if kind in RECORDED else self._kept_whole).add(kind)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
         """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
-        known = KINDS.get(kind) or COMPARED.get(kind)
+        known = RECORDED.get(kind)
         if known is not None:
             self._unread[kind] = Unread(status, resource_of(known)), source
 

@@ -5,8 +5,11 @@ A kind counts only in its own group: a custom resource that happens to be called
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
+from kpreempt.errors import UsageError, nearest
 from kpreempt.model.devices import (
     DeviceClass,
     DeviceTaintRule,
@@ -29,6 +32,7 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from kpreempt.model.unread import SHORT_NAMES
 from kpreempt.model.volcano import SCHEDULING_GROUP, PodGroup, Queue
 from kpreempt.model.workloads import (
     DaemonSet,
@@ -131,6 +135,26 @@ def plural_of(kind: Kind) -> str:
 def resource_of(kind: Kind) -> str:
     """The kind as ``kubectl auth can-i list`` takes it: ``poddisruptionbudgets.policy``."""
     return ".".join(filter(None, (plural_of(kind), kind.groups[0])))
+
+
+def kinds_named(texts: Iterable[str], option: str) -> frozenset[str]:
+    """The recorded kinds that ``texts`` name as kubectl takes them: ``pdb``, ``PriorityClass``, ``hpa.autoscaling``.
+
+    Raises ``UsageError``, which names the ``option``, for a text that names none of them.
+    """
+    by_word = {
+        word.lower(): kind.name
+        for kind in RECORDED.values()
+        for word in (kind.name, plural_of(kind), resource_of(kind), SHORT_NAMES.get(kind.name, kind.name))
+    }
+    found = set()
+    for text in texts:
+        kind = by_word.get(text.strip().lower())
+        if kind is None:
+            near = nearest(text.strip(), by_word)
+            raise UsageError(f"{option} {text}: unknown kind", hint=near if near in by_word else ", ".join(RECORDED))
+        found.add(kind)
+    return frozenset(found)
 
 
 def find_kind(name: str, api_version: str) -> Kind | None:

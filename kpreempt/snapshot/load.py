@@ -15,12 +15,13 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot, PodOrder
 from kpreempt.model.empty import NO_ENTRIES
+from kpreempt.model.unread import ABSENT, Unread
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import KINDS, RECORDED, resource_of
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
 from kpreempt.verdict import Assumption
@@ -97,11 +98,21 @@ def load_snapshot(
             if not found:
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     with phases.phase("decode"):
-        cluster = collector.cluster()
+        cluster = _with_absent_kinds(collector.cluster())
     assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
     if pasts and len(paths) == 1:
         cluster = _in_order(cluster, pasts[0].orders)
     return Loaded(cluster, collector.set_aside, files, files_skipped, assumptions, collector.documents())
+
+
+def _with_absent_kinds(cluster: ClusterSnapshot) -> ClusterSnapshot:
+    """The cluster, in which kinds without an object count as ``unread`` unless the input says that it has all."""
+    absent = {
+        kind.name: Unread(ABSENT, resource_of(kind))
+        for kind in RECORDED.values()
+        if kind.name not in cluster.listed and not getattr(cluster, kind.field, ()) and kind.name not in cluster.skipped
+    }
+    return msgspec.structs.replace(cluster, unread={**absent, **cluster.unread})
 
 
 def _is_recording(path: str) -> bool:

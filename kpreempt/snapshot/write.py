@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.model.unread import Unread
+from kpreempt.model.unread import KindState, Unread
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind
@@ -40,7 +40,7 @@ class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a dump says of itself: the server's version, when it was taken, by which kpreempt, and what it lacks.
 
     ``skipped`` counts the objects that were read and not kept, by kind; ``assumptions`` are what was assumed while
-    reading, ``unread`` are the kinds that could not be read, and ``listed`` those without records that were read whole.
+    reading, ``unread`` are the kinds that could not be read, and ``listed`` those that were read whole.
     """
 
     server_version: str
@@ -142,7 +142,8 @@ def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
 
 
 def _annotations(header: DumpHeader) -> dict[str, str]:
-    unread = {kind: each.status for kind, each in header.unread.items()}
+    # A kind that is not among those listed is absent anyway.
+    unread = {kind: each.status for kind, each in header.unread.items() if each.state is KindState.UNREADABLE}
     taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     annotations = {
         SERVER_VERSION: header.server_version,

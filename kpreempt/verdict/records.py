@@ -75,16 +75,19 @@ class AssumptionKind(StrEnum):
     ``NotModelled``: something that is not evaluated, and could change who lands or leaves. ``Unreadable``: objects of a
     kind could not be read. ``SetAside``: a bad object was left out. ``Uncertain``: one of several things may happen,
     and one was taken. ``NotCompared``: whether objects are new or changed is not known, and what another program makes
-    of them. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
-    input is as it says.
+    of them. ``Absent``: the input has no object of a kind, or not the node of a pod, and that may be because it was not
+    dumped. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
+    input is as it says. ``Note``: the same, and ``--strict`` does not fail by it either.
     """
 
     NOT_MODELLED = "NotModelled"
     UNREADABLE = "Unreadable"
+    ABSENT = "Absent"
     SET_ASIDE = "SetAside"
     UNCERTAIN = "Uncertain"
     NOT_COMPARED = "NotCompared"
     TOLD = "Told"
+    NOTE = "Note"
 
 
 class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):

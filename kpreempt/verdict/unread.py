@@ -1,6 +1,8 @@
-"""What is said of a kind of object that could not be read: what its absence may change, and which right is missing.
+"""What is reported of a kind that was not read: what it may change, and how to read it.
 
-Who reads a kind asks here, so that no kind counts against an answer that it cannot change.
+Code that reads a kind calls ``unread_of``, so that no kind counts against an answer that it cannot change. A kind that
+could not be read always counts. Of one that the input has none of, only the decisive ones do: most clusters have none
+of the others, and a change of theirs is rarely more than another equal node.
 """
 
 from __future__ import annotations
@@ -8,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import FORBIDDEN, Unread
+from kpreempt.model.unread import FORBIDDEN, SHORT_NAMES, KindState, Unread, state_of
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
 
 # The field of an assumption about a kind as a whole.
 LIST = "list"
 
 _WITHOUT = {
+    "Node": "what a scheduler does there is unknown",
+    "Pod": "what is free on the nodes is unknown",
     "PodDisruptionBudget": "budgets may protect victims, and another node may be chosen",
     "PriorityClass": "the priority and preemption policy of a pod that names its class are unknown, and so is the "
     "default of one that names none",
@@ -62,6 +66,8 @@ def why_unread(unread: Unread, verb: str = "list") -> str:
 
     ``verb`` is what was asked for: ``list``, or ``get`` of single objects.
     """
+    if unread.state is KindState.ABSENT:
+        return f"are not in the snapshot; kubectl get {unread.resource} -A -o json adds them"
     return "; ".join(filter(None, (_refusal(unread, verb), _missing_right(unread, verb))))
 
 
@@ -84,22 +90,88 @@ def _missing_right(unread: Unread, verb: str = "list") -> str:
     return f"the right to {verb} {unread.resource} is missing" if unread.status == FORBIDDEN and unread.resource else ""
 
 
+# Kinds that most clusters have objects of, or that a pod or an object refers to if they matter.
+_DECISIVE = frozenset(
+    {
+        *("Node", "Pod", "PodDisruptionBudget", "PriorityClass", "RuntimeClass", "Namespace"),
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "ResourceQuota"),
+        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"),
+    }
+)
+
+
+def resource_word(kind: str, unread: Unread) -> str:
+    """The kind as a user of kubectl types it: ``pdb``, or the resource where there is no short name."""
+    return SHORT_NAMES.get(kind) or unread.resource
+
+
+def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKind | None = None) -> Assumption:
+    """That the input has no object of the kind, and the two ways to settle whether the cluster has any.
+
+    It fails gates if the kind is decisive, unless ``about`` says otherwise.
+    """
+    word = resource_word(kind, unread)
+    message = (
+        f"the snapshot has none: {consequence or consequence_without(kind)}; add {word} to the dump "
+        f"(kubectl get {word} -A -o json), or --assume-none {word} if the cluster has none"
+    )
+    default = AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE
+    return Assumption(kind, LIST, message, about or default)
+
+
+def assumed_none(kind: str) -> Assumption:
+    """That the user says that the cluster has no object of the kind."""
+    return Assumption(kind, LIST, "--assume-none: the cluster is taken to have none", AssumptionKind.NOTE)
+
+
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
-    """An assumption for each of these kinds that the snapshot was taken without."""
+    """An assumption for each of these kinds that was not read."""
     unread = cluster.unread
-    return [unreadable(kind, unread[kind]) for kind in kinds if kind in unread] if unread else []
+    return [_unread(kind, unread[kind]) for kind in kinds if kind in unread] if unread else []
+
+
+def unreadable_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
+    """The same for kinds whose absence from a dump is no news: it says nothing of those."""
+    return unread_of(cluster, [kind for kind in kinds if state_of(cluster, kind) is KindState.UNREADABLE])
+
+
+def _unread(kind: str, unread: Unread) -> Assumption:
+    return absent(kind, unread) if unread.state is KindState.ABSENT else unreadable(kind, unread)
 
 
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
-    """Whether budgets may protect pods of which nothing says so."""
-    return any(each.subject == "PodDisruptionBudget" and each.field == LIST for each in assumptions)
+    """Whether PodDisruptionBudgets may protect pods though the answer has none."""
+    return any(
+        each.subject == "PodDisruptionBudget" and each.field == LIST and each.kind is not AssumptionKind.NOTE
+        for each in assumptions
+    )
+
+
+def absent_in_short(assumptions: Iterable[Assumption]) -> str:
+    """One line on the kinds that the input has none of and that could change the answer; empty if there are none."""
+    kinds = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT and each.field == LIST]
+    if not kinds:
+        return ""
+    names = [_plural(each.subject) for each in kinds]
+    words = list(dict.fromkeys(each.message.rpartition(" --assume-none ")[2].partition(" ")[0] for each in kinds))
+    options = " ".join(f"--assume-none {word}" for word in words)
+    return (
+        f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} unknown: the snapshot has none; add "
+        f"{','.join(words)} to the dump (kubectl get {','.join(words)} -A -o json), or {options}"
+    )
+
+
+def _plural(kind: str) -> str:
+    if kind == "PodDisruptionBudget":
+        return "PDBs"
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def takes_the_ground(assumption: Assumption) -> bool:
     """Whether an answer that rests on it must let nothing pass.
 
-    That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled.
+    That is if a kind that matters was not read, or a feature gate is set of which nothing is modelled.
     """
-    if assumption.kind is AssumptionKind.UNREADABLE:
+    if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT):
         return True
     return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED

@@ -10,15 +10,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
 
-# Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate. A live
-# cluster that does not let them be read does.
-NO_QUOTAS = Assumption(
-    "ResourceQuota",
-    "",
-    "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused",
-    AssumptionKind.TOLD,
-)
-
 
 def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
     """How big the cluster is, without pods that have ended, and how old what is known of it."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler
-from kpreempt.analysis.check.assumed import NO_QUOTAS, of_queue, of_settings, summed_up
+from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
@@ -43,7 +43,7 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import BUDGETS, unread_beside_workloads, unread_of_changed
+from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed, unread_quotas
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
@@ -125,8 +125,6 @@ def check_rollout(
         excuses = msgspec.structs.replace(excuses, base=least(there))
     simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of, spread)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
-    if any(each.simulation.displaced for each in simulated) and _may_lack(question):
-        more += _without_budgets(question.plan)
     protection = ProtectionRules(question.cluster, question.plan)
     judgement = judge(
         simulated,
@@ -243,9 +241,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is simulated."""
     found: list[Assumption] = []
     plan = question.plan
-    makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
-    if makes_pods and _may_lack(question) and not plan.cluster.resource_quotas:
-        found.append(NO_QUOTAS)
+    found += unread_quotas(question.cluster, plan.changes)
     found += plan.missing_namespaces.assumptions
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
@@ -253,19 +249,6 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     else:
         found += of_queue(algorithm)
     return found
-
-
-def _may_lack(question: CheckQuestion) -> bool:
-    """Whether the input may have nothing of a kind of which the cluster has something."""
-    return not question.is_live and not question.plan.cluster.listed
-
-
-def _without_budgets(plan: Plan) -> list[Assumption]:
-    """That nobody may have asked for budgets when the dump was made, of which it has none."""
-    if plan.cluster.pod_disruption_budgets or BUDGETS in plan.cluster.unread:
-        return []
-    message = "there is none in the snapshot: assumed to be none in the cluster, and none to be violated"
-    return [Assumption(BUDGETS, "", message, AssumptionKind.TOLD)]
 
 
 def _of_changed(question: CheckQuestion) -> list[Assumption]:

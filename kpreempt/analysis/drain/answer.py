@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.check.assumed import NO_QUOTAS, of_queue, of_settings, summed_up
+from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all
 from kpreempt.analysis.check.simulations import Simulations
@@ -23,6 +23,7 @@ from kpreempt.analysis.drain.unblock import Way, with_remedies
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.unread import unread_quotas
 from kpreempt.eviction.drain_command import DrainCommand
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
@@ -201,12 +202,7 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
     """What is assumed because of what the snapshot shows, and how it is simulated."""
     cluster = question.cluster
     found = of_settings(scheduler)
-    is_own = question.is_live or cluster.taken_at is not None or bool(cluster.listed)
-    if not is_own and not cluster.pod_disruption_budgets and _BUDGET not in cluster.unread:
-        message = "there is none in the snapshot, which does not say that it was asked for them"
-        found.append(Assumption(_BUDGET, "", message, AssumptionKind.UNCERTAIN))
-    if not question.is_live and not cluster.resource_quotas and not cluster.listed:
-        found.append(NO_QUOTAS)
+    found += unread_quotas(cluster, (), replaces_pods=True)
     has_storage = any(volume.empty_dir or volume.host_path for pod in cluster.pods for volume in pod.spec.volumes)
     if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
         # Every cluster has some; dumps of former versions say of none.

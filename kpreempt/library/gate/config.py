@@ -27,6 +27,7 @@ from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.labels import LabelSelector
+from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
     from kpreempt.cel.documents import Rule
@@ -35,6 +36,7 @@ CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
 JOB_DURATION = "job-duration"
 APPLIED_BY = "applied-by"
+ASSUME_NONE = "assume-none"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
 _SHOWN = 40
@@ -52,8 +54,8 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 class GateConfig(msgspec.Struct, frozen=True):
     """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, severities, and rules.
 
-    ``rules`` are those of one's own. Pods of Jobs run for ``job_seconds``, ``None`` where the file does not say it.
-    ``applied_by`` is the tool that applies changes, ``None`` if the file does not say it.
+    ``rules`` are those of one's own. The cluster has no objects of the kinds in ``assume_none``. Pods of Jobs run for
+    ``job_seconds``, and ``applied_by`` is the tool that applies changes, both ``None`` if the file does not say it.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -64,6 +66,7 @@ class GateConfig(msgspec.Struct, frozen=True):
     rules: list[CustomRule] = []
     job_seconds: int | None = None
     applied_by: Applier | None = None
+    assume_none: frozenset[str] = frozenset()
 
 
 class FoundConfig(NamedTuple):
@@ -104,7 +107,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole = _Table(document, source, "")
     whole.allow(("check",))
     table = whole.table("check")
-    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY))
+    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE))
     rules = _rules(table)
     custom = [each.rule for each in rules]
     return GateConfig(
@@ -116,6 +119,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         rules=rules,
         job_seconds=_job_seconds(table),
         applied_by=_applied_by(table),
+        assume_none=_assume_none(table),
     )
 
 
@@ -265,6 +269,16 @@ def _applied_by(table: _Table) -> Applier | None:
     if value not in [*Applier]:
         raise table.bad(APPLIED_BY, f"{_shown(value)} is not a tool that is known", ", ".join(Applier))
     return Applier(value)
+
+
+def _assume_none(table: _Table) -> frozenset[str]:
+    value = table.value(ASSUME_NONE) if ASSUME_NONE in table else []
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise table.bad(ASSUME_NONE, f"{_shown(value)} is not an array of kinds", '["pdb", "quota"]')
+    try:
+        return kinds_named(value, ASSUME_NONE)
+    except UsageError as error:
+        raise table.bad(ASSUME_NONE, error.message.removeprefix(f"{ASSUME_NONE} "), error.hint) from None
 
 
 def _override(table: _Table) -> Override:

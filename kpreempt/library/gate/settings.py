@@ -49,7 +49,8 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``custom`` are the rules of one's own, which are put to the answer.
 
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
-    ``job_seconds`` is what the file says of how long pods of Jobs run, ``applied_by`` of the tool that applies changes.
+    ``job_seconds`` is what the file says of how long pods of Jobs run, ``applied_by`` of the tool that applies changes,
+    ``assume_none`` which kinds the cluster has no object of.
     """
 
     rules: GateRules
@@ -64,6 +65,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     expires: date | None = None
     job_seconds: int | None = None
     applied_by: Applier | None = None
+    assume_none: frozenset[str] = frozenset()
 
     def excuses(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Excuses:
         """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
@@ -121,6 +123,7 @@ def gate_settings(
         expires=expires,
         job_seconds=config.job_seconds,
         applied_by=config.applied_by,
+        assume_none=config.assume_none,
     )
 
 

@@ -60,7 +60,7 @@ def is_harmless(check: Check) -> bool:
     or refused, nothing cut off from what it needs. All rules about damage must have been checked.
     """
     simulation = check.simulation
-    is_certain = all(each.kind is AssumptionKind.TOLD for each in check.assumptions)
+    is_certain = all(each.kind in (AssumptionKind.TOLD, AssumptionKind.NOTE) for each in check.assumptions)
     is_checked = all(each.is_on for each in check.rules if each.rule.row.is_damage)
     is_kept = not ([*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)])
     return check.passed and not check.findings and is_certain and is_checked and is_kept

@@ -289,6 +289,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.CREATED_NODES: _about("adds no capacity"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
+    RuleId.ABSENT_KINDS: _unknown("may be missing", "the dump may lack something"),
     RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),
     RuleId.FIELDS_NOT_MODELLED: _unknown("is not fully modelled", "not everything is modelled"),
     RuleId.CUSTOM_RESOURCES: _unknown("is not compared", "custom resources are not compared"),

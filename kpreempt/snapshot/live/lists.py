@@ -25,7 +25,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps, Packs
-from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
@@ -187,7 +187,7 @@ class _Reader:
         """Keep what is used of a page."""
         label = label_of(listing.kind)
         if page.refusal is not None:
-            if listing.kind in (KINDS.get(label), COMPARED.get(label)):
+            if listing.kind == RECORDED.get(label):
                 self._collector.leave_out(label, page.refusal.status, page.source)
             else:
                 unread = Unread(page.refusal.status, resource_of(listing.kind))
@@ -198,7 +198,7 @@ class _Reader:
         batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
-        if page.ends and label in COMPARED:
+        if page.ends and listing.kind == RECORDED.get(label):
             self._collector.note_listed([label])
         if page.ends and page.api_version and not listing.reason:
             self.versions[label] = listing.version

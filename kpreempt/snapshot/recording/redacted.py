@@ -136,6 +136,7 @@ class _Writer:
                 skipped=redaction.skipped(cluster.skipped),
                 assumptions=redaction.assumptions(assumptions),
                 unread={kind: each for kind, each in cluster.unread.items() if kind in KINDS},
+                listed=[kind for kind in cluster.listed if kind in KINDS],
             )
         )
         for kind, line in _lines(segment):

@@ -22,13 +22,14 @@ _MANY = 2
 _BUDGETS = "PodDisruptionBudget"
 # How the plan tells of a field that the API server does not let anyone change.
 _REFUSED = "cannot be changed in the API"
-# And of a PriorityClass; where the dump has none at all, it says which kubectl command adds them.
+# And of a PriorityClass.
 _NO_CLASS = "is neither in the cluster nor in the change"
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
     AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
     # Objects that could not be read are left out as bad ones are.
     AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.ABSENT: RuleId.ABSENT_KINDS,
     AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
     AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
     AssumptionKind.NOT_COMPARED: RuleId.CUSTOM_RESOURCES,
@@ -300,16 +301,12 @@ def _not_known(case: Case) -> Iterator[Measure]:
 
 
 def _rule_about(assumption: Assumption) -> RuleId | None:
-    """The rule that the assumption breaks, or ``None`` where only how something is told rests on it.
-
-    One about the kind of budgets as a whole is about the budgets, also where a dump does not say what it was.
-    """
-    if assumption.kind is AssumptionKind.TOLD:
+    """The rule that the assumption breaks, or ``None`` if it only informs."""
+    if assumption.kind in (AssumptionKind.TOLD, AssumptionKind.NOTE):
         return None
-    if assumption.message.startswith((_REFUSED, _NO_CLASS)) and "kubectl get" not in assumption.message:
+    if assumption.message.startswith((_REFUSED, _NO_CLASS)):
         return RuleId.APPLY_REFUSED
-    is_kind = assumption.subject == _BUDGETS and assumption.field in ("", "list")
-    if is_kind or (assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS):
+    if assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS:
         return RuleId.BUDGETS_UNREADABLE
     return _RULE_ABOUT[assumption.kind]
 

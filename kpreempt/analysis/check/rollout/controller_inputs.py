@@ -24,9 +24,11 @@ from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Container, Pod
+from kpreempt.model.unread import KindState, state_of
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import absent
 
 _REFUSED_PODS = "its pods are refused: "
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
@@ -186,7 +188,8 @@ class Prototypes:
         """
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
         name = pod.spec.priority_class_name
-        if name and name not in known_classes(self.cluster) and "PriorityClass" not in self.cluster.unread:
+        is_unreadable = state_of(self.cluster, "PriorityClass") is KindState.UNREADABLE
+        if name and name not in known_classes(self.cluster) and not is_unreadable:
             pod = self._without_class(pod)
         try:
             admission = admit(pod, self.cluster, self._api_server)
@@ -208,10 +211,12 @@ class Prototypes:
     def _without_class(self, pod: Pod) -> Pod:
         """The pod with the priority that it states, or 0."""
         name, priority = pod.spec.priority_class_name, pod.spec.priority or 0
-        message = "is neither in the cluster nor in the change, so that the API server refuses the pods that name it"
-        if not self.cluster.priority_classes:
-            message += " (the dump has none; kubectl get priorityclasses -o json adds them)"
-        taken = Assumption(f"PriorityClass {name}", "value", f"{message}; simulated with priority {priority}")
+        if unread := self.cluster.unread.get("PriorityClass"):
+            taken = absent("PriorityClass", unread, f'"{name}" is simulated with priority {priority}')
+        else:
+            message = "is neither in the cluster nor in the change, so that the API server refuses pods that name it"
+            message = f"{message}; simulated with priority {priority}"
+            taken = Assumption(f"PriorityClass {name}", "value", message)
         self.assumptions[taken] = None
         spec = msgspec.structs.replace(pod.spec, priority_class_name="", priority=priority)
         return msgspec.structs.replace(pod, spec=spec)

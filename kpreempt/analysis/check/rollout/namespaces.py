@@ -15,7 +15,9 @@ from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, cluster_kind_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.model.unread import KindState
+from kpreempt.verdict import AssumptionKind
+from kpreempt.verdict.unread import absent as absent_kind
 from kpreempt.verdict.unread import unread_of
 
 KIND = "Namespace"
@@ -64,10 +66,14 @@ def missing_namespaces(
         late = {where: own for where, own in late.items() if where not in in_use}
     if cluster.namespaces or not (absent or late):
         return MissingNamespaces(absent, late)
-    if unread := unread_of(cluster, [KIND]):
-        return MissingNamespaces(assumptions=unread)
-    message = f"the dump has none: {some_of([*absent, *late])} assumed to be there"
-    return MissingNamespaces(assumptions=[Assumption(KIND, "", message, AssumptionKind.TOLD)])
+    if (unread := cluster.unread.get(KIND)) and unread.state is KindState.ABSENT:
+        names = some_of([*absent, *late])
+        return MissingNamespaces(
+            assumptions=[absent_kind(KIND, unread, f"{names} assumed to be there", AssumptionKind.TOLD)]
+        )
+    if assumed := unread_of(cluster, [KIND]):
+        return MissingNamespaces(assumptions=assumed)
+    return MissingNamespaces(absent, late)
 
 
 def _namespace_of(document: Document, namespace: str) -> str:

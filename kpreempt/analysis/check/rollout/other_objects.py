@@ -27,7 +27,7 @@ from kpreempt.analysis.check.rollout.shape import position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.unread import Unread
+from kpreempt.model.unread import KindState, Unread, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import LIST, why_unread
@@ -126,7 +126,8 @@ class OtherObjects:
             if is_autoscaler(document):
                 if not (message := of_autoscaler(document)):
                     continue
-                if self._is_known(*key):
+                # New or changed: its bounds are all that counts, and they are the change's.
+                if state_of(self._cluster, key[1]) is not KindState.UNREADABLE:
                     found[Assumption(subject, "spec", message)] = None
                     continue
             if key in _NEVER_TOLD or self._is_known(*key):

@@ -31,7 +31,6 @@ from kpreempt.analysis.check.rollout.kinds import (
     makes_no_pods,
     what_is_not_known,
 )
-from kpreempt.analysis.check.rollout.lacking import lacking_kinds, lacking_pruned, lacking_workloads
 from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
@@ -50,6 +49,7 @@ from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_worklo
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -152,7 +152,13 @@ def plan_change(
         job_seconds=job_seconds,
         duplicates=duplicates,
         only_in_base=kept,
-        assumptions=[*hooks, *same, *plan.assumptions, *order.assumptions, *lacking_pruned(cluster, pruned)],
+        assumptions=[
+            *hooks,
+            *same,
+            *plan.assumptions,
+            *order.assumptions,
+            *unread_pruned(cluster, [(each.kind, each.described) for each in pruned]),
+        ],
     )
 
 
@@ -369,8 +375,7 @@ class _Planner:
                     self._labels_where_pods_come(cluster),
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
-                *lacking_workloads(self._cluster, self._orphans()),
-                *lacking_kinds(self._cluster, cluster, self._workloads, self._pods),
+                *unread_workloads(self._cluster, self._orphans()),
             ],
             notes=self._notes,
             resets=self._resets,
