@@ -67,10 +67,8 @@ def missing_namespaces(
     if cluster.namespaces or not (absent or late):
         return MissingNamespaces(absent, late)
     if (unread := cluster.unread.get(KIND)) and unread.state is KindState.ABSENT:
-        names = some_of([*absent, *late])
-        return MissingNamespaces(
-            assumptions=[absent_kind(KIND, unread, f"{names} assumed to be there", AssumptionKind.TOLD)]
-        )
+        consequence = f"{some_of([*absent, *late])} assumed to be there"
+        return MissingNamespaces(assumptions=[absent_kind(KIND, unread, consequence, AssumptionKind.TOLD)])
     if assumed := unread_of(cluster, [KIND]):
         return MissingNamespaces(assumptions=assumed)
     return MissingNamespaces(absent, late)
