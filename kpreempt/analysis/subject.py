@@ -23,6 +23,7 @@ from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict.unread import missing
 
 __all__ = [
     "InCluster",
@@ -254,4 +255,4 @@ def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoun
         return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=hint)
     names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
     near = difflib.get_close_matches(name, names, n=3)
-    return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=", ".join(near))
+    return NotFoundError(missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"'), hint=", ".join(near))

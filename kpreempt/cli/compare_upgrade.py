@@ -28,6 +28,7 @@ from kpreempt.schedulers.kube.versions import PREFIX
 from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import require
 from kpreempt.verdict.upgrade import UpgradeComparison
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _asked(
 ) -> tuple[list[Asked], list[Assumption]]:
     """The pod that is named; or every pending one, and what manifests and workloads add to these."""
     cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
+    require(cluster, "Node")
     if request.pod:
         named = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
         return [Asked(named.cluster, named.questions)], []

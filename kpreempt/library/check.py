@@ -29,6 +29,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict import check as verdict
 from kpreempt.verdict.check import ChangeKind, Check
+from kpreempt.verdict.unread import require
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +70,7 @@ def check(
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
     ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
+    require(ground.loaded.cluster, "Node")
     loaded, cluster = ground.loaded, ground.loaded.cluster
     with ground.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)

@@ -16,6 +16,7 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import require
 
 _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
@@ -42,11 +43,13 @@ def compared_pods(
     cluster: ClusterSnapshot, decode: Decode, templates: Sequence[PodTemplate], pod: str, namespace: str | None
 ) -> tuple[ClusterSnapshot, list[Question]]:
     """The ``pod`` that is named, those of ``templates``, or every pending one, of ``namespace`` where that is given."""
+    require(cluster, "Node")
     if pod:
         found = question_in_cluster(pod_in_cluster(cluster, pod, namespace or ""), Overrides(), decode)
     elif templates:
         found = questions_of(cluster, templates, Overrides(), decode, api_server_of(cluster))
     else:
+        require(cluster, "Pod")
         pods = [each for each in pending_pods(cluster) if namespace in (None, "", each.metadata.namespace)]
         return cluster, [Question(pod=each) for each in pods]
     return found.cluster, list(found.questions)

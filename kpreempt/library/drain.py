@@ -21,6 +21,7 @@ from kpreempt.library.schedulers import Ground
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict.drain import Drain
+from kpreempt.verdict.unread import require
 
 # The ways of an upgrade.
 _WAYS = "--one-by-one, --max-unavailable N or --surge N"
@@ -71,6 +72,7 @@ def drain(
     """The answer. Raises ``UsageError``, and ``NotFoundError`` for nodes that are not there."""
     ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
     cluster = ground.loaded.cluster
+    require(cluster, "Node")
     command = asked.command()
     nodes = _nodes(asked, cluster)
     upgrade = _upgrade(asked)

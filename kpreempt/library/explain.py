@@ -17,6 +17,7 @@ from kpreempt.library.schedulers import Ground
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.analysis.explain.pods import GoesOn
@@ -91,6 +92,7 @@ class Explained(NamedTuple):
 
 def explain(ground: Ground, question: PodsQuestion) -> Explained:
     """The verdict on each pod that is asked about. Raises ``KpreemptError`` where the question makes no sense."""
+    require(ground.loaded.cluster, "Node")
     scheduler = ground.configured.scheduler
     with ground.phases.phase("admission"):
         situation, workloads = _situation(ground, question)

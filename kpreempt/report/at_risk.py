@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count, format_amount
-from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.closing_section import add_absent_kinds, add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
@@ -13,6 +13,7 @@ from kpreempt.report.layout import Align, Page, Phrase, Span, strong
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.screen import Block, fill, paragraph, table_block, titled
 from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
+from kpreempt.verdict.unread import is_absent
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -32,6 +33,7 @@ def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
     """A sentence, who is threatened now, from which priority on, and the order on each node; or what fits a screen."""
     page = Page(options.width)
     page.paragraph(*_headline(answer))
+    add_absent_kinds(page, answer.assumptions)
     if answer.matching:
         facts = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
         page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=2)
@@ -59,6 +61,9 @@ def _blocks(answer: PodsAtRisk, options: RenderOptions) -> list[Block]:
 
 def _headline(answer: PodsAtRisk) -> Phrase:
     if not answer.matching:
+        lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
+        if lacking:
+            return (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
         return ("No running pod matches.",)
     number = answer.threatened
     who = f"{number:,} of {count(answer.matching, 'running pod')}"

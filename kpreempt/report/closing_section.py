@@ -10,7 +10,10 @@ from kpreempt.report.explain.headline import acted_on, destinations, tie_in_even
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
+from kpreempt.verdict.unread import absent_sentence
 
+# They only inform, or stand in the first lines.
+_SHOWN_LAST = (AssumptionKind.NOTE, AssumptionKind.ABSENT)
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
@@ -90,9 +93,17 @@ def add_assumptions_section(
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
     """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was."""
     if assumptions:
-        first = next((each for each in assumptions if each.kind is AssumptionKind.UNREADABLE), assumptions[0])
+        first = min(
+            assumptions, key=lambda each: (each.kind is not AssumptionKind.UNREADABLE, each.kind in _SHOWN_LAST)
+        )
         label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
         page.paragraph(Span(label, "warn"), *_assumption(first), hanging=2, most=2)
+
+
+def add_absent_kinds(page: Page, assumptions: Sequence[Assumption]) -> None:
+    """Which kinds the input has none of though they could change the answer, in three lines at most."""
+    if unknown := absent_sentence(assumptions):
+        page.paragraph(Span(unknown, "warn"), hanging=2, most=3)
 
 
 def _assumption(assumption: Assumption) -> Phrase:

@@ -40,7 +40,8 @@ def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     """Whether the pod was preempted, for whom and when, in a sentence or two."""
     victim = strong(answer.victim.pod)
     if not answer.preemptions:
-        return (victim, Span(" was not preempted", "good"), ", as far as the snapshot shows: ", *_why_nothing(answer))
+        was_not = Span(" was not preempted by a scheduler", "warn" if answer.disruption else "good")
+        return (victim, was_not, ", as far as the snapshot shows: ", *_why_nothing(answer))
     last = answer.preemptions[0]
     when = f", {_age(last, options)}" if last.at else ""
     if last.preemptor is not None:
@@ -65,6 +66,8 @@ def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
 
 
 def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
+    if answer.disruption:
+        return ("its DisruptionTarget condition says ", strong(answer.disruption.rstrip(".")), ".")
     if unread := _unread_events(answer):
         return (f"no DisruptionTarget condition, and events {unread}.",)
     event = (
@@ -167,7 +170,7 @@ def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) 
     step = found.step
     if step is None:
         return
-    without = "; budgets could not be read" if lacks_budgets else "; no budget"
+    without = "; budgets were not read" if lacks_budgets else "; no budget"
     budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
     if step.kept:
         page.labelled("", f"reprieved on {found.node}", *budgets, column=LABEL_COLUMN)

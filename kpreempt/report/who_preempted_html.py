@@ -105,4 +105,4 @@ def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tupl
     if step.budgets:
         yield "budgets", budget_uses(step.budgets)
     else:
-        yield "budgets", text("could not be read" if lacks_budgets else "no budget")
+        yield "budgets", text("were not read" if lacks_budgets else "no budget")

@@ -24,7 +24,7 @@ _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _MISSED_BY_FILTERS = frozenset(
     (
         *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"),
-        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"),
+        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "Node"),
     )
 )
 
@@ -135,6 +135,7 @@ class Seen:
 
 
 _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
+    "Node": lambda seen: not seen.cluster.nodes,
     "Pod": lambda _: True,
     "PodDisruptionBudget": lambda seen: seen.preempts,
     "Namespace": lambda seen: seen.selects_namespaces,
@@ -165,7 +166,15 @@ _MATTERS_IF_ABSENT: Mapping[str, Callable[[Seen], bool]] = {
 }
 READ_BY_TODAYS = tuple(_MATTERS)
 # The old schedulers' own: they knew neither device classes nor namespaceSelector, and their scores are not computed.
-READ_BY_OLD = ("Pod", "PodDisruptionBudget", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode")
+READ_BY_OLD = (
+    "Node",
+    "Pod",
+    "PodDisruptionBudget",
+    "PersistentVolumeClaim",
+    "PersistentVolume",
+    "StorageClass",
+    "CSINode",
+)
 # What places a task in a session; budgets do not count there.
 _READ_BY_SESSIONS = (
     *("Namespace", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"),

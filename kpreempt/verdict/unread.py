@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.unread import FORBIDDEN, SHORT_NAMES, KindState, Unread, state_of
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
@@ -100,9 +101,13 @@ _DECISIVE = frozenset(
 )
 
 
+# Their short names read like other words.
+_SPELLED_OUT = ("Node", "Pod", "Event")
+
+
 def resource_word(kind: str, unread: Unread) -> str:
     """The kind as a user of kubectl types it: ``pdb``, or the resource where there is no short name."""
-    return SHORT_NAMES.get(kind) or unread.resource
+    return unread.resource if kind in _SPELLED_OUT else SHORT_NAMES.get(kind, unread.resource)
 
 
 def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKind | None = None) -> Assumption:
@@ -139,6 +144,24 @@ def _unread(kind: str, unread: Unread) -> Assumption:
     return absent(kind, unread) if unread.state is KindState.ABSENT else unreadable(kind, unread)
 
 
+def require(cluster: ClusterSnapshot, kind: str) -> None:
+    """Raise ``InputError`` if the input has no object of a kind without which no verdict is possible."""
+    unread = cluster.unread.get(kind)
+    if unread is not None and not getattr(cluster, f"{kind.lower()}s"):
+        raise InputError(
+            f"the input has no {kind.lower()}s: no verdict is possible",
+            hint=f"kubectl get {unread.resource} -A -o json adds them; --assume-none {unread.resource} if it has none",
+        )
+
+
+def missing(cluster: ClusterSnapshot, kind: str, what: str) -> str:
+    """That an object of the kind (``what``: ``pod "a"``) is not there, or that its kind was not read."""
+    unread = cluster.unread.get(kind)
+    if unread is None:
+        return f"there is no {what}"
+    return f"whether there is a {what} is unknown: {kind}s {why_unread(unread)}"
+
+
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
     """Whether PodDisruptionBudgets may protect pods though the answer has none."""
     return any(
@@ -147,8 +170,15 @@ def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
     )
 
 
-def absent_in_short(assumptions: Iterable[Assumption]) -> str:
-    """One line on the kinds that the input has none of and that could change the answer; empty if there are none."""
+def is_absent(assumptions: Iterable[Assumption], kind: str) -> bool:
+    """Whether the answer says that the input has no object of the kind."""
+    return any(
+        each.kind is AssumptionKind.ABSENT and (each.subject, each.field) == (kind, LIST) for each in assumptions
+    )
+
+
+def absent_sentence(assumptions: Iterable[Assumption]) -> str:
+    """A sentence on the kinds that the input has none of and that could change the answer; empty if there are none."""
     kinds = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT and each.field == LIST]
     if not kinds:
         return ""
@@ -157,13 +187,15 @@ def absent_in_short(assumptions: Iterable[Assumption]) -> str:
     options = " ".join(f"--assume-none {word}" for word in words)
     return (
         f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} unknown: the snapshot has none; add "
-        f"{','.join(words)} to the dump (kubectl get {','.join(words)} -A -o json), or {options}"
+        f"{','.join(words)} to the dump (kubectl get {','.join(words)} -A -o json), or {options}."
     )
 
 
 def _plural(kind: str) -> str:
     if kind == "PodDisruptionBudget":
         return "PDBs"
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 

@@ -101,6 +101,7 @@ class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
 class PreemptionsOfPod(Record, frozen=True, kw_only=True):
     """Whom a pod was evicted for: each eviction that is known, the latest first.
 
+    ``disruption`` is what the pod's DisruptionTarget condition says, reason and message, empty without one.
     ``leaving_until`` is when the grace period of a victim that is still there ends. ``has_events`` says whether the
     snapshot holds any event at all; that they could not be read is among the ``assumptions``.
     """
@@ -111,5 +112,6 @@ class PreemptionsOfPod(Record, frozen=True, kw_only=True):
     has_events: bool = False
     leaving_until: datetime | None = None
     finalizers: list[str] = []
+    disruption: str = ""
     preemptions: list[Preemption] = []
     assumptions: list[Assumption] = []

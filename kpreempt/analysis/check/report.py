@@ -38,12 +38,12 @@ from kpreempt.analysis.check.simulations import (
     shares,
 )
 from kpreempt.analysis.check.unbound import unbound_claims
+from kpreempt.analysis.check.unread import unread_beside_workloads, unread_of_changed, unread_quotas
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed, unread_quotas
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases

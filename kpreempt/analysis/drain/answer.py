@@ -12,6 +12,7 @@ from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all
 from kpreempt.analysis.check.simulations import Simulations
+from kpreempt.analysis.check.unread import unread_quotas
 from kpreempt.analysis.drain.best_order import best_order
 from kpreempt.analysis.drain.blocked import blocked_evictions
 from kpreempt.analysis.drain.details import detail_of, fix_of
@@ -23,7 +24,6 @@ from kpreempt.analysis.drain.unblock import Way, with_remedies
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
-from kpreempt.analysis.unread import unread_quotas
 from kpreempt.eviction.drain_command import DrainCommand
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot

@@ -18,7 +18,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.model.taints import Taint
-from kpreempt.verdict.unread import why_unread
+from kpreempt.verdict.unread import missing
 
 _UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _KINDS = {
@@ -67,23 +67,23 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
     if kind == "node":
         nodes = [node for node in cluster.nodes if node.name != name]
         if len(nodes) == len(cluster.nodes):
-            raise _not_found("node", name, (node.name for node in cluster.nodes))
+            raise _not_found(cluster, "node", name, (node.name for node in cluster.nodes))
         csi_nodes = [each for each in cluster.csi_nodes if each.metadata.name != name]
         return msgspec.structs.replace(cluster, nodes=nodes, csi_nodes=csi_nodes)
     key = f"{object_namespace}/{name}"
     if kind == "pdb":
         budgets = [budget for budget in cluster.pod_disruption_budgets if budget.key != key]
         if len(budgets) == len(cluster.pod_disruption_budgets):
-            raise _no_budget(key, cluster)
+            raise _not_found(cluster, BUDGETS, key, (each.key for each in cluster.pod_disruption_budgets))
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
     if kind == "resourceclaim":
         claims = [claim for claim in cluster.resource_claims if claim.key != key]
         if len(claims) == len(cluster.resource_claims):
-            raise _not_found("ResourceClaim", key, (claim.key for claim in cluster.resource_claims))
+            raise _not_found(cluster, "ResourceClaim", key, (claim.key for claim in cluster.resource_claims))
         return msgspec.structs.replace(cluster, resource_claims=claims)
     pods = [pod for pod in cluster.pods if pod.key != key]
     if len(pods) == len(cluster.pods):
-        raise _not_found("pod", key, (pod.key for pod in cluster.pods))
+        raise _not_found(cluster, "pod", key, (pod.key for pod in cluster.pods))
     if cluster.resource_claims:
         from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few clusters have devices
 
@@ -111,7 +111,7 @@ def uncordon(cluster: ClusterSnapshot, node_name: str) -> ClusterSnapshot:
 def check_node(cluster: ClusterSnapshot, node_name: str) -> None:
     """Raise ``NotFoundError``, with the names that come near, unless the node is in the cluster."""
     if all(node.name != node_name for node in cluster.nodes):
-        raise _not_found("node", node_name, (node.name for node in cluster.nodes))
+        raise _not_found(cluster, "node", node_name, (node.name for node in cluster.nodes))
 
 
 def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
@@ -127,7 +127,7 @@ def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
         _allowing(budget, int(allowed)) if budget.key == key else budget for budget in cluster.pod_disruption_budgets
     ]
     if all(budget.key != key for budget in budgets):
-        raise _no_budget(key, cluster)
+        raise _not_found(cluster, BUDGETS, key, (each.key for each in cluster.pod_disruption_budgets))
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
 
@@ -165,16 +165,11 @@ def _allowing(budget: PodDisruptionBudget, allowed: int) -> PodDisruptionBudget:
     return msgspec.structs.replace(budget, status=msgspec.structs.replace(status, disruptions_allowed=allowed))
 
 
-def _no_budget(key: str, cluster: ClusterSnapshot) -> NotFoundError:
-    if unread := cluster.unread.get(BUDGETS):
-        return NotFoundError(f'whether there is a {BUDGETS} "{key}" is unknown: {BUDGETS}s {why_unread(unread)}')
-    return _not_found(BUDGETS, key, (each.key for each in cluster.pod_disruption_budgets))
-
-
-def _not_found(kind: str, name: str, there: Iterable[str]) -> NotFoundError:
+def _not_found(cluster: ClusterSnapshot, kind: str, name: str, there: Iterable[str]) -> NotFoundError:
     near = difflib.get_close_matches(name, list(there), n=3)
     first, slash, rest = name.partition("/")
     if slash and not near:
         # What stands where a namespace does may be meant as a kind.
         near = [f"{_KINDS[each]}/{rest}" for each in difflib.get_close_matches(first.lower(), _KINDS, n=1)]
-    return NotFoundError(f'there is no {kind} "{name}" in the cluster', hint=", ".join(near))
+    read = {"node": "Node", "pod": "Pod"}.get(kind, kind)
+    return NotFoundError(missing(cluster, read, f'{kind} "{name}" in the cluster'), hint=", ".join(near))

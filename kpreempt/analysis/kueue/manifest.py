@@ -12,6 +12,7 @@ from kpreempt.analysis.kueue.assumed import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP, QUEUE_LABEL
+from kpreempt.verdict.unread import missing
 
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
@@ -215,5 +216,5 @@ def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, sou
         if each.metadata.name == asked if asked else each.global_default:
             return each.value
     if asked:
-        raise InputError(f"there is no PriorityClass {asked!r} in the cluster", source=source)
+        raise InputError(missing(cluster, "PriorityClass", f"PriorityClass {asked!r} in the cluster"), source=source)
     return 0

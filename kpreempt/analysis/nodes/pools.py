@@ -23,7 +23,7 @@ from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node, NodeSpec, NodeStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.unread import why_unread
+from kpreempt.verdict.unread import missing
 
 if TYPE_CHECKING:
     from kpreempt.analysis.nodes.changes import NumberedName
@@ -59,10 +59,8 @@ def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName)
 def _pool(cluster: ClusterSnapshot, name: str) -> NodePool:
     if found := next((each for each in cluster.node_pools if each.metadata.name == name), None):
         return found
-    if unread := cluster.unread.get(_KIND):
-        raise NotFoundError(f'whether there is a {_KIND} "{name}" is unknown: {_KIND}s {why_unread(unread)}')
     near = difflib.get_close_matches(name, [each.metadata.name for each in cluster.node_pools], n=3)
-    raise NotFoundError(f'there is no {_KIND} "{name}" in the cluster', hint=", ".join(near))
+    raise NotFoundError(missing(cluster, _KIND, f'{_KIND} "{name}" in the cluster'), hint=", ".join(near))
 
 
 def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: NumberedName) -> tuple[Added, str]:

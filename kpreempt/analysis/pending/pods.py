@@ -20,6 +20,7 @@ from kpreempt.analysis.pending.states import (
     compare_messages,
     counts_in,
     is_in_queue,
+    other_node_counts,
     situation_of,
 )
 from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
@@ -43,6 +44,7 @@ from kpreempt.verdict import (
 )
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.unread import unread_of
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
@@ -104,7 +106,7 @@ def explain_pending(
         for pod in in_queue_order(asked, attempts, rules.comes_first)
     ]
     own = (assumption for each in placed for assumption in each.verdict.assumptions)
-    unread = unread_events(cluster)
+    unread = [*unread_events(cluster), *unread_of(cluster, ["Pod"]), *other_node_counts(asked, len(cluster.nodes), at)]
     placed.sort(key=lambda each: each.position is None)
     items = [_item(each, attempts) for each in placed]
     if has_time is not None:

@@ -7,22 +7,25 @@ is in the scheduler's memory only, so of its backoff (1 s, doubled with each att
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
 from kpreempt.eviction.deletion import later
-from kpreempt.model.durations import go_seconds
-from kpreempt.model.pod import Pod
-from kpreempt.verdict import Agreement, Leaving, Outcome, PendingState, Verdict
+from kpreempt.model.durations import SECOND, format_duration, go_seconds
+from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.verdict import Agreement, Assumption, AssumptionKind, Leaving, Outcome, PendingState, Verdict
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
 LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
+DISRUPTION = "DisruptionTarget"
 _PLACEMENT = re.compile(r"^(found a potential placement) for pod on node \S+, preempting \d+ victims$")
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
+_OF_NODES = re.compile(r"^\d+/(\d+) nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
 _NUMBER = re.compile(r"(?:^|, )(\d+) ")
 # As 1.8 says it, with the number behind the reason.
@@ -100,7 +103,7 @@ def leaving(pod: Pod) -> Leaving:
 
 def was_preempted(pod: Pod) -> bool:
     """Whether the pod's first condition about disruption says that a scheduler preempted it."""
-    condition = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
+    condition = next((each for each in pod.status.conditions if each.type == DISRUPTION), None)
     return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
@@ -166,6 +169,31 @@ def cause_of(message: str) -> str:
     """The reasons of nodes in one line; those of a message of another shape are the message itself."""
     reasons, _ = causes_in(message)
     return ", ".join(reasons)
+
+
+def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list[Assumption]:
+    """Pods whose own condition counts other nodes than the input has, with the age of the condition at ``at``.
+
+    Nodes came or went since, or the input doesn't have all. It is only reported.
+    """
+    found: dict[int, list[tuple[Pod, PodCondition]]] = {}
+    for pod in pods:
+        refusal = refusal_of(pod)
+        counted = _OF_NODES.match(refusal.message) if refusal is not None else None
+        if refusal is not None and counted is not None and int(counted[1]) != num_nodes:
+            found.setdefault(int(counted[1]), []).append((pod, refusal))
+    return [
+        Assumption("Pod", "status.conditions", _counted_others(own, counted, num_nodes, at), AssumptionKind.NOTE)
+        for counted, own in found.items()
+    ]
+
+
+def _counted_others(own: Sequence[tuple[Pod, PodCondition]], counted: int, num_nodes: int, at: datetime) -> str:
+    times = [each.last_transition_time for _, each in own if each.last_transition_time is not None]
+    age = f" of {format_duration(int((at - min(times)).total_seconds()) * SECOND)} ago" if times else ""
+    whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
+    nodes = "1 node" if counted == 1 else f"{counted:,} nodes"
+    return f"{whose}{age} ({some_of([pod.key for pod, _ in own])}) counts {nodes}, and the input has {num_nodes:,}"
 
 
 def compare_messages(theirs: str, ours: str) -> Agreement:

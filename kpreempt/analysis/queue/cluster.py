@@ -17,6 +17,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE, with_creation_time
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import AssumptionKind
+from kpreempt.verdict.unread import missing
 
 _POD_SCHEDULED = "PodScheduled"
 
@@ -51,7 +52,8 @@ class QueueCluster:
         admitted, unsure = fill_priorities(alone, created=[pod.key])
         if any(each.kind is AssumptionKind.UNCERTAIN for each in unsure):
             name = pod.spec.priority_class_name
-            raise at.error(f'there is no PriorityClass "{name}"', path="pod.spec.priorityClassName")
+            problem = missing(self._cluster, "PriorityClass", f'PriorityClass "{name}"')
+            raise at.error(problem, path="pod.spec.priorityClassName")
         return admitted.pods[0]
 
     def pod(self, at: TimedEvent) -> Pod:

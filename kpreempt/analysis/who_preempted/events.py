@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kpreempt.analysis.pending.states import was_preempted
+from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
 from kpreempt.analysis.unread import unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -20,7 +20,7 @@ from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReferen
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
-from kpreempt.verdict.unread import why_unread
+from kpreempt.verdict.unread import missing, why_unread
 
 _NAMES_OFFERED = 3
 
@@ -45,6 +45,7 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
         has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
         leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
         finalizers=pod.metadata.finalizers if pod is not None else [],
+        disruption=_disruption(pod) if pod is not None else "",
         preemptions=preemptions,
         assumptions=unread_events(cluster),
     )
@@ -94,7 +95,7 @@ def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption
 
 
 def _by_condition(pod: Pod, cluster: ClusterSnapshot) -> Preemption:
-    condition = next(each for each in pod.status.conditions if each.type == "DisruptionTarget")
+    condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
     return Preemption(
         evidence=Evidence.CONDITION,
         at=condition.last_transition_time,
@@ -102,6 +103,13 @@ def _by_condition(pod: Pod, cluster: ClusterSnapshot) -> Preemption:
         node=pod.spec.node_name,
         suspects=_suspects(cluster, pod.spec.node_name, pod),
     )
+
+
+def _disruption(pod: Pod) -> str:
+    """What the pod's condition says of a disruption that happens."""
+    conditions = (each for each in pod.status.conditions if each.type == DISRUPTION and each.status == "True")
+    said = next(conditions, None)
+    return ": ".join(filter(None, (said.reason, said.message.strip()))) or DISRUPTION if said is not None else ""
 
 
 def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
@@ -184,8 +192,8 @@ def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, 
     there |= {event.subject.name for event in events if event.subject.namespace == namespace}
     near = difflib.get_close_matches(name, sorted(there), n=_NAMES_OFFERED)
     has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
-    known = " is known" if "Event" in cluster.unread else ""
     unread = cluster.unread.get("Event")
+    known = "" if unread is None else " is known"
     why = (
         f"events {why_unread(unread)}"
         if unread is not None
@@ -193,8 +201,9 @@ def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, 
         if has_events
         else "no events of evictions are known; a dump needs kubectl get events -A"
     )
+    there_is_none = missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"')
     return NotFoundError(
-        f'there is no pod "{name}" in namespace "{namespace}", and no event{known} that it was preempted: {why}',
+        f"{there_is_none}, and no event{known} that it was preempted: {why}",
         hint=", ".join(near),
     )
 

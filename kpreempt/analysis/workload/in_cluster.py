@@ -30,6 +30,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Job
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.unread import missing
 from kpreempt.verdict.workload import Asked as Which
 
 _RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
@@ -338,7 +339,7 @@ def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
     kind, namespace, name = workload
     records = _RECORDS[kind](cluster)
     elsewhere = sorted(each.metadata.namespace for each in records if each.metadata.name == name)
-    problem = f'there is no {kind} "{name}" in namespace "{namespace}"'
+    problem = missing(cluster, kind, f'{kind} "{name}" in namespace "{namespace}"')
     if elsewhere:
         return NotFoundError(problem, hint=f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}")
     names = [each.metadata.name for each in records if each.metadata.namespace == namespace]

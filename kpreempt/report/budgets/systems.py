@@ -1,7 +1,7 @@
 """The audit of PodDisruptionBudgets for systems of CI: SARIF, JUnit XML, GitHub's annotations, GitLab's Code Quality.
 
 The formats are those of ``check``, by the same writers. An error is a budget that blocks drains for good, or that
-pending pods would violate. A kind that could not be read is an error, too: nothing is certain then.
+pending pods would violate. A kind that was not read is an error, too: nothing is certain then.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MEANINGS: dict[str, str] = {
     FindingId.SEVERAL_WORKLOADS: "Several workloads share the budget.",
     FindingId.PROTECTS_NOTHING: "The budget allows all its pods to be disrupted at once.",
     FindingId.NO_BUDGET: "A workload with several replicas has no budget.",
-    _UNREAD: "A kind that the audit rests on could not be read.",
+    _UNREAD: "A kind that the audit rests on was not read.",
 }
 _RULES = list(_MEANINGS)
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -78,7 +78,7 @@ def _issues(audit: BudgetAudit) -> list[_Issue]:
 
 def _unread(audit: BudgetAudit) -> Iterator[_Issue]:
     for each in audit.assumptions:
-        if each.kind is AssumptionKind.UNREADABLE:
+        if each.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT):
             yield _Issue(_UNREAD, Severity.ERROR, each.subject, f"{each.subject}: {each.message}", "")
 
 

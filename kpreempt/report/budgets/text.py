@@ -15,7 +15,7 @@ from kpreempt.report.budgets.words import (
     short_spec,
     without_budget_in_words,
 )
-from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.closing_section import add_absent_kinds, add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
@@ -44,6 +44,7 @@ def render(audit: BudgetAudit, options: RenderOptions) -> str:
     """One screen, or with ``verbose`` every finding, from which priority budgets break, and every budget."""
     page = Page(options.width)
     _add_headline(page, audit)
+    add_absent_kinds(page, audit.assumptions)
     if not options.verbose:
         return add_screen(page, audit, _assumptions(audit), options)
     items = {item.budget: item for item in audit.items}
@@ -63,7 +64,7 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
         if (number := sum(each.severity is severity for each in findings))
     ]
     if are_budgets_unread(audit.assumptions):
-        page.paragraph(Span("Findings unknown", "warn"), ": PodDisruptionBudgets could not be read.")
+        page.paragraph(Span("Findings unknown", "warn"), ": PodDisruptionBudgets were not read.")
     elif not audit.items:
         page.paragraph(strong("No PodDisruptionBudget"), ": there is none, or none matches.")
     elif numbers:

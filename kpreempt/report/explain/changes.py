@@ -145,7 +145,7 @@ def describe_answer(proposal: Proposal, *, lacks_budgets: bool) -> Phrase:
         return (Span("lands", "good"), f" on {nodes}; nothing is evicted")
     victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
     violations = proposal.num_pdb_violations
-    kept = Span("budgets could not be read", "warn") if lacks_budgets else Span("no budget is violated", "good")
+    kept = Span("budgets were not read", "warn") if lacks_budgets else Span("no budget is violated", "good")
     broken = Span(count(violations, "budget violation"), "bad") if violations else kept
     if len(proposal.nodes) == 1:
         return (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)

@@ -12,6 +12,7 @@ from kpreempt.report.explain.failures import (
     may_be_mended,
     split_by_hope,
 )
+from kpreempt.report.explain.headline import no_nodes
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Status, Verdict
@@ -37,7 +38,7 @@ def describe_fitting(verdict: Verdict) -> Phrase:
     fitting = sum(status.is_success for status in verdict.filter.values())
     if not total:
         ended = "the scheduler ends in an error before it has looked at all nodes"
-        return (Span(ended if verdict.cluster.nodes else "the cluster has no nodes", "bad"),)
+        return (Span(ended if verdict.cluster.nodes else no_nodes(verdict), "bad"),)
     if verdict.pre_filter is not None:
         return (Span("the pod is refused before any node is looked at", "bad"),)
     if not fitting:

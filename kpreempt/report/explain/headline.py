@@ -14,8 +14,9 @@ from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
-from kpreempt.verdict.unread import are_budgets_unread
+from kpreempt.verdict.unread import absent_sentence, are_budgets_unread, is_absent
 
+_NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
 _MAX_TIED = 3
 # There are hardly more kinds of refusal on one cluster.
 _MAX_CLAUSES = 8
@@ -27,12 +28,14 @@ _WAITING = "a terminating pod on the nominated node"
 def headline(verdict: Verdict) -> Phrase:
     """What becomes of the pod and what that costs, and for one that is unschedulable the smallest change."""
     phrase = answer(verdict)
+    unknown = _sentences(absent_sentence(verdict.assumptions))
     if not verdict.proposals or verdict.outcome != Outcome.NEVER_LANDS:
-        return phrase
+        return (*phrase, *unknown)
     smallest = describe_changes(verdict.proposals[0].changes)
     search = verdict.proposal_search
     is_known = search is None or search.is_complete
-    return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
+    change = " Smallest change: " if is_known else " Smallest change that was found: "
+    return (*phrase, *unknown, change, *smallest, ".")
 
 
 def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
@@ -170,7 +173,7 @@ def _sentences(*sentences: str) -> Phrase:
 
 def _budget_clause(verdict: Verdict) -> Phrase:
     if are_budgets_unread(verdict.assumptions):
-        return (Span("which budgets are violated is unknown, because they could not be read", "warn"),)
+        return (Span("which budgets are violated is unknown, because they were not read", "warn"),)
     if may_violate_in_another_order(verdict):
         return (Span("whether a budget is violated depends on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
@@ -194,10 +197,15 @@ def _named_budgets(budgets: Sequence[str]) -> str:
     return f"{'budget' if len(budgets) == 1 else 'budgets'} {join_names(budgets, limit=5)}"
 
 
+def no_nodes(verdict: Verdict) -> str:
+    """That no node was looked at, because there is none, or none in the snapshot."""
+    return "the snapshot has no nodes" if is_absent(verdict.assumptions, "Node") else "the cluster has no nodes"
+
+
 def _never(verdict: Verdict, kinds: int) -> Phrase:
     name = strong(pod_name(verdict))
     if not verdict.filter and not verdict.cluster.nodes:
-        return (name, Span(" is unschedulable now", "bad"), ": the cluster has no nodes.")
+        return (name, Span(" is unschedulable now", "bad"), f": {no_nodes(verdict)}.")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
@@ -271,7 +279,7 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
 
 
 def _uncertain(verdict: Verdict) -> Phrase:
-    unread = [each for each in verdict.assumptions if each.kind is AssumptionKind.UNREADABLE]
+    unread = [each for each in verdict.assumptions if each.kind in _NOT_READ]
     # The cluster's version makes no outcome uncertain.
     first = next((each for each in verdict.assumptions if each.subject != "cluster"), None)
     # What the scheduler seems to miss is there, perhaps.

@@ -67,7 +67,7 @@ def _victims_on(node: str, verdict: Verdict, options: RenderOptions, level: int)
     if seconds:
         told.append(f"up to {format_duration(seconds)} to stop")
     if are_budgets_unread(verdict.assumptions):
-        told.append("budgets could not be read")
+        told.append("budgets were not read")
     title = tag(f"h{level}", "On ", name(node)) if level else Html("")
     title += tag("p", f"{'; '.join(told)}.")
     columns = ("Pod", "Priority", "Owner", "Running", "Budgets: allowed disruptions")

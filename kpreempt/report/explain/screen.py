@@ -17,6 +17,7 @@ from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, 
 from kpreempt.report.layout import COLUMN_GAP, Line, Page, Part, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict.unread import absent_sentence
 
 # One less than a terminal has, for the prompt.
 LINES = 23
@@ -67,7 +68,8 @@ def _in_one_line(verdict: Verdict) -> str:
 
         said = plain(headline_of(verdict.workload))
     else:
-        said = f"{plain(answer(verdict))}{victims_in_brief(verdict)}"
+        unknown = absent_sentence(verdict.assumptions)
+        said = f"{plain(answer(verdict))}{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}"
     assumed = f", {count(len(verdict.assumptions), 'assumption')}" if verdict.assumptions else ""
     facts = plain((", ".join(_cluster(verdict)),))
     return f"{said} [{facts}{assumed}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kpreempt.report.amounts import agree, count, plural
+from kpreempt.report.closing_section import add_absent_kinds
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe, describe_shortage, join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
@@ -63,7 +64,9 @@ def sentence(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]
         page.paragraph(*(Span("FIRST POD ", "heading"),) * is_first, *answer(verdict, kinds=kinds))
         if len(page.lines) <= room.sentence:
             break
-    return [*clipped(page.lines, room.sentence, options.width), ()]
+    unknown = Page(options.width)
+    add_absent_kinds(unknown, verdict.assumptions)
+    return [*clipped(page.lines, room.sentence, options.width), *unknown.lines, ()]
 
 
 def victims(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
@@ -474,8 +477,8 @@ def assumed(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
 
 
 def _weight(assumption: Assumption) -> bool:
-    """What is only told comes last."""
-    return assumption.kind is AssumptionKind.TOLD
+    """What only informs, or stands above, comes last."""
+    return assumption.kind in (AssumptionKind.TOLD, AssumptionKind.NOTE, AssumptionKind.ABSENT)
 
 
 def _page(options: RenderOptions) -> Page:

@@ -18,6 +18,7 @@ from kpreempt.report.pending.summary import notes_in_words, summary_sentence
 from kpreempt.report.pending.text import alike, group_in_words
 from kpreempt.report.pending.words import fate_in_words, nothing_pending, state_in_words
 from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.unread import absent_sentence
 
 # So many bytes of all tables together; each table gets what those before it leave, and a few rows at least.
 _LIMIT = 1_400_000
@@ -37,6 +38,8 @@ def render(pending: PendingPods, options: RenderOptions) -> str:
     lead = tag("span", told, class_="line")
     heading = join(["Pending pods: ", tag("span", f"{len(pending.items):,}")])
     head = banner(_tone(pending), heading, _counts(pending), _facts(pending), lead)
+    if unknown := absent_sentence(pending.assumptions):
+        head += paragraph(unknown)
     if more := more_nodes_in_words(pending):
         head += paragraph(*more)
     if pending.items:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kpreempt.report.amounts import count
-from kpreempt.report.closing_section import add_first_assumption
+from kpreempt.report.closing_section import add_absent_kinds, add_first_assumption
 from kpreempt.report.colour import finished
 from kpreempt.report.layout import (
     COLUMN_GAP,
@@ -74,6 +74,7 @@ def render_screen(pending: PendingPods, options: RenderOptions) -> str:
         page.paragraph(*summary(pending, is_short=True), most=_LINES_OF_SUMMARY)
     else:
         page.paragraph(nothing_pending(pending))
+    add_absent_kinds(page, pending.assumptions)
     if changes := changes_in_words(pending):
         page.paragraph(*changes, hanging=2, most=_LINES_OF_CHANGES)
     if more := more_nodes_in_words(pending, is_short=True):

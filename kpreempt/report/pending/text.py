@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
-from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.closing_section import add_absent_kinds, add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
@@ -65,6 +65,7 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
     page = Page(options.width)
     items = {item.pod: item for item in pending.items}
     page.paragraph(*(summary(pending) if items else (nothing_pending(pending),)))
+    add_absent_kinds(page, pending.assumptions)
     if items:
         page.paragraph(Span(facts_in_words(pending), "dim"))
     if changes := changes_in_words(pending):

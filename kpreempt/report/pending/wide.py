@@ -15,6 +15,7 @@ from kpreempt.report.pending.summary import facts_in_words, summary_sentence
 from kpreempt.report.pending.words import NO_NODE_FITS, brief_fate, details_in_words, nothing_pending
 from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.unread import absent_sentence
 
 _COLUMNS = ("#", "POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS OR CAUSE", "NODES BY REASON", "SMALLEST CHANGE")
 _ALIGNS = ("right", "left", "right", "left", "left", "left", "left", "left")
@@ -23,15 +24,16 @@ _NONE = "-"
 
 def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     """The sentence, a row for each pod, and what the answer rests on."""
+    unknown = filter(None, [absent_sentence(pending.assumptions)])
     if not pending.items:
-        return f"{printable(nothing_pending(pending))}\n"
+        return "".join(f"{printable(each)}\n" for each in (nothing_pending(pending), *unknown))
     rows = [[printable(cell) or _NONE for cell in _cells(item, pending)] for item in pending.items]
     table = tabulate(rows, headers=_COLUMNS, tablefmt="plain", colalign=_ALIGNS, disable_numparse=True)
     notes = f"{facts_in_words(pending)} · each pod judged alone, as if it came next"
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    told = [summary_sentence(pending), *filter(None, [plain(more_nodes_in_words(pending))])]
+    told = [summary_sentence(pending), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
     return "\n".join([*map(printable, told), "", *lines, "", printable(notes)]) + "\n"
 
 

@@ -11,6 +11,7 @@ from kpreempt.report.explain.equal_pods import order_in_brief
 from kpreempt.report.layout import Phrase, Span, Style, strong
 from kpreempt.verdict import Agreement, Leaving, Outcome, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.unread import is_absent
 
 _VICTIMS_NAMED = 3
 _NODES_NAMED = 3
@@ -147,7 +148,9 @@ def nothing_pending(pending: PendingPods) -> str:
     where = f" in namespace {namespace}" if namespace else ""
     unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
     said = f"No pod is pending{where}."
-    if pending.has_namespace is False:
+    if is_absent(pending.assumptions, "Pod"):
+        said = "No pending pod in the snapshot, which has no pods at all."
+    elif pending.has_namespace is False:
         said = f'There is no namespace "{namespace}".'
     elif unmatched:
         there = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"

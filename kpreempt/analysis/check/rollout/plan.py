@@ -46,10 +46,10 @@ from kpreempt.analysis.check.rollout.records import (
 )
 from kpreempt.analysis.check.rollout.shape import error_at, is_nested_too_deeply, place, position, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
+from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -57,6 +57,7 @@ from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind
+from kpreempt.verdict.unread import missing
 
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
@@ -332,7 +333,7 @@ class _Planner:
             return
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         if not self.has(deletion):
-            raise NotFoundError(f"there is no {deletion.described} to delete")
+            raise NotFoundError(missing(self._cluster, kind, f"{deletion.described} to delete"))
         change = Change(object=deletion.described, kind=ChangeKind.DELETED)
         if kind in POD_OWNERS:
             self._delete_workload(deletion)
