@@ -7,7 +7,7 @@ of the others, and a change of theirs is rarely more than another equal node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -172,14 +172,18 @@ def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
 
 def is_absent(assumptions: Iterable[Assumption], kind: str) -> bool:
     """Whether the answer says that the input has no object of the kind."""
-    return any(
-        each.kind is AssumptionKind.ABSENT and (each.subject, each.field) == (kind, LIST) for each in assumptions
-    )
+    about = (kind, LIST, AssumptionKind.ABSENT)
+    return any((each.subject, each.field, each.kind) == about for each in assumptions)
 
 
 def absent_sentence(assumptions: Iterable[Assumption]) -> str:
-    """A sentence on the kinds that the input has none of and that could change the answer; empty if there are none."""
-    kinds = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT and each.field == LIST]
+    """What the input has none of and could change the answer: kinds, and nodes of pods; empty if there is nothing."""
+    found = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT]
+    others = [f"{each.message[:1].upper()}{each.message[1:]}." for each in found if each.field != LIST]
+    return " ".join([*filter(None, [_absent_kinds([each for each in found if each.field == LIST])]), *others])
+
+
+def _absent_kinds(kinds: Sequence[Assumption]) -> str:
     if not kinds:
         return ""
     names = [_plural(each.subject) for each in kinds]
