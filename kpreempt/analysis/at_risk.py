@@ -76,11 +76,8 @@ def pods_at_risk(
     ]
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
-    unread = [
-        *unread_events(cluster),
-        *unread_of(cluster, ["Node", "Pod"]),
-        *(unread_of(cluster, [BUDGETS]) if items else ()),
-    ]
+    kinds = ["Node", "Pod", *([BUDGETS] if items else [])]
+    unread = [*unread_events(cluster), *unread_of(cluster, kinds)]
     return PodsAtRisk(
         algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),

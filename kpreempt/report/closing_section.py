@@ -12,8 +12,8 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
 from kpreempt.verdict.unread import absent_sentence
 
-# They only inform, or stand in the first lines.
-_SHOWN_LAST = (AssumptionKind.NOTE, AssumptionKind.ABSENT)
+# What could not be read comes first; what only informs, or stands in the first lines, last.
+_ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
@@ -93,9 +93,7 @@ def add_assumptions_section(
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
     """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was."""
     if assumptions:
-        first = min(
-            assumptions, key=lambda each: (each.kind is not AssumptionKind.UNREADABLE, each.kind in _SHOWN_LAST)
-        )
+        first = min(assumptions, key=lambda each: _ORDER_SHOWN.get(each.kind, 1))
         label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
         page.paragraph(Span(label, "warn"), *_assumption(first), hanging=2, most=2)
 

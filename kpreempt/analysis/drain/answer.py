@@ -34,7 +34,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
 from kpreempt.verdict.drain import BlockedEviction, Drain, DrainOrder, NodeRemoval
-from kpreempt.verdict.unread import unread_of
+from kpreempt.verdict.unread import unreadable_of
 
 _BUDGET = "PodDisruptionBudget"
 _OPTIONS = {
@@ -193,7 +193,7 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
     }
     if there or not named:
         return there, []
-    unread = unread_of(cluster, ["DaemonSet"])
+    unread = unreadable_of(cluster, ["DaemonSet"])
     message = "there is none in the snapshot: those that pods name are taken to be there"
     return named, unread or [Assumption("DaemonSet", "", message, AssumptionKind.TOLD)]
 

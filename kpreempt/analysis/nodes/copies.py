@@ -24,7 +24,7 @@ from kpreempt.model.pod import Pod, PodMeta, PodStatus
 from kpreempt.model.storage import CSINode
 from kpreempt.model.taints import Taint
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.unread import unread_of
+from kpreempt.verdict.unread import unreadable_of
 
 HOST_NAME = "kubernetes.io/hostname"
 # The last parts of the keys of labels that say the name of the node.
@@ -93,7 +93,7 @@ class Copier:
         pods = _without_doubles(self._pods_of_nodes().get(node.name, ()))
         csi_nodes = [each for each in self._cluster.csi_nodes if each.metadata.name == node.name]
         slices = [each for each in self._cluster.resource_slices if each.spec.node_name == node.name]
-        said = unread_of(self._cluster, ["DaemonSet"])
+        said = unreadable_of(self._cluster, ["DaemonSet"])
         if any(device.node_name == node.name for each in self._cluster.resource_slices for device in each.spec.devices):
             message = "devices that several nodes reach in part are not counted for new nodes"
             said.append(Assumption(f"Node {node.name}", "ResourceSlice", message))
@@ -168,7 +168,7 @@ class Copier:
                     key = (pod.metadata.namespace, owner.name)
                     on.setdefault(key, set()).add(name)
                     newest[key] = max(newest.get(key, pod), pod, key=lambda each: _age(each, self._now))
-        said = unread_of(self._cluster, ["DaemonSet"])
+        said = unreadable_of(self._cluster, ["DaemonSet"])
         found = []
         for (namespace, name), pod in newest.items():
             if not _may_run(pod, node):

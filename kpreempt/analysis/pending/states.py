@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
 from kpreempt.eviction.deletion import later
-from kpreempt.model.durations import SECOND, format_duration, go_seconds
+from kpreempt.model.durations import go_seconds
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Agreement, Assumption, AssumptionKind, Leaving, Outcome, PendingState, Verdict
 
@@ -22,6 +22,7 @@ DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
 LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 DISRUPTION = "DisruptionTarget"
 _PLACEMENT = re.compile(r"^(found a potential placement) for pod on node \S+, preempting \d+ victims$")
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
@@ -190,10 +191,16 @@ def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list
 
 def _counted_others(own: Sequence[tuple[Pod, PodCondition]], counted: int, num_nodes: int, at: datetime) -> str:
     times = [each.last_transition_time for _, each in own if each.last_transition_time is not None]
-    age = f" of {format_duration(int((at - min(times)).total_seconds()) * SECOND)} ago" if times else ""
+    age = f" of {_age(int((at - min(times)).total_seconds()))} ago" if times else ""
     whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
     nodes = "1 node" if counted == 1 else f"{counted:,} nodes"
     return f"{whose}{age} ({some_of([pod.key for pod, _ in own])}) counts {nodes}, and the input has {num_nodes:,}"
+
+
+def _age(seconds: int) -> str:
+    """In the largest unit of which there are two or more."""
+    size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "s"))
+    return f"{seconds // size}{unit}"
 
 
 def compare_messages(theirs: str, ours: str) -> Agreement:
