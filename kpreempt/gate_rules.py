@@ -514,6 +514,20 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/overview/working-with-objects/",
     )
+    AUTOSCALED_MAXIMUM = Rule(
+        "autoscaled-maximum",
+        promise="autoscaled workloads fit at their maximum",
+        meaning="Workloads of the change that don't fit, or evict pods, at the `maxReplicas` of a"
+        " HorizontalPodAutoscaler that the change creates or changes.",
+        advice="Lower maxReplicas, request less, or add nodes.",
+        option="Workloads must fit at the maximum of a new or changed autoscaler.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+        severity=RuleSeverity.WARN,
+        commands=("check",),
+        concept="tasks/run-application/horizontal-pod-autoscale/",
+    )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
         promise="rollouts replace all pods",

@@ -17,7 +17,7 @@ from kpreempt.analysis.check.rollout.shape import position, prepared
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
-from kpreempt.errors import UsageError
+from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
@@ -27,6 +27,7 @@ from kpreempt.library.rejections import rejection_of
 from kpreempt.library.schedulers import Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.report.check.summary import summary
+from kpreempt.verdict import Assumption
 from kpreempt.verdict import check as verdict
 from kpreempt.verdict.check import ChangeKind, Check
 from kpreempt.verdict.unread import require
@@ -75,35 +76,34 @@ def check(
     with ground.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
         accepted, rejected, rejections = _sorted_out(change, cluster.version)
-        plan = plan_change(
-            cluster,
-            accepted,
-            live_documents,
-            decode,
-            namespace=change.namespace,
-            deleted=change.deletions,
-            only_in_base=only_in_base(change.base, change.documents, change.namespace, change.applied_by),
-            prunes=change.prunes,
-            autoscaled_at_most=change.autoscaled_at_most,
-            job_seconds=change.job_seconds,
-            creates_namespaces=change.creates_namespaces,
-            applied_by=change.applied_by,
-        )
-        base_plan = (
-            plan_change(
+        lost = only_in_base(change.base, change.documents, change.namespace, change.applied_by)
+
+        def planned(documents: Sequence[ManifestDocument], *, at_most: bool, is_base: bool = False) -> Plan:
+            return plan_change(
                 cluster,
-                change.base,
+                documents,
                 live_documents,
                 decode,
                 namespace=change.namespace,
-                autoscaled_at_most=change.autoscaled_at_most,
+                deleted=() if is_base else change.deletions,
+                only_in_base=() if is_base else lost,
+                prunes=change.prunes,
+                autoscaled_at_most=at_most,
                 job_seconds=change.job_seconds,
                 creates_namespaces=change.creates_namespaces,
                 applied_by=change.applied_by,
             )
-            if change.base
-            else None
-        )
+
+        plan = planned(accepted, at_most=change.autoscaled_at_most)
+        base_plan = planned(change.base, at_most=change.autoscaled_at_most, is_base=True) if change.base else None
+        most_plan = None
+        try:
+            most_plan = planned(accepted, at_most=True) if plan.autoscalers else None
+        except InputError as error:
+            # More pods than are simulated.
+            message = f"its most replicas are not simulated: {error.problem}"
+            unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
+            plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         tell(note)
@@ -115,6 +115,7 @@ def check(
             cluster=cluster,
             plan=plan,
             base=base_plan,
+            at_most=most_plan,
             rules=gate.rules,
             excuses=excuses,
             seed=change.seed,

@@ -121,6 +121,20 @@ def _of_reset(reset: Reset) -> Objection:
     return Objection(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 
+def of_autoscalers(autoscalers: Sequence[tuple[str, str]], now: Simulation, most: Simulation) -> Iterator[Objection]:
+    """The autoscalers, each with what it scales, of which the most replicas do not fit as those of ``now`` do."""
+    evicted = len(most.displaced) - len(now.displaced)
+    for name, workload in autoscalers:
+        waiting = [sum(each.workload == workload for each in of.waiting) for of in (most, now)]
+        refused = [sum(each.left for each in of.refused if each.workload == workload) for of in (most, now)]
+        counts = {"pending": waiting[0] - waiting[1], "refused by a quota": refused[0] - refused[1]}
+        found = [f"{number} more pods {words}" for words, number in counts.items() if number > 0]
+        found += [f"{evicted} more pods evicted"] if evicted > 0 and not found else []
+        if found:
+            detail = f"with the most replicas of {name}: {', '.join(found)}"
+            yield Objection(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
+
+
 def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:
     stuck = {each.workload for each in simulation.workloads if each.is_changed and not each.is_done}
     for each in workloads:

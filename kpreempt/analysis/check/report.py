@@ -23,7 +23,7 @@ from kpreempt.analysis.check.gate import (
     passes,
     together,
 )
-from kpreempt.analysis.check.objections import objections
+from kpreempt.analysis.check.objections import objections, of_autoscalers
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.removals import removals
 from kpreempt.analysis.check.rollout.records import Plan
@@ -59,6 +59,7 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     ``runs`` simulations are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do;
     with ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
     ``is_live``: the cluster was read a moment ago. ``apis`` are the API versions of the change's objects.
+    ``at_most`` is the plan in which what an autoscaler of the change scales has its most replicas.
     """
 
     cluster: ClusterSnapshot
@@ -72,6 +73,7 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
     apis: Mapping[str, str] = {}
+    at_most: Plan | None = None
 
 
 def check_rollout(
@@ -114,8 +116,11 @@ def check_rollout(
         )
         removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
         against += [*refused, *full, *unbound.objections, *removed]
+        if most is not None:
+            against += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
         return msgspec.structs.replace(found, objections=against, unbound=unbound.workloads)
 
+    most = simulations(question.at_most).by_chance(question.seed) if question.at_most is not None else None
     excuses = question.excuses
     if question.base is not None:
         base = question.base

@@ -200,8 +200,17 @@ def explain_pod(
             *assumptions,
             *question.assumptions,
             *verdict.assumptions,
+            *_other_node_counts(question.found, cluster, now),
         ],
     )
+
+
+def _other_node_counts(found: Pod | None, cluster: ClusterSnapshot, now: datetime) -> list[Assumption]:
+    if found is None or found.spec.node_name:
+        return []
+    from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - most questions are about new pods
+
+    return other_node_counts([found], len(cluster.nodes), now)
 
 
 def _found(summary: PodSummary, found: Pod | None) -> PodSummary:

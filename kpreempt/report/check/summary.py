@@ -16,6 +16,7 @@ from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
+from kpreempt.verdict.unread import LIST
 
 _CLAUSES_SHOWN = 4
 # Pods of these end by themselves, or are told as what is lost.
@@ -186,8 +187,11 @@ def _evicted(check: Check) -> Iterator[Phrase]:
 
 
 def _doubts(check: Check) -> str:
-    """The rules about what is not known that have a finding, excused or not."""
-    return _few(list(dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)))
+    """The rules about what is not known that have a finding, excused or not, and quotas that a larger size may meet."""
+    rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)
+    is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
+    has_quotas = not any((each.subject, each.field) == ("ResourceQuota", LIST) for each in check.assumptions)
+    return _few([*rules, *(["ResourceQuotas"] if is_scaled and not has_quotas and not rules else [])])
 
 
 def _losses(check: Check) -> Iterator[str]:

@@ -282,6 +282,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.DRAIN_BLOCKED: _drain_blocked,
     RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
     RuleId.DUPLICATE_OBJECTS: _about("is in the change more than once"),
+    RuleId.AUTOSCALED_MAXIMUM: _about("does not fit at its maximum"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.VOLUME_ATTACHED_ELSEWHERE: _about("has pods that never get their volume"),
     RuleId.BYPASSES_SCHEDULER: _about("bypasses the scheduler"),

@@ -119,7 +119,7 @@ class Autoscalers:
         return Reset(describe(document), found[0].name, current, written)
 
     def what_is_not_known(self, document: Document, workloads: Iterable[Target]) -> str:
-        """What is not known of an autoscaler that is new or changed; nothing where its most is simulated.
+        """What is not known of an autoscaler that is new or changed; nothing if it scales a workload of the change.
 
         ``workloads`` are those of the change.
         """
@@ -130,7 +130,14 @@ class Autoscalers:
         target = f"{kind} {namespace}/{name}"
         if found.target not in workloads:
             return f"is new or changed, and {target} is not in the change: how it scales is not simulated"
-        if self._at_most:
-            return ""
-        bounds = f"between {found.least} and {found.most}"
-        return f"is new or changed: to how many replicas {bounds} it sets {target} is not known (--autoscaled max)"
+        # Its most replicas are simulated, here or apart.
+        return ""
+
+    def unsimulated(self, documents: Iterable[Document], workloads: Iterable[Target]) -> list[tuple[str, str]]:
+        """Of autoscalers that are new or changed those that scale ``workloads``, with what they scale.
+
+        None if all is simulated at the most replicas anyway.
+        """
+        found = [] if self._at_most else [each for document in documents if (each := autoscaler_of(document))]
+        scaled = [(each.name, each.target) for each in found if each.target in workloads]
+        return [(name, f"{kind} {namespace}/{own}") for name, (kind, namespace, own) in scaled]

@@ -144,6 +144,10 @@ class OtherObjects:
             found[Assumption("admission", "webhooks", message, AssumptionKind.TOLD)] = None
         return list(found)
 
+    def autoscalers(self) -> list[Document]:
+        """The HorizontalPodAutoscalers that are new or changed."""
+        return [each for each in self._new if is_autoscaler(each)]
+
     def _is_known(self, group: str, kind: str) -> bool:
         """Whether an object of the kind that is not among the cluster's is not there."""
         if self._unread(group, kind) is not None:

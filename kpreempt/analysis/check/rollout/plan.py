@@ -383,6 +383,7 @@ class _Planner:
             adoptions=adoptions,
             node_names=self._node_names,
             safeguards=Safeguards(released=self._released, cron_jobs=self._cron_jobs, workloads=self._live.workloads()),
+            autoscalers=self._autoscalers.unsimulated(self._others.autoscalers(), self._given_workloads),
         )
 
     def _orphans(self) -> list[tuple[str, str]]:

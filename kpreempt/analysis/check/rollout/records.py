@@ -129,12 +129,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
     ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``, and
     never end where it is 0.
-    ``resets`` are the sizes that the apply takes away from autoscalers. ``rejections`` are the objects that the API
-    server rejects, with the reason; they are not simulated. ``only_in_base`` are the objects that the manifests lack
-    and the base has, and that stay in the cluster since nothing prunes them.
-    ``adoptions`` are of pods and ReplicaSets that no controller owns. ``node_names`` are the nodes that pods newly name
-    in their spec, by the object of the change. ``duplicates`` says of objects that are written more than once what the
-    documents that do not count do before.
+    ``resets`` are the sizes that the apply takes away from autoscalers. ``autoscalers`` are those that are new or
+    changed, each with the workload of the change that it scales, if their most replicas are not what is simulated.
+    ``rejections`` are the objects that the API server rejects, with the reason; they are not simulated.
+    ``only_in_base`` are the objects that the manifests lack and the base has, and that stay in the cluster since
+    nothing prunes them. ``adoptions`` are of pods and ReplicaSets that no controller owns. ``node_names`` are the nodes
+    that pods newly name in their spec, by the object of the change. ``duplicates`` says of objects that are written
+    more than once what the documents that do not count do before.
     """
 
     changes: list[Change]
@@ -155,3 +156,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     node_names: dict[str, str] = {}
     safeguards: Safeguards = Safeguards()
     duplicates: dict[str, str] = {}
+    autoscalers: list[tuple[str, str]] = []
