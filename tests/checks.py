@@ -285,6 +285,7 @@ def _failures() -> list[GateFinding]:
         finding(
             RuleId.DUPLICATE_OBJECTS, "Deployment shop/api", amount=1, detail="a.yaml:1 is applied before b.yaml:1"
         ),
+        finding(RuleId.AUTOSCALED_MAXIMUM, "Deployment shop/api", amount=1, detail="3 more pods pending"),
         finding(RuleId.ROLLOUT_STUCK, "StatefulSet shop/db", amount=1, detail="the partition 2 keeps pods"),
         finding(
             RuleId.VOLUME_ATTACHED_ELSEWHERE,
@@ -298,6 +299,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.CREATED_NODES, "Node n9", amount=1, detail="the API server taints it"),
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=3600),
         finding(RuleId.BUDGETS_UNREADABLE, amount=1, detail="poddisruptionbudgets is forbidden"),
+        finding(RuleId.ABSENT_KINDS, "PodDisruptionBudget", amount=1, detail="the snapshot has none"),
         finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", amount=1, detail="spec: expected an object"),
         finding(
             RuleId.FIELDS_NOT_MODELLED, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"

@@ -202,6 +202,19 @@ spec:
     )
 
 
+def _autoscaler(most: int) -> str:
+    return f"""\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: web
+  namespace: shop
+spec:
+  maxReplicas: {most}
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}
+"""
+
+
 def _bare_pod(placed: str) -> str:
     return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: notes, namespace: shop}}\nspec: {{{placed}}}\n"
 
@@ -229,9 +242,11 @@ spec:
 
 def _dump(annotation: str, *items: str) -> str:
     """A list as ``kpreempt snapshot`` writes it, with what it says of itself."""
-    listed = "".join(f"- {item}\n" for item in items) if items else ""
-    of = f"metadata: {{annotations: {{{annotation}}}}}\n" if annotation else ""
-    return f"apiVersion: v1\nkind: List\n{of}items:{' []' if not items else ''}\n{listed}"
+    kinds = ("PodDisruptionBudget", "PriorityClass", "ResourceQuota", "Pod")
+    listed = ", ".join(f'"{kind}"' for kind in kinds if kind not in annotation)
+    said = "".join(f"    {each}\n" for each in (f"kpreempt.io/listed: '[{listed}]'", annotation) if each)
+    objects = "".join(f"- {item}\n" for item in items)
+    return f"apiVersion: v1\nkind: List\nmetadata:\n  annotations:\n{said}items:\n{objects}"
 
 
 _NODE = (
@@ -445,6 +460,12 @@ EXAMPLES: dict[RuleId, Example] = {
         _web(size="  replicas: 1\n") + "---\n" + _web(),
         _web(),
     ),
+    RuleId.AUTOSCALED_MAXIMUM: Example(
+        "A HorizontalPodAutoscaler may scale `Deployment shop/web` to five pods then, and zone a has room for two.",
+        _web() + "---\n" + _autoscaler(5),
+        _web() + "---\n" + _autoscaler(2),
+        ("--severity", "autoscaled-maximum=error"),
+    ),
     RuleId.ROLLOUT_STUCK: Example(
         "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",
         _web(paused="true"),
@@ -498,6 +519,18 @@ EXAMPLES: dict[RuleId, Example] = {
             "with-rights.yaml": _dump("", _NODE, _HIGH, _RUNNING),
         },
     ),
+    RuleId.ABSENT_KINDS: Example(
+        "The dump has no PodDisruptionBudget, and the change evicts a pod that one may protect. In the second run the"
+        " user says that the cluster has none.",
+        "kpreempt check -f change.yaml --snapshot dump.yaml --max-victims 1 --lost-pods 1 --assume-none quota\n",
+        "kpreempt check -f change.yaml --snapshot dump.yaml --max-victims 1 --lost-pods 1 --assume-none quota \\\n"
+        "  --assume-none pdb\n",
+        language=_SHELL,
+        files={
+            "change.yaml": _workload("1500m", more="priorityClassName: high"),
+            "dump.yaml": "\n---\n".join((_NODE, _HIGH, _RUNNING)) + "\n",
+        },
+    ),
     RuleId.OBJECTS_SET_ASIDE: Example(
         "An object of the dump is damaged, and is set aside.",
         "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot damaged.yaml --skip-bad-objects\n",
@@ -510,15 +543,9 @@ EXAMPLES: dict[RuleId, Example] = {
         },
     ),
     RuleId.FIELDS_NOT_MODELLED: Example(
-        "A new HorizontalPodAutoscaler decides how many pods there are. At its most they have room.",
-        "kpreempt check -f change.yaml --snapshot cluster.yaml\n",
-        "kpreempt check -f change.yaml --snapshot cluster.yaml --autoscaled max\n",
-        language=_SHELL,
-        files={
-            "change.yaml": _web()
-            + "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n"
-            "spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
-        },
+        "A HorizontalPodAutoscaler changes, and the Deployment that it scales is not in the change to be simulated.",
+        _autoscaler(2),
+        _web() + "---\n" + _autoscaler(2),
     ),
     RuleId.CUSTOM_RESOURCES: Example(
         "The dump has no Widgets, so that nothing says whether this one is new.",

@@ -417,7 +417,7 @@ def test_where_budgets_may_not_be_listed_nothing_is_said_to_have_none() -> None:
         ("PodDisruptionBudget", AssumptionKind.UNREADABLE)
     ]
     text = render_answer(answer, "text", RenderOptions())
-    assert text.startswith("Findings unknown: PodDisruptionBudgets could not be read.")
+    assert text.startswith("Findings unknown: PodDisruptionBudgets were not read.")
 
 
 def test_a_workload_of_the_name_of_another_ones_budget_is_told_as_the_workload() -> None:

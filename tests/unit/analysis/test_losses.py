@@ -193,14 +193,6 @@ def test_a_quota_of_the_change_counts_from_its_pods() -> None:
     assert found.simulation.refused[0].message == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 
 
-def test_a_snapshot_without_quotas_says_so_and_passes() -> None:
-    found = checked(nodes(1), [workload("Deployment", "api", replicas=1)])
-    assert found.passed
-    assert "ResourceQuota" in {each.subject for each in found.assumptions}
-    live = checked(nodes(1), [workload("Deployment", "api", replicas=1)], is_live=True)
-    assert "ResourceQuota" not in {each.subject for each in live.assumptions}
-
-
 # Chance.
 
 

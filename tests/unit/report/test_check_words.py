@@ -227,6 +227,14 @@ FINDINGS = {
         finding(RuleId.BUDGETS_UNREADABLE, detail="HTTP 403"),
         "budgets could not be read: HTTP 403",
     ),
+    "a kind that the dump has none of": (
+        finding(RuleId.ABSENT_KINDS, "PodDisruptionBudget", detail="the snapshot has none"),
+        "PodDisruptionBudget may be missing: the snapshot has none",
+    ),
+    "an autoscaler that goes too far": (
+        finding(RuleId.AUTOSCALED_MAXIMUM, WORKLOAD, detail="2 more pods pending"),
+        "Deployment batch/worker does not fit at its maximum: 2 more pods pending",
+    ),
     "an object that is left out": (
         finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", detail="spec: expected an object"),
         "Pod shop/bad is left out: spec: expected an object",

@@ -15,10 +15,8 @@ from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, cluster_kind_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import KindState
-from kpreempt.verdict import AssumptionKind
-from kpreempt.verdict.unread import absent as absent_kind
-from kpreempt.verdict.unread import unread_of
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.unread import LIST, unreadable_of
 
 KIND = "Namespace"
 # The API server makes them itself.
@@ -66,12 +64,11 @@ def missing_namespaces(
         late = {where: own for where, own in late.items() if where not in in_use}
     if cluster.namespaces or not (absent or late):
         return MissingNamespaces(absent, late)
-    if (unread := cluster.unread.get(KIND)) and unread.state is KindState.ABSENT:
-        consequence = f"{some_of([*absent, *late])} assumed to be there"
-        return MissingNamespaces(assumptions=[absent_kind(KIND, unread, consequence, AssumptionKind.TOLD)])
-    if assumed := unread_of(cluster, [KIND]):
+    if assumed := unreadable_of(cluster, [KIND]):
         return MissingNamespaces(assumptions=assumed)
-    return MissingNamespaces(absent, late)
+    # Every cluster has some.
+    message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
+    return MissingNamespaces(assumptions=[Assumption(KIND, LIST, message, AssumptionKind.TOLD)])
 
 
 def _namespace_of(document: Document, namespace: str) -> str:

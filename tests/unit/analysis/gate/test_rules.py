@@ -260,9 +260,9 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
             id="budgets that may not be listed",
         ),
         pytest.param(
-            Assumption("PodDisruptionBudget", "", "something was assumed"),
-            "budgets-unreadable PodDisruptionBudget 1>0 by none",
-            id="budgets of which a dump does not say what was assumed",
+            of_kind(AssumptionKind.ABSENT, "PodDisruptionBudget", "list"),
+            "absent-kinds PodDisruptionBudget 1>0 by none",
+            id="a kind that the dump has none of",
         ),
         pytest.param(
             of_kind(AssumptionKind.UNREADABLE, "PriorityClass", "list"),

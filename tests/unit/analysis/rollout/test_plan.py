@@ -157,7 +157,7 @@ def test_a_new_claim_is_as_the_server_stores_it() -> None:
     [
         pytest.param(make("Kafka", "k", "kafka.strimzi.io/v1", spec={"kafka": {"replicas": 3}}), "Kafka.kafka.strimzi.io", id="a custom resource"),
         pytest.param(make("Service", "k", "serving.knative.dev/v1"), "Service.serving.knative.dev", id="one that is called as one of Kubernetes' own"),
-        pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2"), "HorizontalPodAutoscaler.autoscaling", id="an autoscaler"),
+        pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2"), "HorizontalPodAutoscaler shop/h", id="an autoscaler of nothing"),
         pytest.param(make("Rollout", "r", "argoproj.io/v1alpha1", spec={"template": template()}), "Rollout.argoproj.io", id="a controller that is not known"),
         pytest.param(make("Kustomization", "k", "kustomize.config.k8s.io/v1beta1"), "Kustomization shop/k", id="what is not built yet"),
     ],
