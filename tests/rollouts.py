@@ -52,6 +52,15 @@ def priority_class(name: str, value: int, **more: Any) -> Document:
     } | more
 
 
+# One of another namespace: a dump that has it was made with ResourceQuotas.
+QUOTA: Document = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "pods", "namespace": "elsewhere"},
+    "spec": {"hard": {"pods": "100"}},
+}
+
+
 def workload(kind: str, name: str, *, cpu: str = "1", image: str = "one", **more: Any) -> Document:
     """A manifest; ``pod`` goes to its pod's spec, everything else to its own."""
     pod = {"containers": [{"name": "main", "image": image, "resources": {"requests": {"cpu": cpu}}}]}

@@ -44,7 +44,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if not pod.spec.priority_class_name:
         default = global_default(cluster.priority_classes)
         filled = _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
-        is_open = bool(unread) and pod.spec.priority is None and _may_have_default(cluster)
+        is_open = bool(unread) and pod.spec.priority is None and may_have_default(cluster)
         return msgspec.structs.replace(filled, assumptions=unread if is_open else [])
     chosen = known.get(pod.spec.priority_class_name)
     if chosen is not None:
@@ -64,7 +64,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     return msgspec.structs.replace(filled, changes=changes, assumptions=unread or [assumption])
 
 
-def _may_have_default(cluster: ClusterSnapshot) -> bool:
+def may_have_default(cluster: ClusterSnapshot) -> bool:
     """Whether there may be a default class, in a cluster whose classes were not read.
 
     If none of the pods names a class, the cluster hardly uses any.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kpreempt.admission.priority import may_have_default
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
@@ -52,7 +53,7 @@ def unread_in_simulation(
     displaced = [pod for pod in cluster.pods if pod.key in gone]
     kinds = [BUDGETS, "Service"] if gone else []
     kinds += _owner_kinds([*displaced, *arriving])
-    kinds += ["PriorityClass"] if any(map(_gets_default_priority, displaced)) else []
+    kinds += ["PriorityClass"] if any(map(_gets_default_priority, displaced)) and may_have_default(cluster) else []
     # A pod that takes the place of another is let in anew.
     quotas = ["ResourceQuota"] if displaced or arriving else []
     return [*unread_of(cluster, kinds), *unreadable_of(cluster, quotas)]

@@ -29,7 +29,7 @@ from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of, wit
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.kinds import kinds_named
+from kpreempt.snapshot.kinds import RECORDED, kinds_named
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.unread import takes_the_ground
 
@@ -114,9 +114,13 @@ class Cluster:
 
     @classmethod
     def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:
-        """The cluster of these objects: nodes, pods and whatever else, as plain data or from files of manifests."""
+        """The cluster of these objects: nodes, pods and whatever else, as plain data or from files of manifests.
+
+        They are all there is: of a kind that is not among them, it has none.
+        """
         loaded = read_cluster_of(_source_of(manifests, None), ["-"], keeps=_is_compared)
-        return cls(_State(loaded, now=_zoned(now)))
+        whole = msgspec.structs.replace(loaded.cluster, unread={}, listed=tuple(sorted(RECORDED)))
+        return cls(_State(msgspec.structs.replace(loaded, cluster=whole), now=_zoned(now)))
 
     @classmethod
     def fetch(

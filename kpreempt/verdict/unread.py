@@ -115,13 +115,14 @@ def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKi
 
     It fails gates if the kind is decisive, unless ``about`` says otherwise.
     """
-    word = resource_word(kind, unread)
-    message = (
-        f"the snapshot has none: {consequence or consequence_without(kind)}; add {word} to the dump "
-        f"(kubectl get {word} -A -o json), or --assume-none {word} if the cluster has none"
-    )
-    default = AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE
-    return Assumption(kind, LIST, message, about or default)
+    about = about or (AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE)
+    message = f"the snapshot has none: {consequence or consequence_without(kind)}"
+    if about is not AssumptionKind.NOTE:
+        word = resource_word(kind, unread)
+        message += (
+            f"; add {word} to the dump (kubectl get {word} -A -o json), or --assume-none {word} if the cluster has none"
+        )
+    return Assumption(kind, LIST, message, about)
 
 
 def assumed_none(kind: str) -> Assumption:

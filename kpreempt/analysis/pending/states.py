@@ -194,7 +194,8 @@ def _counted_others(own: Sequence[tuple[Pod, PodCondition]], counted: int, num_n
     age = f" of {_age(int((at - min(times)).total_seconds()))} ago" if times else ""
     whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
     nodes = "1 node" if counted == 1 else f"{counted:,} nodes"
-    return f"{whose}{age} ({some_of([pod.key for pod, _ in own])}) counts {nodes}, and the input has {num_nodes:,}"
+    named = some_of([pod.key for pod, _ in own])
+    return f"{whose}{age} ({named}) counts {nodes}, and this answer is about {num_nodes:,}"
 
 
 def _age(seconds: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.admission import admit, admit_claim, apply_api_defaults, apply_cluster_defaults
+from kpreempt.admission import PodRefusedError, admit, admit_claim, apply_api_defaults, apply_cluster_defaults
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
@@ -15,7 +15,9 @@ from kpreempt.model.pod import AzureDisk, ImageVolume, ISCSIVolume, Pod, PodSpec
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import PersistentVolumeClaim, StorageClass
+from kpreempt.model.unread import ABSENT, Unread
 from kpreempt.model.workloads import LimitRange, Namespace, RuntimeClass
+from kpreempt.verdict import AssumptionKind
 
 
 def read(record: type, document: dict[str, Any]) -> Any:
@@ -344,9 +346,12 @@ def test_runtime_classes_refuse_pods(spec: dict[str, Any], problem: str) -> None
     assert caught.value.message.endswith(f"the API server refuses the pod: {problem}")
 
 
-def test_a_runtime_class_is_assumed_where_the_input_has_none() -> None:
-    admission = admit(make_pod(runtimeClassName="kata"), ClusterSnapshot())
-    assert [each.field for each in admission.assumptions] == ["spec.runtimeClassName"]
+def test_a_runtime_class_is_assumed_if_the_input_has_none_and_refused_if_they_were_read() -> None:
+    absent = ClusterSnapshot(unread={"RuntimeClass": Unread(ABSENT, "runtimeclasses.node.k8s.io")})
+    admission = admit(make_pod(runtimeClassName="kata"), absent)
+    assert [(each.subject, each.kind) for each in admission.assumptions] == [("RuntimeClass", AssumptionKind.ABSENT)]
+    with pytest.raises(PodRefusedError, match='RuntimeClass "kata" not found'):
+        admit(make_pod(runtimeClassName="kata"), ClusterSnapshot())
 
 
 def test_label_keys_become_expressions() -> None:

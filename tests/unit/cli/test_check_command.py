@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.rollouts import Document, nodes, priority_class, running, workload
+from tests.rollouts import QUOTA, Document, nodes, priority_class, running, workload
 
 ROOT = Path(__file__).parents[3]
 NOW = "2026-11-21T12:00:00Z"
@@ -44,7 +44,7 @@ def budget(name: str, at_least: Any, app: str = "web") -> Document:
 
 def full_cluster() -> list[Document]:
     """One node that ``web`` fills, but for a tenth of a core; ``web`` has a budget."""
-    return [*nodes(1, "2100m"), HIGH, *running(WEB, ["n1", "n1"]), budget("web", 2)]
+    return [*nodes(1, "2100m"), HIGH, *running(WEB, ["n1", "n1"]), budget("web", 2), QUOTA]
 
 
 def written(path: Path, documents: Sequence[Document]) -> str:
@@ -454,7 +454,8 @@ def test_every_format_tells_what_is_lost_refused_or_not_known(
 @pytest.mark.parametrize("has_budget", [True, False])
 def test_evictions_without_any_budget_in_the_dump_say_so(ask: Ask, tmp_path: Path, *, has_budget: bool) -> None:
     cluster = full_cluster()
-    written(tmp_path / "cluster.json", cluster if has_budget else cluster[:-1])
+    without = [each for each in cluster if each["kind"] != "PodDisruptionBudget"]
+    written(tmp_path / "cluster.json", cluster if has_budget else without)
     told = [each["subject"] for each in json.loads(ask("-o", "json").stdout)["assumptions"]]
     assert ("PodDisruptionBudget" in told) is not has_budget
 

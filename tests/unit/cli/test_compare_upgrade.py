@@ -72,9 +72,9 @@ def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpre
 def test_a_difference_fails_only_where_that_is_asked_for(kpreempt: Kpreempt) -> None:
     assert kpreempt(*TO, *FULL).returncode == 0
     assert kpreempt(*TO, *FULL, "--fail-on-difference").returncode == 1
-    assert (
-        kpreempt(*NEW, *cluster("tells-preemption"), "--algorithm", "kube-1.36", "--fail-on-difference").returncode == 0
-    )
+    same = (*NEW, *cluster("tells-preemption"), "--algorithm", "kube-1.36", "--fail-on-difference")
+    assert kpreempt(*same, "--assume-none", "pdb").returncode == 0
+    assert kpreempt(*same).returncode == 1
 
 
 @pytest.mark.parametrize("name", ["dynamic-resource-allocation", "counts-image-volumes"])

@@ -104,6 +104,7 @@ def test_a_rollout_gives_each_pod_devices_of_its_own(
 ) -> None:
     path = tmp_path / "train.json"
     path.write_text(json.dumps(deployment(replicas)), encoding="utf-8")
-    run = kpreempt("check", "-f", str(path), "--snapshot", str(ROOMY), "--algorithm", "kube-1.36")
+    ask = ("check", "-f", str(path), "--snapshot", str(ROOMY), "--algorithm", "kube-1.36", "--assume-none", "quota")
+    run = kpreempt(*ask)
     assert (run.returncode == 0) is (pending == 0)
     assert (f"{pending} new pods unschedulable" in run.stdout) is (pending > 0)

@@ -169,6 +169,7 @@ def test_a_local_plugin_counts_what_a_simulation_puts_on_a_node(
         encoding="utf-8",
     )
     change = ("check", "-f", str(manifest), "--snapshot", pending_pods(tmp_path, 0))
+    change += ("--assume-none", "pods", "--assume-none", "quota")
     run = kpreempt(*change, "--plugin", f"{plugins}:Local")
     assert run.returncode == 1
     assert "2 pods of it unschedulable" in " ".join(run.stdout.split())

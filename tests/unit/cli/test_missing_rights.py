@@ -119,6 +119,7 @@ def test_only_what_may_change_the_answer_about_a_plain_pod_counts(
 def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, kind: str
 ) -> None:
+    cluster.objects["RuntimeClass"] = [{"metadata": {"name": "fast"}, "handler": "fast"}]
     refuse(cluster, kind)
     document = json.loads(json.dumps(DEMANDING))
     if kind not in OF_DEVICES:
@@ -164,7 +165,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     refuse(cluster, "PodDisruptionBudget")
     run = kpreempt("budgets", *at, "--fail-on", "error")
     assert run.returncode == GATE
-    assert run.stdout.startswith("Findings unknown: PodDisruptionBudgets could not be read.")
+    assert run.stdout.startswith("Findings unknown: PodDisruptionBudgets were not read.")
     assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
     assert kpreempt("budgets", *at).returncode == 0
     text = " ".join(kpreempt("explain", *API, *at).stdout.split())

@@ -60,7 +60,7 @@ def test_a_node_that_is_added_can_be_asked_about_and_cordoned(kpreempt: Kpreempt
 def test_a_node_that_is_gone_is_told_with_its_pods(kpreempt: Kpreempt) -> None:
     answer = json.loads(kpreempt(*ON_CALL, "--remove-node", "node-a", "-o", "json").stdout)
     assert answer["cluster"]["nodes"] == 3
-    assert [each["subject"] for each in answer["assumptions"]] == ["Node node-a"]
+    assert [each["subject"] for each in answer["assumptions"]] == ["Node node-a", "Pod"]
 
 
 def test_what_pending_proposes_places_all_that_wait(kpreempt: Kpreempt) -> None:
@@ -80,7 +80,9 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
     assert "NodePool default" in {each["subject"] for each in verdict["assumptions"]}
     missing = kpreempt(*DEMO, "--add-pool", "default")
     assert (missing.returncode, missing.stdout) == (3, "")
-    assert 'there is no NodePool "default" in the cluster' in missing.stderr
+    assert 'whether there is a NodePool "default" in the cluster is unknown: NodePools are not in' in missing.stderr
+    none = kpreempt(*DEMO, "--add-pool", "default", "--assume-none", "nodepool")
+    assert 'there is no NodePool "default" in the cluster' in none.stderr
 
 
 @pytest.mark.parametrize(

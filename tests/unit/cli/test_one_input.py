@@ -137,7 +137,7 @@ def test_all_ways_to_ask_give_one_answer(
 @pytest.mark.parametrize("way", ["explain", "pending", "batch"])
 def test_what_is_not_known_of_a_priority_is_said(way: str, tmp_path: Path) -> None:
     unknown = old({"requests": {"cpu": "3"}}, priorityClassName="gone")
-    (assumption,) = assumptions_of([node(), unknown, new(priority=5)], way, tmp_path)
+    (assumption, *_) = assumptions_of([node(), unknown, new(priority=5)], way, tmp_path)
     assert assumption["subject"] == "PriorityClass gone"
     assert assumption["kind"] == "Uncertain"
 
@@ -152,9 +152,9 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     was_there = json.loads(kpreempt(*question, "--snapshot", there).stdout)
     comes = json.loads(kpreempt(*question, "--snapshot", bare, "--with", coming).stdout)
     assert was_there["outcome"] == "Preempts"
-    assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain"]
+    assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain", "Absent"]
     assert comes["outcome"] == "NeverLands"
-    assert [each["kind"] for each in comes["assumptions"]] == ["Told"]
+    assert [each["kind"] for each in comes["assumptions"]] == ["Told", "Absent", "Absent"]
 
 
 def test_a_dump_is_as_it_was_read(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
@@ -195,8 +195,12 @@ def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], t
     lines = [{"pod": new(priority=5)}, {"pod": new(priority=5), "objects": [priority_class("high", 1000)]}]
     run = kpreempt("batch", "--snapshot", there, stdin="".join(f"{json.dumps(line)}\n" for line in lines))
     unknown, known = (json.loads(line)["verdict"] for line in run.stdout.splitlines())
-    assert (unknown["outcome"], [each["kind"] for each in unknown["assumptions"]]) == ("Preempts", ["Uncertain"])
+    kinds = [each["kind"] for each in unknown["assumptions"]]
+    assert (unknown["outcome"], kinds) == ("Preempts", ["Uncertain", "Absent"])
     assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("NeverLands", ["Told"])
+
+
+NONE = ("--assume-none", "pods", "--assume-none", "quota")
 
 
 def test_a_change_brings_a_node_with_its_capacity(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
@@ -204,5 +208,5 @@ def test_a_change_brings_a_node_with_its_capacity(kpreempt: Callable[..., Any], 
     second = node(capacity={"cpu": "4", "pods": "110"})
     second["metadata"] = {"name": "n1"}
     change = write_list(tmp_path, "change", [second, new("3"), {**new("3"), "metadata": {"name": "other"}}])
-    run = kpreempt("check", "-f", change, "--snapshot", there, "--now", "2026-11-21T03:12:00Z")
+    run = kpreempt("check", "-f", change, "--snapshot", there, *NONE, "--now", "2026-11-21T03:12:00Z")
     assert run.returncode == 0, run.stdout

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.fake_api import FakeApi, FakeCluster, good
+from tests.rollouts import QUOTA
 from tests.unit.cli.test_completion import offered
 
 ON_CALL = Path(__file__).parents[3] / "fixtures" / "on-call"
@@ -33,9 +34,9 @@ def node(name: str, kubelet: str = "") -> dict[str, Any]:
 
 
 def dump(folder: Path, server: str = "", kubelet: str = "", *objects: dict[str, Any]) -> str:
-    """A dump of one node, and objects, with the versions in it that are not empty."""
+    """A dump of one node, a pod and a quota elsewhere, and objects, with the versions in it that are not empty."""
     metadata = {"annotations": {VERSION: server, "kpreempt.io/kpreempt-version": "0.1.0"}} if server else {}
-    items = [node("n", kubelet), *objects]
+    items = [node("n", kubelet), RUNNING, QUOTA, *objects]
     path = folder / f"dump-{server}-{kubelet}.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": items}))
     return str(path)
@@ -59,6 +60,15 @@ POD = {
     "kind": "Pod",
     "metadata": {"name": "p", "namespace": "default"},
     "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+}
+
+
+RUNNING: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "dns", "namespace": "kube-system"},
+    "spec": {"nodeName": "n", "containers": [{"name": "main"}]},
+    "status": {"phase": "Running"},
 }
 
 

@@ -96,6 +96,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
     assert [(each["subject"], each["kind"]) for each in json.loads(answer)["assumptions"]] == [
         ("Pod bad", "SetAside"),
         ("PodDisruptionBudget default/b", "Told"),
+        ("Pod", "Absent"),
     ]
 
 

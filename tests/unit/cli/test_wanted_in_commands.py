@@ -151,7 +151,7 @@ def test_the_scheduler_sees_quotas_and_annotations(
     template = workload("Deployment", "made", cpu="100m", replicas=1)
     template["spec"]["template"]["metadata"]["annotations"] = rack("r4")
     written("template.json", template)
-    run = kpreempt(*arguments, *SNAPSHOT, "-o", "json")
+    run = kpreempt(*arguments, *SNAPSHOT, "--assume-none", "quota", "-o", "json")
     assert run.returncode == 0, run.stderr
     assert seen.pods[name] == expected
     assert seen.quotas == {"q"}

@@ -142,7 +142,7 @@ def test_the_numbers_that_chance_changes_are_told_as_a_range_and_an_assumption(k
     ],
 )
 def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, arguments: list[str], code: int) -> None:
-    assert kpreempt("explain", *arguments, *SNAPSHOT, "--exit-code").returncode == code
+    assert kpreempt("explain", *arguments, *SNAPSHOT, "--assume-none", "pdb", "--exit-code").returncode == code
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
 from kpreempt.schedulers.kube.framework import volumes
 from kpreempt.snapshot import load_snapshot
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.least import ANNOTATIONS, least
 from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -33,6 +33,7 @@ HEADER = DumpHeader(
     taken_at=datetime(2026, 11, 21, 3, 12, tzinfo=UTC),
     kpreempt_version="0.1.0",
     skipped={"Event": 3},
+    listed=sorted(RECORDED),
     assumptions=[
         Assumption("PersistentVolume", "", "may not be listed", AssumptionKind.UNREADABLE),
         Assumption("scheduler", "", "is not known"),
@@ -77,7 +78,7 @@ def write(path: Path, cluster: ClusterSnapshot, header: DumpHeader = HEADER) -> 
 def test_every_form_is_read_back_as_the_same_cluster(end: str, tmp_path: Path) -> None:
     write(tmp_path / f"cluster{end}", CLUSTER)
     loaded = load_snapshot([str(tmp_path / f"cluster{end}")])
-    header = {"version": "v1.36.3", "taken_at": HEADER.taken_at, "skipped": {"Event": 3}}
+    header = {"version": "v1.36.3", "taken_at": HEADER.taken_at, "listed": tuple(sorted(RECORDED))}
     assert loaded.cluster == msgspec.structs.replace(CLUSTER, **header)
     assert loaded.assumptions == HEADER.assumptions
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kpreempt.model.unread import Unread
+from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, connect
 from kpreempt.snapshot.live.objects import Objects, read_objects
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, good, refused
@@ -67,7 +68,7 @@ def test_kinds_without_records_are_listed_whole_where_they_are_compared() -> Non
     names = ["HorizontalPodAutoscaler", "MutatingWebhookConfiguration"]
     cluster = FakeCluster({"HorizontalPodAutoscaler": [scaler]}, special=special)
     reading, _ = read(cluster, compared=names, keeps=lambda kind, _: kind in names)
-    assert reading.cluster.listed == ("HorizontalPodAutoscaler",)
+    assert set(reading.cluster.listed) == {*KINDS, "HorizontalPodAutoscaler"} - {"Event"}
     resource = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
     assert reading.cluster.unread == {"MutatingWebhookConfiguration": Unread(403, resource)}
     assert [(each["apiVersion"], each["spec"]) for each in reading.documents] == [("autoscaling/v2", scaler["spec"])]

@@ -14,7 +14,7 @@ from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.model.unread import Unread
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
-from kpreempt.snapshot.kinds import COMPARED, RECORDED
+from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.recording.changes import What
 from kpreempt.snapshot.recording.lines import Lines
 from kpreempt.snapshot.recording.recorder import Holder, Listed, Recorder, Stream, Told, Watched
@@ -77,7 +77,7 @@ class Making:
             taken_at=self.now,
             kpreempt_version="1",
             unread=dict[str, Unread](),
-            listed=list(COMPARED) if self.lines.keeps is is_kept else (),
+            listed=list(RECORDED if self.lines.keeps is is_kept else KINDS),
         )
         self.recorder = Recorder(
             self.segments,
