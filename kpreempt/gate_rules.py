@@ -642,8 +642,8 @@ class RuleId(StrEnum):
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
         promise="every object is counted",
-        meaning="Objects that were left out because they could not be read.",
-        advice="Correct the objects, or waive the rule by its name.",
+        meaning="Objects and files that were skipped because they could not be read.",
+        advice="Fix the objects or files, or waive the rule by its name.",
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,

@@ -43,6 +43,8 @@ class Run:
         """Raises ``UsageError``. The run's time counts from here."""
         self.stopwatch = Stopwatch()
         self.request = request
+        if (intake := getattr(request, "intake", None)) is not None:
+            intake.passed_over.skips_bad = request.skip_bad_objects
         self.outputs: Sequence[Output] = parse_outputs(request.outputs, formats)
         check_profile_path(request.profile_json, self.outputs)
         self._colour = wants_colour(request.colour, sys.stdout)
@@ -185,7 +187,7 @@ class Run:
 
     def exit_code(self, assumptions: Collection[Assumption], otherwise: int = 0) -> int:
         """``EXIT_GATE`` where the answer is to be strict and rests on assumptions, of which the first is told."""
-        counted = [each for each in assumptions if each.kind is not AssumptionKind.NOTE]
+        counted = [each for each in assumptions if each.kind not in (AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)]
         if not self.request.strict or not counted:
             return otherwise
         first, others = _first(counted)

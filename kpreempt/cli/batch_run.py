@@ -76,7 +76,8 @@ def run_batch(request: BatchRequest) -> int:
             )
             # As in a line, the order is that in which a scheduler was handed the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
-            base = msgspec.structs.replace(base, cluster=known)
+            assumptions = [each for each in base.assumptions if not each.lists_files]
+            base = msgspec.structs.replace(base, cluster=known, assumptions=assumptions)
         answerer = Answerer(base, now, source, stopwatch, request.extensions)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:

@@ -52,7 +52,7 @@ def manifest_objects(path: str, intake: Intake, *, may_be_empty: bool = False) -
 
         return manifest_in(built(path), path.source, intake, may_be_empty=may_be_empty)
     stdin = standard_input() if path == "-" else None
-    return read_manifest(path, stdin=stdin, tell=complain, intake=intake, may_be_empty=may_be_empty)
+    return read_manifest(path, stdin=stdin, intake=intake, may_be_empty=may_be_empty)
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:

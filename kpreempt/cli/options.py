@@ -313,7 +313,7 @@ class ClusterRequest(Request):
         ),
     ] = None
     skip_bad_objects: Annotated[
-        bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
+        bool, Option("--skip-bad-objects", help="Skip unreadable objects and files instead of failing, and list them.")
     ] = False
     assume_none: Annotated[
         list[str],

@@ -80,8 +80,10 @@ def run_snapshot(request: SnapshotRequest) -> int:
     if request.redact:
         redaction = _redaction(cluster, taken_at, redactable(loaded.cluster, decode_document))
     of_kueue = kept_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
-    # Who reads the dump finds that out anew.
-    assumptions = [each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING]
+    # Reading the dump shows that again; the files that hold no objects are those of this input.
+    assumptions = [
+        each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING and not each.lists_files
+    ]
     header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
     rewrite = redaction.record if redaction else least
     documents = [*_documents(loaded.documents, cluster), *of_kueue]

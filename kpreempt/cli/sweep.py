@@ -44,7 +44,7 @@ class SweepRequest(Request):
         _Text, Option("--max-unpacked", metavar="SIZE", help="How much one snapshot may unpack to: 4Gi.  [1Gi]")
     ] = None
     skip_bad_objects: Annotated[
-        bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
+        bool, Option("--skip-bad-objects", help="Skip unreadable objects and files instead of failing, and list them.")
     ] = False
     now: Now = None
     to: Annotated[_Text, Option("--to", metavar="DIR", help="The dataset's folder; it is made.")] = None

@@ -190,7 +190,7 @@ def _place(error: Exception) -> str:
 
 def is_grounded(assumptions: Iterable[Assumption]) -> bool:
     """Whether nothing is assumed that could change an answer."""
-    return all(each.kind is AssumptionKind.TOLD for each in assumptions)
+    return all(each.kind is AssumptionKind.TOLD or each.lists_files for each in assumptions)
 
 
 def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:

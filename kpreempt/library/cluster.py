@@ -25,7 +25,7 @@ from kpreempt.library.answers import (
     as_answer,
 )
 from kpreempt.library.manifests import Manifest, as_list, templates_of
-from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of, with_objects
+from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster_of, with_objects
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
@@ -401,6 +401,8 @@ class Cluster:
             raise UsageError("prune deletes what only the base has, and none is given")
         others = wanted_objects([*documents, *before], namespace)
         with_others = with_objects(self._state.loaded, self._state.live, others)
+        listed = files_listed(intake.take_passed_over())
+        with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
         ground = self._ground()._replace(loaded=with_others)
         settings = settings_of(gate, ground.now, "check")
         applier = settings.applied_by if applied_by is None else applier_of(applied_by, "applied_by")

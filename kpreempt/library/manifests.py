@@ -13,7 +13,7 @@ from kpreempt.analysis.subject import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected
-from kpreempt.snapshot import ManifestObject, read_manifest
+from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
 from kpreempt.snapshot.archives import Intake
 
 if TYPE_CHECKING:
@@ -73,8 +73,10 @@ def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
     if isinstance(manifest, os.PathLike):
         return read_manifest(os.fspath(manifest), intake=intake)
     document = _plain(manifest)
-    items = document.get("items") if str(document.get("kind", "")).endswith("List") else None
-    return [_checked(each) for each in (items if isinstance(items, list) else [document])]
+    if isinstance(document.get("items"), list) and isinstance(document.get("kind"), str):
+        found = manifest_in(json.dumps(document, default=str).encode(), _SOURCE, intake)
+        return [_checked(each.document) for each in found]
+    return [_checked(document)]
 
 
 def _plain(manifest: Manifest) -> Mapping[str, Any]:

@@ -17,13 +17,16 @@ from kpreempt.model.unread import KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import Intake, PassedOver
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
     from kpreempt.snapshot.live.objects import Named
+
+
+_FILES_SHOWN = 3
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
@@ -108,8 +111,9 @@ def read_cluster_of(
     false. Raises ``InputError``, ``UsageError`` and, of a live cluster, ``ClusterError``.
     """
     loaded: Loaded | Reading
+    intake = source.intake or Intake()
     if live is None:
-        loaded = _load(source, paths, keeps, wanted, at)
+        loaded = _load(source, intake, paths, keeps, wanted, at)
     else:
         if at is not None:
             raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
@@ -118,7 +122,7 @@ def read_cluster_of(
     documents = loaded.documents
     created: set[str] = set()
     if additions:
-        added = _load(source, additions, keeps, wanted)
+        added = _load(source, intake, additions, keeps, wanted)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
@@ -127,13 +131,20 @@ def read_cluster_of(
     if completes:
         with source.phases.phase("admission"):
             cluster, completed = complete_cluster(cluster, created=created)
+    passed_over = intake.take_passed_over()
+    set_aside = [*set_aside, *passed_over.bad]
+    listed = files_listed(passed_over)
     listener = source.listener()
     for each in set_aside:
         listener.tell(f"set aside: {each.message}", each.hint)
+    for note in listed:
+        listener.tell(f"{note.subject}: {note.message}")
     listener.close()
     if not live:
         said = [*said, *pods_without_node(cluster)]
-    loaded_cluster = LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
+    loaded_cluster = LoadedCluster(
+        cluster, [*said, *map(_set_aside, set_aside), *completed, *listed], documents, wanted
+    )
     return assuming_none(loaded_cluster, source.assume_none)
 
 
@@ -173,6 +184,27 @@ def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
     return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
 
 
+def files_listed(passed_over: PassedOver) -> list[Assumption]:
+    """The files that hold no objects, those that were not read, and the kustomizations that were not built."""
+    lists = (
+        (
+            passed_over.kustomizations,
+            "not built with kustomize",
+            " (the files next to it are read as they are; use -k)",
+        ),
+        (passed_over.files, "without Kubernetes objects", ""),
+        (passed_over.not_read, "not read", " (neither .yaml, .yml nor .json)"),
+    )
+    return [_listed(*each) for each in lists if each[0]]
+
+
+def _listed(names: Sequence[str], what: str, why: str) -> Assumption:
+    more = len(names) - _FILES_SHOWN
+    shown = [*names[:_FILES_SHOWN], *([f"{more:,} more"] if more > 0 else [])]
+    subject = f"{len(names):,} {'files' if len(names) > 1 else 'file'} {what}"
+    return Assumption(subject, "", f"{', '.join(shown)}{why}", AssumptionKind.NO_OBJECTS)
+
+
 def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequence[Named]) -> LoadedCluster:
     """What was read, and of a ``live`` cluster the ``wanted`` objects, which are of kinds that no snapshot holds.
 
@@ -196,7 +228,14 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequenc
     return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
-def _load(source: Source, paths: Sequence[str], keeps: Keeps | None, wanted: Wanted, at: str | None = None) -> Loaded:
+def _load(
+    source: Source,
+    intake: Intake,
+    paths: Sequence[str],
+    keeps: Keeps | None,
+    wanted: Wanted,
+    at: str | None = None,
+) -> Loaded:
     if "-" in paths and source.stdin is None:
         raise UsageError("standard input is not read here: a path is expected")
     listener = source.listener()
@@ -209,7 +248,7 @@ def _load(source: Source, paths: Sequence[str], keeps: Keeps | None, wanted: Wan
             phases=source.phases,
             keeps=keeps,
             wanted=wanted,
-            intake=source.intake,
+            intake=intake,
             at=at,
         )
     finally:

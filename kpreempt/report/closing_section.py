@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.failures import add_causes, find_nearest
 from kpreempt.report.explain.headline import acted_on, destinations, tie_in_event
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, plain, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
 from kpreempt.verdict.unread import absent_sentence
@@ -84,18 +84,35 @@ def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
 def add_assumptions_section(
     page: Page, assumptions: Sequence[Assumption], options: RenderOptions, *, hint: str = "-v"
 ) -> None:
-    """``ASSUMED``: what the answer does not evaluate and could change it; ``hint`` is the option that lists all."""
-    shown = assumptions if options.verbose else assumptions[:_LINES_SHOWN]
+    """``ASSUMED``: what the answer does not evaluate and could change it; ``hint`` is the option that lists all.
+
+    ``FILES``: those without objects.
+    """
+    listed, others = _divided(assumptions)
+    shown = others if options.verbose else others[:_LINES_SHOWN]
     lines = [_assumption(each) for each in shown]
-    _add_listed(page, Span("ASSUMED", "warn"), lines, len(assumptions) - len(shown), hint)
+    _add_listed(page, Span("ASSUMED", "warn"), lines, len(others) - len(shown), hint)
+    _add_listed(page, Span("FILES", "heading"), [_assumption(each) for each in listed], 0, hint)
 
 
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
-    """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was."""
-    if assumptions:
-        first = min(assumptions, key=lambda each: _ORDER_SHOWN.get(each.kind, 1))
-        label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
+    """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was.
+
+    Files without objects are listed after it.
+    """
+    listed, others = _divided(assumptions)
+    if others:
+        first = min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1))
+        label = f"Assumed (1 of {len(others):,}, -v): " if len(others) > 1 else "Assumed: "
         page.paragraph(Span(label, "warn"), *_assumption(first), hanging=2, most=2)
+    for each in listed:
+        page.paragraph(Span(plain(_assumption(each)), "dim"), hanging=2, most=2)
+
+
+def _divided(assumptions: Sequence[Assumption]) -> tuple[list[Assumption], list[Assumption]]:
+    """The files without objects, and what is assumed."""
+    listed = [each for each in assumptions if each.lists_files]
+    return listed, [each for each in assumptions if not each.lists_files]
 
 
 def add_absent_kinds(page: Page, assumptions: Sequence[Assumption]) -> None:

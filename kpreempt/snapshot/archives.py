@@ -6,7 +6,7 @@ import gzip
 import io
 import mmap
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -29,6 +29,8 @@ _MAX_ZSTD_WINDOW = 2**27
 # The most that one call can unpack is some 43,000 times this: a run of equal bytes takes 3 bytes for 128 KiB.
 _ZSTD_INPUT = 1024
 
+_T = TypeVar("_T")
+
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -40,6 +42,40 @@ class Readable(Protocol):
         """Up to ``size`` bytes; none only at the end."""
 
 
+class PassedOver:
+    """What the readers of inputs pass over: ``files`` without objects, those ``not_read`` by their names, ``bad`` ones.
+
+    A bad file is an error unless ``skips_bad``; then reading goes on without it. ``kustomizations`` are files that say
+    how others are built, which kpreempt reads as they are.
+    """
+
+    def __init__(self) -> None:
+        self.skips_bad = False
+        self.files: list[str] = []
+        self.not_read: list[str] = []
+        self.bad: list[InputError] = []
+        self.kustomizations: list[str] = []
+
+    def objects_of(self, name: str, objects: Iterator[_T]) -> Iterator[_T]:
+        """The objects of the file ``name``, up to where it cannot be read. Raises ``InputError``."""
+        is_empty = True
+        try:
+            for each in objects:
+                is_empty = False
+                yield each
+        except InputError as error:
+            self.skip(error)
+        else:
+            if is_empty:
+                self.files.append(name)
+
+    def skip(self, error: InputError) -> None:
+        """Go on without what the error is about, or raise it."""
+        if not self.skips_bad:
+            raise error
+        self.bad.append(error)
+
+
 class Intake:
     """How much has been unpacked so far, over all inputs that share it. ``follows_links`` is about folders."""
 
@@ -47,15 +83,28 @@ class Intake:
         self.follows_links = follows_links
         self._limit = max_unpacked
         self._left = max_unpacked
+        # What readers pass over, for the answer to list it.
+        self.passed_over = PassedOver()
 
     @property
     def limit(self) -> int:
         """How many bytes all of them may unpack to."""
         return self._limit
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the inputs have unpacked to more than they may."""
+        return self._left < 0
+
     def restart(self) -> None:
         """Forget what has been unpacked: it is gone, and the inputs are read anew."""
         self._left = self._limit
+
+    def take_passed_over(self) -> PassedOver:
+        """What has been passed over since it was last taken."""
+        taken, self.passed_over = self.passed_over, PassedOver()
+        self.passed_over.skips_bad = taken.skips_bad
+        return taken
 
     def spend(self, count: int, name: str) -> None:
         """Count ``count`` bytes of what ``name`` unpacks to. Raises ``InputError`` when there are too many."""

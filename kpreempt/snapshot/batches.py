@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, Protocol
 
 import msgspec
 
@@ -22,6 +23,8 @@ UNREAD = "kpreempt.io/unread"
 LISTED = "kpreempt.io/listed"
 KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
+NOT_WHOLE = "the file may not have been copied whole"
+
 # So many objects at a time: for progress to move, and for memory.
 _BATCH = 4096
 
@@ -33,8 +36,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
     the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped``, ``assumptions``, ``unread`` and ``listed`` are what the source says of itself, ``is_own`` that it is a
-    dump of kpreempt's.
+    ``skipped``, ``assumptions``, ``unread`` and ``listed`` are what the source says of itself, ``openshift`` is the
+    version of OpenShift, ``is_own`` says that it is a dump of kpreempt's.
     """
 
     source: str
@@ -44,12 +47,25 @@ class Batch(msgspec.Struct, frozen=True):
     api_version: str = ""
     share: float = 1.0
     version: str = ""
+    openshift: str = ""
     taken_at: str = ""
     skipped: str = ""
     assumptions: str = ""
     unread: str = ""
     listed: str = ""
     is_own: bool = False
+
+
+class WithoutKind(Protocol):
+    """What is done with a value of a file that states no kind; ``is_named`` says whether the user named the file."""
+
+    def __call__(self, name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
+        """The objects in it, if there are any. Raises ``InputError``."""
+        ...
+
+
+# The same for one file.
+ReadsWithoutKind = Callable[[str, Json, int], Iterator[Batch]]
 
 
 class _ServerVersion(msgspec.Struct, frozen=True):
@@ -72,8 +88,8 @@ class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_list(self) -> bool:
-        """Whether the value is a list of objects."""
-        return self.items is not msgspec.UNSET and self.kind.endswith("List")
+        """Whether the value is a list of objects: whatever its kind is, ``items`` are its items, as for kubectl."""
+        return (isinstance(self.items, list) and bool(self.kind)) or (self.items is None and self.kind.endswith("List"))
 
     @property
     def is_version(self) -> bool:
@@ -96,13 +112,11 @@ def batches_of_value(
     value: Json | TopLevel,
     line: Callable[[], int],
     line_of_item: Callable[[TopLevel, int], int],
-    *,
-    is_named: bool,
+    without_kind: ReadsWithoutKind,
 ) -> Iterator[Batch]:
     """The objects of one top-level value, in JSON or a list that is decoded, which begins on ``line``.
 
-    A value that is no Kubernetes object is passed over in a source that the user did not name, and else raises
-    ``InputError``.
+    Raises ``InputError``.
     """
     if isinstance(value, TopLevel):
         yield from batches_of_list(name, value, partial(line_of_item, value))
@@ -114,11 +128,14 @@ def batches_of_value(
             document = parse_json(value)
         except BadObjectError as error:
             raise error.at(name, line()) from None
-        if isinstance(document, dict) and isinstance(kind := document.get("kind"), str) and not kind.endswith("List"):
+        kind = document.get("kind") if isinstance(document, dict) else None
+        if not isinstance(kind, str) or not kind:
+            yield from without_kind(name, value, line())
+        elif kind.endswith("List"):
+            raise no_kind(document, name, line()) from None
+        else:
             # What is wrong with it is found, and said better, when it is decoded as what it is.
             yield Batch(name, [value], lambda _: line())
-        elif is_named:
-            raise _not_an_object(document).at(name, line()) from None
         return
     if top.is_version:
         version = top.server_version.git_version if top.server_version else ""
@@ -127,17 +144,32 @@ def batches_of_value(
         yield from batches_of_list(name, top, partial(line_of_item, top))
     elif top.kind:
         yield Batch(name, [value], lambda _: line())
-    elif is_named:
-        raise InputError("is not a Kubernetes object: it has no kind", source=name, line=line())
+    else:
+        yield from without_kind(name, value, line())
 
 
-def _not_an_object(document: object) -> BadObjectError:
+def line_of_all(line: int) -> LineOf:
+    """The line of objects of which only that of their list is known."""
+    return lambda _: line
+
+
+def is_extension(document: Any) -> bool:
+    """Whether a document holds nothing but fields ``x-NAME``: anchors for other documents, by convention."""
+    return isinstance(document, dict) and bool(document) and all(key.startswith("x-") for key in document)
+
+
+def no_kind(document: Any, name: str, line: int) -> InputError:
+    """The error for a value that is not an object, because it has no kind or a field is something else."""
     if not isinstance(document, dict):
-        return BadObjectError("", "", f"expected a Kubernetes object, got {shown(document)}")
+        return InputError(f"expected a Kubernetes object, got {shown(document)}", source=name, line=line)
     for field, (wanted, kinds) in _TOP_FIELDS.items():
         if field in document and not isinstance(document[field], kinds):
-            return BadObjectError("", field, f"expected {wanted}, got {shown(document[field])}")
-    return BadObjectError("", "metadata.annotations", "expected an object")
+            problem = f"expected {wanted}, got {shown(document[field])}"
+            return InputError(problem, source=name, line=line, path=field)
+    if document.get("kind"):
+        return InputError("expected an object", source=name, line=line, path="metadata.annotations")
+    hint = NOT_WHOLE if "items" in document else ""
+    return InputError("is not a Kubernetes object: it has no kind", source=name, line=line, hint=hint)
 
 
 def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch]:
@@ -166,7 +198,9 @@ def list_within(json: Json) -> TopLevel | None:
         top = TOP_LEVEL.decode(json)
     except (msgspec.ValidationError, UnicodeDecodeError):
         return None
-    return top if top.is_list else None
+    # An object of a server's may have items that are something else.
+    is_list = top.is_list and (top.kind.endswith("List") or all(bytes(item)[:1] == b"{" for item in top.items or ()))
+    return top if is_list else None
 
 
 def batch_of_header(name: str, top: TopLevel) -> Batch:

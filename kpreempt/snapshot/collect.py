@@ -18,7 +18,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.model.unread import FORBIDDEN, Unread
 from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
-from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
+from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_within
 from kpreempt.snapshot.decode import (
     BadObjectError,
     Json,
@@ -33,6 +33,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import COMPARED, KINDS, RECORDED, Kind, find_kind, resource_of
+from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
 from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
@@ -50,6 +51,8 @@ _USUAL_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
 )
 _MAX_LISTS = 20
+_HAS_ITEMS = re.compile(rb'"items"')
+_OPENSHIFT = "config.openshift.io"
 
 
 class _Header(msgspec.Struct, frozen=True, rename="camel"):
@@ -149,12 +152,13 @@ class Collector:
         self._known_starts: dict[bytes, _Start] = {}
         self._latest_start: _Start | None = None
         self._source: str | None = None
-        self._version = ""
+        self._version = self._openshift = ""
         self._taken_at: datetime | None = None
 
     def add(self, batch: Batch, *, depth: int = 0) -> None:
         """Take the objects of a batch in. Raises ``InputError``."""
         self._version = batch.version or self._version
+        self._openshift = batch.openshift or self._openshift
         if batch.taken_at:
             self._taken_at = _time(batch)
         self._note_what_is_said(batch)
@@ -195,7 +199,10 @@ class Collector:
             (self._listed if kind in RECORDED else self._kept_whole).add(kind)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
-        """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
+        """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them.
+
+        ``source`` may be what the names of several begin with.
+        """
         known = RECORDED.get(kind)
         if known is not None:
             self._unread[kind] = Unread(status, resource_of(known)), source
@@ -224,7 +231,7 @@ class Collector:
         records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}
         return ClusterSnapshot(
             **records,
-            version=self._version,
+            version=self._version or kubernetes_version(self._openshift),
             taken_at=self._taken_at,
             skipped={kind: count for kind, count in self._skipped.items() if kind not in self._listed},
             listed=tuple(sorted(self._listed - self._unread.keys())),
@@ -235,7 +242,9 @@ class Collector:
 
     def _has_from_others(self, kind: str, source: str) -> bool:
         shelf = self._shelves.get(kind)
-        return shelf is not None and any(shelf.source_of(index) != source for index in range(len(shelf.records)))
+        return shelf is not None and any(
+            not shelf.source_of(index).startswith(source) for index in range(len(shelf.records))
+        )
 
     def lacking(self) -> list[Assumption]:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""
@@ -352,8 +361,10 @@ class Collector:
 
     def _pass_over(self, what: _What, json: Json, batch: Batch, index: int, depth: int) -> None:
         """Count an object of a kind that is not kept, or take the items of a list within a list in."""
-        top = list_within(json) if what.name.endswith("List") else None
+        top = list_within(json) if _HAS_ITEMS.search(json) else None
         if top is None:
+            if what.name == "ClusterVersion" and _group(what.api_version) == _OPENSHIFT:
+                self._openshift = openshift_version(parse_json(json)) or self._openshift
             self._file(what, json, batch, index)
             # A dump of kpreempt's says itself how many there were.
             if batch.source not in self._own_sources or what.name not in COMPARED:
@@ -362,7 +373,7 @@ class Collector:
         if depth >= _MAX_LISTS:
             raise BadObjectError(what.name, "", "is nested too deeply")
         line = batch.line_of(index)
-        for inner in batches_of_list(batch.source, top, lambda _: line):
+        for inner in batches_of_list(batch.source, top, line_of_all(line)):
             self.add(inner, depth=depth + 1)
 
     def _file(self, what: _What, json: Json, batch: Batch, index: int) -> None:

@@ -22,8 +22,9 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS, RECORDED, resource_of
+from kpreempt.snapshot.layouts import DumpLayout, check_is_whole
 from kpreempt.snapshot.read import read_batches
-from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Source, read_sources
 from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
@@ -33,15 +34,13 @@ Progress = Callable[[str, float], None]
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A cluster, the objects that were set aside because they are bad, and how many files had objects or had none.
+    """A cluster, and the objects that were set aside because they are bad.
 
     ``assumptions`` are those that dumps were made with. ``documents`` are the plain objects that were asked for.
     """
 
     cluster: ClusterSnapshot
     set_aside: list[InputError]
-    files: int
-    files_skipped: int
     assumptions: list[Assumption] = []
     documents: list[dict[str, Any]] = []
 
@@ -60,6 +59,9 @@ def load_snapshot(
 ) -> Loaded:
     """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``intake``.
 
+    ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, those that cannot be read,
+    which are errors otherwise.
+
     ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
     of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
     is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. What is
@@ -67,8 +69,9 @@ def load_snapshot(
     cluster ``at`` a moment (``recording.moments``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
-    files = files_skipped = 0
     intake = intake or Intake()
+    passed_over = intake.passed_over
+    passed_over.skips_bad = skip_bad_objects
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
         raise UsageError("--at: there is no recording to look at", hint="--snapshot DIR, of kpreempt record --to DIR")
@@ -81,28 +84,33 @@ def load_snapshot(
                 with phases.phase("decode"):
                     for batch in pasts[-1].batches:
                         collector.add(batch)
-                files += 1
                 continue
-            found = 0
+            has_objects, layout, bad_before = False, DumpLayout(), len(passed_over.bad)
             for source in each_in_phase(phases, "read", read_sources(path, stdin, intake)):
-                has_objects = False
-                for batch in each_in_phase(phases, "read", read_batches(source)):
+                batches = passed_over.objects_of(source.name, _batches_of(source, layout))
+                for batch in each_in_phase(phases, "read", batches):
                     has_objects = True
                     if progress is not None:
                         progress(source.name, batch.share)
                     with phases.phase("decode"):
                         collector.add(batch)
-                found += has_objects
-                files_skipped += not has_objects
-            files += found
-            if not found:
-                raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+            for error in layout.errors():
+                passed_over.skip(error)
+                passed_over.files[:] = [each for each in passed_over.files if each != error.source]
+            if not has_objects:
+                problem = InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+                raise next(iter(passed_over.bad[bad_before:]), problem)
     with phases.phase("decode"):
         cluster = _with_absent_kinds(collector.cluster())
     assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
     if pasts and len(paths) == 1:
         cluster = _in_order(cluster, pasts[0].orders)
-    return Loaded(cluster, collector.set_aside, files, files_skipped, assumptions, collector.documents())
+    return Loaded(cluster, collector.set_aside, assumptions, collector.documents())
+
+
+def _batches_of(source: Source, layout: DumpLayout) -> Iterator[Batch]:
+    check_is_whole(source)
+    yield from read_batches(source, layout)
 
 
 def _with_absent_kinds(cluster: ClusterSnapshot) -> ClusterSnapshot:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake, check_density
-from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
-from kpreempt.snapshot.decode import BadObjectError, parse_json
+from kpreempt.snapshot.archives import Intake, PassedOver, check_density
+from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
+from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, Source, read_bytes, read_sources
 from kpreempt.snapshot.wire_types import shown
@@ -27,9 +26,13 @@ _SIGN = b"# Source:"
 _MARK_OR_SIGN = re.compile(rb"^(?:---(?=[ \t\r\n]|\Z)|# Source:[ \t]*([^\r\n]*))", re.MULTILINE)
 _NOTHING = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 _LONGEST = 300
-# What kubectl reads of a folder (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``).
-_OF_FOLDERS = (".json", ".yaml", ".yml")
-_NAMES_SHOWN = 3
+# What kubectl reads of a folder (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``), packed or not.
+_OF_FOLDERS = tuple(ending + packing for ending in (".json", ".yaml", ".yml") for packing in ("", ".gz", ".zst"))
+# What kubectl finds in a folder that it is to build (``sigs.k8s.io/kustomize`` v5.8.1
+# ``api/konfig/general.go``).
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_KUSTOMIZE = "kustomize.config.k8s.io/"
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
@@ -50,53 +53,117 @@ def read_manifest(
     path: str,
     *,
     stdin: BinaryIO | None = None,
-    tell: Callable[[str], None] | None = None,
     intake: Intake | None = None,
     may_be_empty: bool = False,
 ) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
 
-    Of a folder only ``.yaml``, ``.yml`` and ``.json`` files are read, as kubectl does; ``tell`` is told of others.
-    Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
+    Of a folder only ``.yaml``, ``.yml`` and ``.json`` files are read, as kubectl does, and those that are packed;
+    ``intake.passed_over`` gets the others, and what else is no object. Raises ``InputError``, also if there are no
+    objects, unless it ``may_be_empty``.
     """
+    intake = intake or Intake()
     if path.lower().startswith(("http://", "https://")):
         from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), without_secrets(path), intake, may_be_empty=may_be_empty)
-    left_out: list[str] = []
-    sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=left_out)
-    try:
-        return _objects(sources, STDIN_NAME if path == STDIN else path, may_be_empty=may_be_empty)
-    finally:
-        if left_out and tell is not None:
-            tell(_not_read(left_out))
-
-
-def _not_read(names: Sequence[str]) -> str:
-    more = len(names) - _NAMES_SHOWN
-    shown = [*names[:_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])]
-    return f"neither .yaml, .yml nor .json, and not read: {', '.join(shown)}"
+        content = download(path, os.environ)
+        return manifest_in(content, without_secrets(path), intake, may_be_empty=may_be_empty)
+    sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=intake.passed_over.not_read)
+    return _objects(sources, STDIN_NAME if path == STDIN else path, intake, may_be_empty=may_be_empty)
 
 
 def manifest_in(
     content: bytes, name: str, intake: Intake | None = None, *, may_be_empty: bool = False
 ) -> list[ManifestObject]:
     """The objects of a manifest in memory; ``name`` is what messages call it. Raises as ``read_manifest``."""
-    return _objects(read_bytes(content, name, intake), name, may_be_empty=may_be_empty)
+    intake = intake or Intake()
+    return _objects(read_bytes(content, name, intake), name, intake, may_be_empty=may_be_empty)
 
 
-def _objects(sources: Iterable[Source], name: str, *, may_be_empty: bool) -> list[ManifestObject]:
+def _objects(sources: Iterable[Source], name: str, intake: Intake, *, may_be_empty: bool) -> list[ManifestObject]:
+    passed_over, bad_before = intake.passed_over, len(intake.passed_over.bad)
     objects: list[ManifestObject] = []
+    # The files that kustomizations name as patches, and these.
+    patches: dict[str, str] = {}
     for source in sources:
+        if documents := _kustomization(source):
+            passed_over.kustomizations.append(source.name)
+            folder = os.path.dirname(source.name)  # noqa: PTH120
+            patches |= dict.fromkeys(_patches(documents, folder), source.name)
+            continue
         origins = find_origins(source.content)
         # What is mapped is not there for long.
         text = source.content if isinstance(source.content, bytes) else b""
-        for batch in read_batches(source):
-            objects += (_with_source(found, origins, text) for found in _objects_of(batch))
-    if not objects and not may_be_empty:
-        raise InputError("has no objects", source=name)
+        for each in passed_over.objects_of(source.name, _objects_in(source)):
+            if str(each.document.get("apiVersion")).startswith(_KUSTOMIZE):
+                passed_over.kustomizations.append(source.name)
+            else:
+                objects.append(_with_source(each, origins, text))
+    if patches:
+        objects = [each for each in objects if not _is_patch(each, patches, passed_over)]
+    if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
+        hint = "-k DIR builds a kustomization" if passed_over.kustomizations else ""
+        raise next(iter(passed_over.bad[bad_before:]), InputError("has no objects", source=name, hint=hint))
     return objects
+
+
+def _is_patch(found: ManifestObject, patches: Mapping[str, str], passed_over: PassedOver) -> bool:
+    by = patches.get(os.path.normpath(found.source))
+    if by is not None:
+        problem = f"is a patch of {by}, not an object of its own"
+        passed_over.skip(InputError(problem, source=found.source, line=found.line, hint="-k DIR builds it"))
+    return by is not None
+
+
+def _kustomization(source: Source) -> list[dict[str, Any]]:
+    """The documents of a file that is a kustomization by its name and content; none of one that has objects.
+
+    ``kubectl apply -f DIR`` applies an object also from a file of that name.
+    """
+    if re.split("[/:]", source.name)[-1] not in _KUSTOMIZATIONS:
+        return []
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
+
+    try:
+        documents = [document for _, document in load_documents((source.content or b"")[:].decode("utf-8-sig"))]
+    except (YamlError, UnicodeDecodeError):
+        return []
+    is_built = all(isinstance(each, dict) and _is_for_kustomize(each) for each in documents)
+    return documents if is_built else []
+
+
+def _is_for_kustomize(document: dict[str, Any]) -> bool:
+    version = document.get("apiVersion")
+    return str(version).startswith(_KUSTOMIZE) if version is not None else "kind" not in document
+
+
+def _patches(documents: Iterable[dict[str, Any]], folder: str) -> Iterator[str]:
+    """The paths of the patches that a kustomization in ``folder`` names."""
+    for document in documents:
+        for field in _PATCHES:
+            patches = document.get(field)
+            for each in patches if isinstance(patches, list) else ():
+                path = each.get("path") if isinstance(each, dict) else each
+                if isinstance(path, str) and "\n" not in path:
+                    yield os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+
+
+def _objects_in(source: Source) -> Iterator[ManifestObject]:
+    for batch in read_batches(source, _refuse):
+        yield from _objects_of(batch)
+
+
+def _refuse(name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
+    """Raise for a value without a kind, which kubectl refuses, too, but for what only holds anchors for others."""
+    del is_named
+    try:
+        document = parse_json(json)
+    except BadObjectError as error:
+        raise error.at(name, line) from None
+    if document is not None and not is_extension(document):
+        raise no_kind(document, name, line)
+    return iter(())
 
 
 def _with_source(found: ManifestObject, origins: Origins | None, text: bytes) -> ManifestObject:
@@ -114,16 +181,12 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
             raise InputError(f"expected an object, got {shown(document)}", source=batch.source, line=line)
         top = list_within(json) if "items" in document else None
         if top is not None:
-            for inner in batches_of_list(batch.source, top, partial(_same_line, line)):
+            for inner in batches_of_list(batch.source, top, line_of_all(line)):
                 yield from _objects_of(inner)
             continue
         if batch.kind:
             document = {"apiVersion": batch.api_version, "kind": batch.kind, **document}
         yield ManifestObject(batch.source, line, document)
-
-
-def _same_line(line: int, _: int) -> int:
-    return line
 
 
 class Origins:
@@ -167,6 +230,8 @@ def read_plain_records(
     """The records of a file, or for ``-`` of ``stdin``; lists are taken apart. Raises ``InputError``."""
     records: list[ManifestObject] = []
     for source in read_sources(path, stdin, intake):
+        if source.error is not None:
+            raise source.error
         if source.content is None:
             raise InputError("is no text", source=source.name)
         check_density(source.content, source.name)

@@ -13,68 +13,111 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import check_density
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batches_of_value
+from kpreempt.snapshot.batches import (
+    NOT_WHOLE,
+    TOP_LEVEL,
+    Batch,
+    ReadsWithoutKind,
+    TopLevel,
+    WithoutKind,
+    batches_of_value,
+)
 from kpreempt.snapshot.sources import Content, LineCounter, Source
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\[)')
-_LOOKED_AT = 2**16
-# Up to this size a text that is no JSON is tried as YAML.
+_JSON_START = re.compile(rb'\{\s*["}]|\[')
+# What may stand before a document: marks of documents, comments and white space.
+_LEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r\n]++|---(?=[ \t\r\n])|#[^\n]*+)*+")
+# Up to this size a text that begins like JSON and is not is tried as YAML, of which JSON is a part.
 _SMALL = 4 * 2**20
+# What looks like an object in these may be a quotation.
+_LOGS_AND_PAGES = re.compile(r"\.(?:log|html?|md)(?:\.(?:gz|zst|[0-9]+))*\Z", re.IGNORECASE)
+_LOOKED_AT = 2**16
 _OBJECT_SIGNS = re.compile(
-    rb'^(?:- | {0,4})(?:apiVersion|serverVersion):|\A\s*[\[{][^\0]*"(?:apiVersion|serverVersion)"', re.MULTILINE
+    rb"""^(?:\xef\xbb\xbf)?[ ]*+(?:[-?][ ]+)?["']?(?:apiVersion|serverVersion)["']?[ ]*:"""
+    rb"""|\A(?:\xef\xbb\xbf)?\s*[\[{][^\0]*"(?:apiVersion|serverVersion)\"""",
+    re.MULTILINE,
 )
+_OBJECT_START = re.compile(rb"""[\[{]|["']?(?:apiVersion|kind|items|metadata)["']?[ ]*:""")
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _AT_BYTE = re.compile(r" \(byte (\d+)\)")
+_NOT_JSON = "is not JSON: "
 # Between its objects ``kubectl cluster-info dump`` prints the logs of pods.
 _LOGS = re.compile(rb"==== START logs [^\n]*\n(?:(?!==== END logs )[^\n]*\n)*+==== END logs [^\n]*\n?")
 _SKIPPER = msgspec.json.Decoder(msgspec.Raw)
 
 
-def read_batches(source: Source) -> Iterator[Batch]:
-    """The objects of a source. Nothing comes from a found file that holds no objects. Raises ``InputError``."""
+def read_batches(source: Source, without_kind: WithoutKind) -> Iterator[Batch]:
+    """The objects of a source; what is done with values that have no kind is up to ``without_kind``.
+
+    Files that are found in a folder or archive and are not named like manifests are read only if they look like
+    ``kubectl``'s output. Raises ``InputError``.
+    """
+    if source.error is not None:
+        raise source.error
     content = source.content
-    if content is None or (not source.is_named and not _OBJECT_SIGNS.search(content[:_LOOKED_AT])):
+    if content is None:
         return
     check_density(content, source.name)
-    start: int | None = len(_BYTE_ORDER_MARK) if content[:3] == _BYTE_ORDER_MARK else 0
-    if _JSON_START.match(content, start or 0) and not _is_flow_yaml(content):
-        position, start = start or 0, None
-        for each in json_batches(source.name, content, position, is_named=source.is_named):
+    of_this_file = partial(without_kind, is_named=source.is_named)
+    if source.is_of_objects:
+        yield from _documents(source.name, content, of_this_file)
+    elif _OBJECT_SIGNS.search(content[:_LOOKED_AT]):
+        try:
+            yield from _documents(source.name, content, of_this_file)
+        except InputError:
+            begins = _OBJECT_START.match(content, _after_lead(content, 0))
+            if begins and not _LOGS_AND_PAGES.search(source.name):
+                raise
+
+
+def _documents(name: str, content: Content, without_kind: ReadsWithoutKind) -> Iterator[Batch]:
+    """The objects of all documents, of which each is JSON or YAML."""
+    position = 0
+    while position < len(content):
+        start = _after_lead(content, position)
+        if not _JSON_START.match(content, start):
+            break
+        following = len(content)
+        documents = json_batches(name, content, start, without_kind)
+        if len(content) <= _SMALL:
+            try:
+                documents = iter(list(documents))
+            except InputError as error:
+                if not error.problem.startswith(_NOT_JSON) or not _is_yaml(content, position):
+                    raise
+                break
+        for each in documents:
             if isinstance(each, int):
-                start = each
+                following = each
             else:
                 yield each
-    if start is not None:
+        position = following
+    if position < len(content):
         from kpreempt.snapshot.yaml_text import yaml_batches  # noqa: PLC0415 - PyYAML and rapidyaml take a while
 
-        yield from yaml_batches(source.name, content, start, is_named=source.is_named)
+        yield from yaml_batches(name, content, position, without_kind)
 
 
-def _is_flow_yaml(content: Content) -> bool:
-    """Whether a text that begins like JSON is YAML with brackets: a tag, a comment or a comma too many is in it."""
-    if len(content) > _SMALL:
-        return False
-    try:
-        msgspec.json.decode(content, type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if "malformed" not in str(error) or "trailing characters" in str(error):
-            return False
-    else:
-        return False
+def _after_lead(content: Content, position: int) -> int:
+    lead = _LEAD.match(content, position)
+    return lead.end() if lead else position
+
+
+def _is_yaml(content: Content, start: int) -> bool:
+    """Whether a text that is not JSON is YAML: a tag, a comment or one comma too many is in it."""
     from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
-        return any(True for _ in load_documents(content[:].decode()))
+        return bool(list(load_documents(content[start:].decode("utf-8-sig"))))
     except (YamlError, UnicodeDecodeError):
         return False
 
 
-def json_batches(name: str, content: Content, start: int, *, is_named: bool) -> Iterator[Batch | int]:
+def json_batches(name: str, content: Content, start: int, without_kind: ReadsWithoutKind) -> Iterator[Batch | int]:
     """The objects of the JSON values from ``start`` on. Raises ``InputError``.
 
-    Where a ``---`` says that YAML follows, its offset comes last.
+    If a ``---`` says that another document follows, its offset comes last.
     """
     text = _JsonText(name, content)
     position = text.after_space(start)
@@ -91,7 +134,7 @@ def json_batches(name: str, content: Content, start: int, *, is_named: bool) -> 
             text.view[position:end] if top is None else top,
             partial(text.line_at, position),
             _ItemLines(text, position).line_of,
-            is_named=is_named,
+            without_kind,
         )
         position = text.after_space(end)
 
@@ -141,11 +184,10 @@ class _JsonText:
             # The reader has looked at one byte of the next value when it says so.
             return position + int(trailing[1]) - 1
         if "truncated" in message:
-            hint = "the file may not have been copied whole"
-            raise self._error("ends in the middle of a JSON value", len(self.content), hint) from None
+            raise self._error("ends in the middle of a JSON value", len(self.content), NOT_WHOLE) from None
         at = _AT_BYTE.search(message)
         problem = _AT_BYTE.sub("", message.removeprefix("JSON is malformed: "))
-        raise self._error(f"is not JSON: {problem}", position + int(at[1]) if at else position) from None
+        raise self._error(f"{_NOT_JSON}{problem}", position + int(at[1]) if at else position) from None
 
     def _too_deep(self, position: int) -> InputError:
         return self._error("is nested too deeply", position)

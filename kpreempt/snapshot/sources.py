@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -29,23 +30,33 @@ _NO_TEXT = {
     b"PK\x03\x04": ("is a zip archive", "unzip it first"),
     b"BZh": ("is packed with bzip2", "bunzip2 it first"),
     b"\xfd7zXZ": ("is packed with xz", "unxz it first"),
-    b"\xff\xfe": ("is UTF-16, not UTF-8", "save it as UTF-8"),
-    b"\xfe\xff": ("is UTF-16, not UTF-8", "save it as UTF-8"),
 }
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Files whose names end like this are expected to hold objects.
+_OF_OBJECTS = re.compile(r"\.(?:ya?ml|json)(?:\.(?:gz|zst))*\Z", re.IGNORECASE)
+# At the beginning of a text in UTF-16 without a byte order mark every second byte is a NUL.
+_UTF_16_LOOKED_AT = 32
 
 Content = bytes | mmap.mmap
 _STEP = 2**20
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One file's worth of text; ``content`` is ``None`` where it is no text.
+    """One file's worth of text in UTF-8; ``content`` is ``None`` if it is not text.
 
-    ``is_named`` tells what the user named from what was found in a folder or archive.
+    ``is_named`` distinguishes a file that the user named from one that was found in a folder or archive. ``error`` is
+    why it could not be read.
     """
 
     name: str
     content: Content | None
     is_named: bool
+    error: InputError | None = None
+
+    @property
+    def is_of_objects(self) -> bool:
+        """Whether it is expected to hold objects: the user named it, or its name ends like that of a manifest."""
+        return self.is_named or _OF_OBJECTS.search(self.name) is not None
 
 
 def read_sources(
@@ -56,7 +67,10 @@ def read_sources(
     endings: tuple[str, ...] = (),
     left_out: list[str] | None = None,
 ) -> Iterator[Source]:
-    """The files that ``path`` means, each of them valid until the next is asked for. Raises ``InputError``.
+    """The files that ``path`` means, each of them valid until the next is asked for.
+
+    Those that cannot be read, and the rest of an archive that ends early, have an ``error`` instead of content. Raises
+    ``InputError`` if there is no such path, or if the inputs are too large.
 
     Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``. ``intake``
     is what they share with other inputs.
@@ -75,7 +89,12 @@ def read_sources(
         from kpreempt.snapshot.folders import files_below  # noqa: PLC0415 - most inputs are files
 
         for file in files_below(path, endings, left_out, follows_links=intake.follows_links):
-            yield from _read_file(file, intake, is_named=False)
+            try:
+                yield from _read_file(file, intake, is_named=False)
+            except InputError as error:
+                if intake.is_spent:
+                    raise
+                yield Source(name_of(file), None, is_named=False, error=error)
     else:
         yield from _read_file(path, intake, is_named=True)
 
@@ -99,19 +118,50 @@ def _read_file(path: str, intake: Intake, *, is_named: bool) -> Iterator[Source]
 
 def _read_stream(stream: BinaryIO, name: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
     """The texts in a stream: itself, or what is packed in it."""
-    for member in unpacked(InputStream(stream, name, intake), intake):
-        inner = member.stream
-        is_wanted = is_named and not member.is_member
-        problem, hint = _no_text(inner.peek())
-        if problem and is_wanted:
-            raise InputError(problem, source=inner.name, hint=hint)
-        content: Content | None = None
-        if not problem:
-            content = (_mapped(stream, len(inner.peek())) if inner.raw is stream else None) or _gathered(inner)
+    try:
+        for member in unpacked(InputStream(stream, name, intake), intake):
+            yield from _read_text(member.stream, stream, is_named=is_named and not member.is_member)
+    except InputError as error:
+        if intake.is_spent:
+            raise
+        yield Source(error.source or name, None, is_named, error)
+
+
+def _read_text(inner: InputStream, outer: BinaryIO, *, is_named: bool) -> Iterator[Source]:
+    """The text of a stream that is not packed, which may be a part of the ``outer`` one."""
+    found = Source(inner.name, None, is_named)
+    head = inner.peek()
+    encoding = _utf_16(head)
+    problem, hint = ("", "") if encoding else _no_text(head)
+    if problem:
+        error = InputError(problem, source=inner.name, hint=hint) if found.is_of_objects else None
+        yield msgspec.structs.replace(found, error=error)
+        return
+    content = (_mapped(outer, len(head)) if inner.raw is outer else None) or _gathered(inner)
+    try:
+        if not encoding:
+            yield msgspec.structs.replace(found, content=content)
+            return
         try:
-            yield Source(inner.name, content, is_wanted)
-        finally:
-            _close(content)
+            text = content[:].decode(encoding).encode()
+        except UnicodeError:
+            problem = f"is not {encoding.upper()}, as which it begins"
+            yield msgspec.structs.replace(found, error=InputError(problem, source=inner.name))
+        else:
+            yield msgspec.structs.replace(found, content=text)
+    finally:
+        _close(content)
+
+
+def _utf_16(head: bytes) -> str:
+    """The encoding of a text that begins like one in UTF-16, with or without a byte order mark; else empty."""
+    for mark, nul_at, encoding in ((b"\xff\xfe", 1, "utf-16-le"), (b"\xfe\xff", 0, "utf-16-be")):
+        if head.startswith(mark):
+            return encoding
+        seen = head[:_UTF_16_LOOKED_AT]
+        if len(seen) > 1 and not any(seen[nul_at::2]) and all(seen[1 - nul_at :: 2]):
+            return encoding
+    return ""
 
 
 def _no_text(head: bytes) -> tuple[str, str]:

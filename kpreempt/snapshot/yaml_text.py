@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batch_of_header, batches_of_value
-from kpreempt.snapshot.sources import Content, LineCounter
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, ReadsWithoutKind, TopLevel, batch_of_header, batches_of_value
+from kpreempt.snapshot.sources import BYTE_ORDER_MARK, Content, LineCounter
 from kpreempt.snapshot.yaml_fast import FastReader
 from kpreempt.snapshot.yaml_reference import YamlError, load_documents
 
@@ -23,7 +23,8 @@ from kpreempt.snapshot.yaml_reference import YamlError, load_documents
 _SMALL = 4 * 2**20
 
 _TEMPLATE = re.compile(r"\{\{.*\}\}")
-_MARK = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
+# What kubectl takes for a mark between documents.
+_MARK = re.compile(rb"---[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)")
 _NOTHING = re.compile(rb"(?:[ \r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 # How much of a list is read at a time.
 _CHUNK = 2**20
@@ -32,11 +33,11 @@ _ITEMS = re.compile(rb"items: *\r?\n( *)- ")
 _NEXT_KEY = re.compile(rb"\n(?=[^ \n\r-])")
 
 
-def yaml_batches(name: str, content: Content, start: int, *, is_named: bool) -> Iterator[Batch]:
+def yaml_batches(name: str, content: Content, start: int, without_kind: ReadsWithoutKind) -> Iterator[Batch]:
     """The objects of the YAML documents from ``start`` on. Raises ``InputError``."""
     reader, lines = FastReader(), LineCounter(content)
     for begin, end in _documents(content, start):
-        yield from _Document(name, content, begin, end, lines, is_named=is_named).batches(reader)
+        yield from _Document(name, content, begin, end, lines, without_kind).batches(reader)
 
 
 def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
@@ -46,8 +47,10 @@ def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
     """
     position = start
     while position < len(content):
+        position += _mark_length(content, position)
         mark = _MARK.match(content, position)
         begin = mark.end() if mark else position
+        begin += _mark_length(content, begin)
         following = content.find(b"\n---", max(begin - 1, 0))
         end = len(content) if following < 0 else following + 1
         end_mark = content.find(b"\n...", max(begin - 1, 0), end)
@@ -59,18 +62,29 @@ def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
         position = end
 
 
+def _mark_length(content: Content, position: int) -> int:
+    """The length of a byte order mark; files that begin with one may have been put together."""
+    return len(BYTE_ORDER_MARK) if content[position : position + 3] == BYTE_ORDER_MARK else 0
+
+
 class _Document:
     """One document, or several that are better read in one piece."""
 
     def __init__(
-        self, name: str, content: Content, begin: int, end: int, lines: LineCounter, *, is_named: bool
+        self,
+        name: str,
+        content: Content,
+        begin: int,
+        end: int,
+        lines: LineCounter,
+        without_kind: ReadsWithoutKind,
     ) -> None:
         self._name = name
         self._content = content
         self._begin = begin
         self._end = end
         self._lines = lines
-        self._is_named = is_named
+        self._without_kind = without_kind
 
     def batches(self, reader: FastReader) -> Iterator[Batch]:
         """The document's objects. Raises ``InputError``."""
@@ -119,7 +133,7 @@ class _Document:
 
     def _batches_of(self, json: bytes, line: int) -> Iterator[Batch]:
         line_of_item = partial(self._line_of_item, line)
-        return batches_of_value(self._name, json, lambda: line, line_of_item, is_named=self._is_named)
+        return batches_of_value(self._name, json, lambda: line, line_of_item, self._without_kind)
 
     def _line_of_item(self, line: int, _: TopLevel, index: int) -> int:
         """The line of an item of the list that begins on ``line``."""
@@ -141,7 +155,7 @@ class _Document:
         return self._lines.line_at(self._begin)
 
     def _text(self) -> str:
-        return decode_text(self._name, self._content, self._begin, self._end)
+        return decode_text(self._name, self._content, self._begin, self._end).replace("\n\ufeff", "\n")
 
     def _error(self, problem: str, line: int) -> InputError:
         """The error for what YAML's grammar or kubectl refuses; a template that was not rendered is told so."""
@@ -250,7 +264,7 @@ def find_items(
     items_end = following.start() + 1 if following else end
     header = content[begin:at] + content[items_end:end]
     top = _header(header, reader) if len(header) < _MAX_HEADER else None
-    if top is None or not top.kind.endswith("List") or top.items is not msgspec.UNSET:
+    if top is None or not top.kind or top.items is not msgspec.UNSET:
         return None
     return Items(name, content, indentation, items_end, separator, top, lines)
 

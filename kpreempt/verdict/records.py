@@ -77,7 +77,8 @@ class AssumptionKind(StrEnum):
     and one was taken. ``NotCompared``: whether objects are new or changed is not known, and what another program makes
     of them. ``Absent``: the input has no object of a kind, or not the node of a pod, and that may be because it was not
     dumped. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
-    input is as it says. ``Note``: the same, and ``--strict`` does not fail by it either.
+    input is as it says. ``Note``: the same, and ``--strict`` does not fail by it either. ``NoObjects``: files of the
+    input that hold no objects, listed for the reader; nothing fails by it.
     """
 
     NOT_MODELLED = "NotModelled"
@@ -88,6 +89,12 @@ class AssumptionKind(StrEnum):
     NOT_COMPARED = "NotCompared"
     TOLD = "Told"
     NOTE = "Note"
+    NO_OBJECTS = "NoObjects"
+
+    @property
+    def only_informs(self) -> bool:
+        """Whether no gate fails by it."""
+        return self in (AssumptionKind.TOLD, AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)
 
 
 class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
@@ -97,6 +104,11 @@ class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
     field: str
     message: str
     kind: AssumptionKind = AssumptionKind.NOT_MODELLED
+
+    @property
+    def lists_files(self) -> bool:
+        """Whether it only lists files without objects, so that nothing rests on it."""
+        return self.kind is AssumptionKind.NO_OBJECTS
 
 
 class Eligibility(UntrackedRecord, frozen=True):

@@ -16,6 +16,7 @@ from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumpt
 
 # The field of an assumption about a kind as a whole.
 LIST = "list"
+_SERVER_ERROR = 500
 
 _WITHOUT = {
     "Node": "what a scheduler does there is unknown",
@@ -83,6 +84,8 @@ def unreadable(kind: str, unread: Unread) -> Assumption:
 def _refusal(unread: Unread, verb: str = "list") -> str:
     if verb == "get":
         return "may not be read (403)" if unread.status == FORBIDDEN else f"is not served as that ({unread.status})"
+    if unread.status >= _SERVER_ERROR:
+        return "could not be listed"
     return "may not be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
 
 
@@ -207,8 +210,9 @@ def _plural(kind: str) -> str:
 def takes_the_ground(assumption: Assumption) -> bool:
     """Whether an answer that rests on it must let nothing pass.
 
-    That is if a kind that matters was not read, or a feature gate is set of which nothing is modelled.
+    That is if a kind that matters, a file or an object was not read, or a feature gate is set of which nothing is
+    modeled.
     """
-    if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT):
+    if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT, AssumptionKind.SET_ASIDE):
         return True
     return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED

@@ -141,7 +141,8 @@ class Judge:
         told, choices = verdict.alternatives, verdict.volume_choices
         if (told is not None and (told.untold or not told.exact)) or (choices is not None and not choices.complete):
             return Cause.ORDER, "an order that is not known decides, and not all of them were followed"
-        ignored = [each for each in verdict.assumptions if each.kind is not AssumptionKind.TOLD]
+        found = [each for each in verdict.assumptions if not each.lists_files]
+        ignored = [each for each in found if each.kind is not AssumptionKind.TOLD]
         if ignored:
             return Cause.NOT_MODELLED, f"{ignored[0].subject}: {ignored[0].message}"
         for algorithm in _neighbours(verdict.algorithm):

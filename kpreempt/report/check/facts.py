@@ -40,6 +40,12 @@ def forgiven(check: Check) -> list[GateFinding]:
     return [each for each in check.findings if not each.standing.counts]
 
 
+def files_without_objects(check: Check) -> list[str]:
+    """The files of the input that hold no objects, a line for each reason."""
+    listed = (each for each in check.assumptions if each.lists_files)
+    return [f"{each.subject}: {each.message}" for each in listed]
+
+
 def verdict_phrase(check: Check) -> Phrase:
     """Whether the gate lets the change through, in a sentence without a full stop."""
     let_by = forgiven(check)

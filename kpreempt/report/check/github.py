@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
-from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
+from kpreempt.report.check.facts import failing, files_without_objects, place_of, tally, verdict_phrase, warning
 from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
@@ -40,6 +40,7 @@ def render(check: Check, options: RenderOptions) -> str:
         lines.append(command(kind, {"title": _TITLE}, said))
     if is_qualified(check):
         lines.append(command("notice", {"title": _TITLE}, "The gate: " + "; ".join(map(plain, gate_phrases(check)))))
+    lines += [command("notice", {"title": _TITLE}, each) for each in files_without_objects(check)]
     if check.since is not None:
         told = [since_phrase(check.since, check)]
         told += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MOST]]

@@ -8,7 +8,7 @@ from html import escape
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import advice_of
-from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.facts import files_without_objects, place_of, tally
 from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary
@@ -34,6 +34,7 @@ def render(check: Check, options: RenderOptions) -> str:
         "algorithm": check.algorithm,
         "runs": str(check.runs),
         "failing-runs": str(check.failing_runs),
+        **{f"files-{number}": words for number, words in enumerate(files_without_objects(check), 1)},
         **{f"gate-{number}": plain(words) for number, words in enumerate(gate_phrases(check), 1)},
         **_since(check),
     }

@@ -12,7 +12,6 @@ from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
-from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
@@ -61,7 +60,7 @@ def is_harmless(check: Check) -> bool:
     or refused, nothing cut off from what it needs. All rules about damage must have been checked.
     """
     simulation = check.simulation
-    is_certain = all(each.kind in (AssumptionKind.TOLD, AssumptionKind.NOTE) for each in check.assumptions)
+    is_certain = all(each.kind.only_informs for each in check.assumptions)
     is_checked = all(each.is_on for each in check.rules if each.rule.row.is_damage)
     is_kept = not ([*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)])
     return check.passed and not check.findings and is_certain and is_checked and is_kept

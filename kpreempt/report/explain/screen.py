@@ -16,7 +16,7 @@ from kpreempt.report.explain.headline import answer
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped, elided, shortened
 from kpreempt.report.layout import COLUMN_GAP, Line, Page, Part, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import Extent, RenderOptions
-from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict import Assumption, Outcome, Verdict
 from kpreempt.verdict.unread import absent_sentence
 
 # One less than a terminal has, for the prompt.
@@ -70,9 +70,15 @@ def _in_one_line(verdict: Verdict) -> str:
     else:
         unknown = absent_sentence(verdict.assumptions)
         said = f"{plain(answer(verdict))}{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}"
-    assumed = f", {count(len(verdict.assumptions), 'assumption')}" if verdict.assumptions else ""
+    assumptions = _assumptions(verdict)
+    assumed = f", {count(len(assumptions), 'assumption')}" if assumptions else ""
     facts = plain((", ".join(_cluster(verdict)),))
     return f"{said} [{facts}{assumed}]"
+
+
+def _assumptions(verdict: Verdict) -> list[Assumption]:
+    """What is assumed, without the files that hold no objects."""
+    return [each for each in verdict.assumptions if not each.lists_files]
 
 
 def _of_one(verdict: Verdict, options: RenderOptions) -> list[Line]:
@@ -115,7 +121,7 @@ def _sections_of_pod(verdict: Verdict) -> Sequence[Section]:
 
 def _facts(verdict: Verdict, options: RenderOptions) -> Line:
     """The scheduler, the cluster, and that nothing was assumed, on one line."""
-    assumed = [] if verdict.assumptions else ["nothing assumed"]
+    assumed = [] if _assumptions(verdict) else ["nothing assumed"]
     facts = [*_cluster(verdict), *assumed]
     page = Page(options.width - COLUMN)
     page.paragraph(Span(" · ".join(facts), "dim"))

@@ -464,16 +464,22 @@ def proposed(
 
 
 def assumed(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
-    """What the answer rests on without evaluating it: how much, and the weightiest of it."""
-    if not verdict.assumptions:
-        return []
-    first = min(verdict.assumptions, key=_weight)
-    subject = " ".join(part for part in (first.subject, first.field) if part)
-    number = len(verdict.assumptions)
-    several = f"{number:,} things (-v); the first: " if number > 1 else ""
-    page = _page(options)
-    page.paragraph(several, f"{subject}: " if subject else "", first.message)
-    return clipped(beside("ASSUMED", page, "warn"), room.assumed, options.width)
+    """What the answer rests on without evaluating it: how much, and the weightiest of it; and files without objects."""
+    others = [each for each in verdict.assumptions if not each.lists_files]
+    lines: list[Line] = []
+    if others:
+        first = min(others, key=_weight)
+        subject = " ".join(part for part in (first.subject, first.field) if part)
+        several = f"{len(others):,} things (-v); the first: " if len(others) > 1 else ""
+        page = _page(options)
+        page.paragraph(several, f"{subject}: " if subject else "", first.message)
+        lines = clipped(beside("ASSUMED", page, "warn"), room.assumed, options.width)
+    if listed := [each for each in verdict.assumptions if each.lists_files]:
+        page = _page(options)
+        for each in listed:
+            page.paragraph(f"{each.subject}: {each.message}", most=2)
+        lines += clipped(beside("FILES", page), room.assumed, options.width)
+    return lines
 
 
 def _weight(assumption: Assumption) -> bool:

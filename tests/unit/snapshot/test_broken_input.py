@@ -86,7 +86,7 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "an item without a kind": (b'{"kind": "List", "items": [\n{"a": 1}]}', "2: kind: is missing"),
     "Latin-1 in JSON": ('{"kind":"Pod","metadata":{"name":"é"}}'.encode("latin-1"), "1: is not UTF-8"),
     "Latin-1 in YAML": (POD.replace("shop", "é").encode("latin-1"), "5: is not UTF-8"),
-    "UTF-16": (POD.encode("utf-16"), "is UTF-16, not UTF-8"),
+    "half a character of UTF-16": (POD.encode("utf-16")[:-1], "is not UTF-16-LE, as which it begins"),
     "a zip archive": (b"PK\x03\x04" + b"\0" * 99, "is a zip archive"),
     "xz": (b"\xfd7zXZ\0\0", "is packed with xz"),
     "bzip2": (b"BZh91AY", "is packed with bzip2"),

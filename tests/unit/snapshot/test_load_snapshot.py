@@ -22,6 +22,7 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.snapshot import Loaded, cluster_from_json, load_snapshot
+from kpreempt.snapshot.archives import Intake
 
 Document = dict[str, Any]
 
@@ -155,7 +156,7 @@ def test_an_empty_list_is_no_mistake(load: Callable[..., Loaded]) -> None:
         assert load(as_json({"kind": "PodList", "apiVersion": "v1", "items": items})).cluster.pods == []
 
 
-def test_a_folder_is_read_to_its_depths_and_what_is_no_object_is_counted(tmp_path: Path) -> None:
+def test_a_folder_is_read_to_its_depths_and_files_without_objects_are_listed(tmp_path: Path) -> None:
     (tmp_path / "shop" / "web-1").mkdir(parents=True)
     (tmp_path / "nodes.json").write_bytes(as_json({"kind": "NodeList", "apiVersion": "v1", "items": [NODE]}))
     (tmp_path / "shop" / "pods.json").write_bytes(
@@ -165,9 +166,9 @@ def test_a_folder_is_read_to_its_depths_and_what_is_no_object_is_counted(tmp_pat
     (tmp_path / "shop" / "settings.json").write_text('{"level": "info"}\n{"level": 3}')
     (tmp_path / "shop" / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (tmp_path / "z.yaml").write_bytes(as_yaml(BUDGET))
-    loaded = load_snapshot([str(tmp_path)])
-    assert loaded.cluster == cluster_of(*OBJECTS)
-    assert (loaded.files, loaded.files_skipped) == (3, 3)
+    intake = Intake()
+    assert load_snapshot([str(tmp_path)], intake=intake).cluster == cluster_of(*OBJECTS)
+    assert [Path(each).name for each in intake.passed_over.files] == ["picture.png", "settings.json", "logs.txt"]
 
 
 def test_a_broken_dump_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:

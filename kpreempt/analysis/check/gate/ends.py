@@ -302,7 +302,7 @@ def _not_known(case: Case) -> Iterator[Measure]:
 
 def _rule_about(assumption: Assumption) -> RuleId | None:
     """The rule that the assumption breaks, or ``None`` if it only informs."""
-    if assumption.kind in (AssumptionKind.TOLD, AssumptionKind.NOTE):
+    if assumption.kind.only_informs:
         return None
     if assumption.message.startswith((_REFUSED, _NO_CLASS)):
         return RuleId.APPLY_REFUSED
