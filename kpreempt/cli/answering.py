@@ -49,6 +49,7 @@ class Run:
         check_profile_path(request.profile_json, self.outputs)
         self._colour = wants_colour(request.colour, sys.stdout)
         time_of_answer(request.now)
+        self._began = datetime.now(UTC)
 
     def now(self) -> datetime:
         """The time of an answer that is given now."""
@@ -163,7 +164,10 @@ class Run:
         Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes, ``height``
         for answers that keep to a screen.
         """
-        unlengthened = RenderOptions(width=terminal_width(), height=height, now=at, occupancy=occupancy)
+        is_clock = self.request.now is None and at is not None and at >= self._began
+        unlengthened = RenderOptions(
+            width=terminal_width(), height=height, now=at, is_clock=is_clock, occupancy=occupancy
+        )
         for name in ("stream_name", "docs_url"):
             if of_check := getattr(self.request, name, ""):
                 unlengthened = msgspec.structs.replace(unlengthened, **{name: of_check})

@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.durations import format_time
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.occupancy import Occupancy
 
@@ -34,10 +35,11 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``width`` is in terminal cells, ``height`` the lines of a screen, for answers that keep to one. ``now`` is what ages
     count to; without it they count to the time of the dump, and where that is unknown too, points in time are shown
-    instead. ``as_list`` makes a list even of one verdict. ``occupancy`` is how full nodes are, for formats that draw
-    them. ``extent`` is for text that comes in several; ``verbose`` leaves nothing out of a report.
-    ``stream_name`` is the file that stands for a stream where a system asks for one. ``docs_url`` is where kpreempt's
-    ``docs`` are to be read, for links to the pages of rules; there are none where it is empty.
+    instead. ``is_clock`` says that ``now`` is only when kpreempt ran. ``as_list`` makes a list even of one verdict.
+    ``occupancy`` is how full nodes are, for formats that draw them. ``extent`` is for text that comes in several;
+    ``verbose`` leaves nothing out of a report. ``stream_name`` is the file that stands for a stream where a system asks
+    for one. ``docs_url`` is where kpreempt's ``docs`` are to be read, for links to the pages of rules; there are none
+    where it is empty.
     """
 
     width: int = 80
@@ -46,10 +48,15 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool = False
     extent: Extent = Extent.REPORT
     now: datetime | None = None
+    is_clock: bool = False
     as_list: bool = False
     occupancy: Occupancy | None = None
     stream_name: str = STREAM_NAME
     docs_url: str = ""
+
+    def facts_of_time(self, at: datetime | None) -> list[str]:
+        """Which time an answer is for, as a fact of a page; nothing for the clock's: equal input makes equal pages."""
+        return [] if at is None or self.is_clock else [f"for {format_time(at)}"]
 
     def page_of(self, rule: RuleId) -> str:
         """The address of the page about a rule of the gate; empty where it has none."""

@@ -37,9 +37,7 @@ def render(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     title = join([name(answer.victim.pod), " ", tag("span", was)])
     # Without events little is known.
     tone = "warn" if answer.preemptions or answer.assumptions or not answer.has_events else "good"
-    facts = plain(victim_facts(answer, options))
-    if options.now is not None:
-        facts += f" · for {format_time(options.now)}"
+    facts = " · ".join([plain(victim_facts(answer, options)), *options.facts_of_time(options.now)])
     number = len(answer.preemptions)
     counts = [("evictions", number, False)] if number > 1 else []
     head = banner(tone, title, counts, facts, phrase(preempted_by(answer, options)))

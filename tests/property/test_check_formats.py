@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from hypothesis import given, settings
@@ -18,7 +20,29 @@ from tests.checks import hostile
 
 # Signs that mean something in one of the formats, among all others.
 _SIGNS = st.sampled_from(
-    ["\n", "\r", "\x1b", "\0", "`", "|", "\\", "<", ">", "&", "]]>", "::", "%0A", "@a", "#1", '"', "/"]
+    [
+        "\n",
+        "\r",
+        "\x1b",
+        "\0",
+        "`",
+        "|",
+        "\\",
+        "<",
+        ">",
+        "&",
+        "]]>",
+        "::",
+        "%0A",
+        "@a",
+        "#1",
+        '"',
+        "/",
+        "[x](u)",
+        "[",
+        "](",
+        ")",
+    ]
 )
 _TEXTS = st.lists(st.one_of(_SIGNS, st.characters(), st.text(max_size=5)), max_size=12).map("".join)
 _MOST_CHARACTERS = 65_536
@@ -34,6 +58,35 @@ def test_no_format_writes_a_hidden_character_but_the_ends_of_lines(text: str) ->
     for format_name in ("text", "markdown", "junit", "sarif", "github", "gitlab"):
         hidden = {character for character in written(text, format_name) if is_hidden(character)}
         assert hidden == {"\n"}, format_name
+
+
+# As SARIF 2.1.0 has it (3.11.6): brackets that no backslash is before, itself without one.
+_SARIF_LINK = re.compile(r"(?<!\\)(?:\\\\)*\[(?:[^\\\]]|\\.)*\]\(")
+
+
+def texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (each for key, each in value.items() if key == "text" and isinstance(each, str))
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from texts_in(each)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_TEXTS)
+def test_no_text_of_sarif_is_a_link(text: str) -> None:
+    found = list(texts_in(json.loads(written(text, "sarif"))))
+    assert found
+    assert [each for each in found if _SARIF_LINK.search(each)] == []
+
+
+def test_a_link_in_sarif_is_the_text_that_it_was() -> None:
+    said = [each for each in texts_in(json.loads(written("[x](u)\\", "sarif"))) if "(u)" in each]
+    assert said
+    assert all(r"\[x\](u)" in each for each in said)
+    assert all(re.sub(r"\\(.)", r"\1", each).count("[x](u)") == each.count("(u)") for each in said)
+    plain = [each for each in texts_in(json.loads(written("containers[0].image", "sarif"))) if "containers" in each]
+    assert plain
+    assert not any("\\" in each for each in plain)
 
 
 @settings(max_examples=40, deadline=None)

@@ -13,7 +13,7 @@ from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcom
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
 from kpreempt.report.drain.sections import Item, Section, sections
-from kpreempt.report.durations import format_snapshot, format_time
+from kpreempt.report.durations import format_snapshot
 from kpreempt.report.html.markup import (
     Html,
     badge,
@@ -90,7 +90,7 @@ def render(check: Check, options: RenderOptions) -> str:
     ends = footer(check.kind.lower(), check.api_version)
     standings = dict.fromkeys(STANDINGS[each.standing][0] for each in check.findings)
     search = search_box(standings)
-    return whole_page(title, _banner(check), parts, ends, is_unfolded=options.verbose, search=search)
+    return whole_page(title, _banner(check, options), parts, ends, is_unfolded=options.verbose, search=search)
 
 
 def _section(section: Section) -> Part:
@@ -114,12 +114,12 @@ def _verdict(check: Check) -> str:
     return "passed" if check.passed else "failed"
 
 
-def _banner(check: Check) -> Html:
+def _banner(check: Check, options: RenderOptions) -> Html:
     tone, sign = ("good", "✓") if check.passed else ("bad", "✗")
     if check.passed and _is_to_be_looked_at(check):
         tone, sign = "warn", "!"
     title = join([f"kpreempt {check.kind.lower()}: ", tag("span", f"{sign} {_verdict(check)}")])
-    return banner(tone, title, _counts(check), _facts(check), join([phrase(summary_phrase(check)), "."]))
+    return banner(tone, title, _counts(check), _facts(check, options), join([phrase(summary_phrase(check)), "."]))
 
 
 def _is_to_be_looked_at(check: Check) -> bool:
@@ -150,7 +150,7 @@ def _counts(check: Check) -> list[tuple[str, int, bool]]:
     return [(label, number, is_bad) for label, number, is_bad in counts if number or label not in _ONLY_IF_ANY]
 
 
-def _facts(check: Check) -> str:
+def _facts(check: Check, options: RenderOptions) -> str:
     cluster = check.cluster
     facts = [f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
     if cluster.version:
@@ -158,8 +158,7 @@ def _facts(check: Check) -> str:
     facts.append(f"algorithm {check.algorithm}")
     if cluster.taken_at is not None:
         facts.append(format_snapshot(cluster.taken_at))
-    if check.at is not None:
-        facts.append(f"for {format_time(check.at)}")
+    facts += options.facts_of_time(check.at)
     if check.runs > 1:
         facts.append(f"the worst of {check.runs:,} runs (seed {check.seed:,})")
     facts += map(plain, gate_phrases(check))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ _ROOT = "%SRCROOT%"
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
+_LINK, _IN_LINKS = "](", re.compile(r"[\\\[\]]")
 _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 
@@ -62,7 +64,7 @@ def log_of(
         "results": results,
         "properties": properties,
     }
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_without_links(run)]}
     return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -166,6 +168,20 @@ def _properties(finding: GateFinding) -> dict[str, Any]:
     if finding.expires:
         properties["expires"] = _shown(finding.expires)
     return properties
+
+
+def _without_links(value: Any) -> Any:
+    """The log with texts in which nothing is a link: SARIF takes ``[words](place)`` for one (3.11.6)."""
+    if isinstance(value, list):
+        return [_without_links(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _IN_LINKS.sub(r"\\\g<0>", each)
+        if key == "text" and isinstance(each, str) and _LINK in each
+        else _without_links(each)
+        for key, each in value.items()
+    }
 
 
 def _shown(text: str) -> str:

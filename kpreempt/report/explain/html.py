@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count
-from kpreempt.report.durations import format_snapshot, format_time
+from kpreempt.report.durations import format_snapshot
 from kpreempt.report.explain.dry_run import knows_budgets
 from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts
 from kpreempt.report.explain.html_choice import choice, scores
@@ -119,8 +119,7 @@ def _facts(verdict: Verdict, options: RenderOptions) -> str:
     facts = [plain(pod_facts(verdict)), plain(cluster_facts(verdict, options))]
     if verdict.cluster.taken_at is not None:
         facts.append(format_snapshot(verdict.cluster.taken_at))
-    if options.now is not None:
-        facts.append(f"for {format_time(options.now)}")
+    facts += options.facts_of_time(options.now)
     return " · ".join(filter(None, facts))
 
 

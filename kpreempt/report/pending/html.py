@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count
-from kpreempt.report.durations import format_time
 from kpreempt.report.html.markup import Html, cut_note, fold, join, name, names, table, tag
 from kpreempt.report.html.page import Count, Part, banner, footer, whole_page
 from kpreempt.report.html.parts import assumptions
@@ -37,7 +36,7 @@ def render(pending: PendingPods, options: RenderOptions) -> str:
     told = summary_sentence(pending) if pending.items else nothing_pending(pending)
     lead = tag("span", told, class_="line")
     heading = join(["Pending pods: ", tag("span", f"{len(pending.items):,}")])
-    head = banner(_tone(pending), heading, _counts(pending), _facts(pending), lead)
+    head = banner(_tone(pending), heading, _counts(pending), _facts(pending, options), lead)
     if unknown := absent_sentence(pending.assumptions):
         head += paragraph(unknown)
     if more := more_nodes_in_words(pending):
@@ -67,7 +66,7 @@ def _counts(pending: PendingPods) -> list[Count]:
     return [(label.lower(), number, tones[label] == "bad") for label, number in numbers.items()]
 
 
-def _facts(pending: PendingPods) -> str:
+def _facts(pending: PendingPods, options: RenderOptions) -> str:
     cluster = pending.cluster
     facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
     if cluster.version:
@@ -75,8 +74,7 @@ def _facts(pending: PendingPods) -> str:
     facts.append(f"{count(pending.in_queue, 'pod')} in the queue")
     if pending.namespace:
         facts.append(f"namespace {pending.namespace}")
-    if pending.at is not None:
-        facts.append(f"for {format_time(pending.at)}")
+    facts += options.facts_of_time(pending.at)
     return " · ".join(facts)
 
 
