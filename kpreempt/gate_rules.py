@@ -127,7 +127,7 @@ class RuleId(StrEnum):
 
     MAX_PDB_VIOLATIONS = Rule(
         "max-pdb-violations",
-        promise="no budget is violated",
+        promise="no known budget is violated",
         meaning="Evictions beyond the allowed disruptions of a PodDisruptionBudget. The scheduler prefers other"
         " victims, and takes these where there are none.",
         advice="Make room first, give the change a lower priority, or let the budget allow more.",

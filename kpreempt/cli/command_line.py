@@ -84,6 +84,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--drain-blocked",
             "--autoscaled-replicas",
             "--duplicate-objects",
+            "--autoscaled-maximum",
             "--rollout-stuck",
             "--volume-attached-elsewhere",
             "--bypasses-scheduler",

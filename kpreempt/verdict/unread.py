@@ -163,7 +163,7 @@ def missing(cluster: ClusterSnapshot, kind: str, what: str) -> str:
     unread = cluster.unread.get(kind)
     if unread is None:
         return f"there is no {what}"
-    return f"whether there is a {what} is unknown: {kind}s {why_unread(unread)}"
+    return f"whether there is a {what.removesuffix(' in the cluster')} is unknown: {kind}s {why_unread(unread)}"
 
 
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:

@@ -269,6 +269,13 @@ def _severities(place: Place, _names: Names) -> Completion:
     )
 
 
+def _kinds(_place: Place, _names: Names) -> Completion:
+    """The kinds that an answer may lack, as kubectl names them."""
+    from kpreempt.model.unread import SHORT_NAMES
+
+    return Completion([Candidate(word, kind) for kind, word in SHORT_NAMES.items()])
+
+
 def _gate_rules(place: Place) -> dict[str, str]:
     """The names of all rules, each with what it promises; a file that is wrong has none of its own."""
     from kpreempt.errors import KpreemptError
@@ -312,6 +319,7 @@ _SOURCES: dict[str, _Source] = {
     "--preemption-policy": _words(_POLICIES),
     "--feature-gates": _feature_gates,
     "--severity": _severities,
+    "--assume-none": _kinds,
     "--waive": _rules,
     "--forbid-victims": lambda _place, _names: Completion(
         [Candidate(each) for each in ("namespace=", "label=", "priority-class=")], NO_FILES | NO_SPACE

@@ -40,6 +40,7 @@ from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Displaced
+from kpreempt.verdict.unread import are_budgets_unread
 
 _RULES_LIMIT = 60_000
 _FINDINGS_LIMIT = 250_000
@@ -143,7 +144,7 @@ def _counts(check: Check) -> list[tuple[str, int, bool]]:
         ("warnings", sum(rule.warnings for rule in check.rules), False),
         ("known or waived", known, False),
         ("pods evicted", len(simulation.displaced), False),
-        ("against budgets", violations, violations > 0),
+        *([] if are_budgets_unread(check.assumptions) else [("against budgets", violations, violations > 0)]),
         ("evictions in a chain", simulation.depth, False),
         ("that ran left pending", waits, waits > 0),
     ]

@@ -12,6 +12,7 @@ from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
+from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
@@ -189,8 +190,11 @@ def _doubts(check: Check) -> str:
     """The rules about what is not known that have a finding, excused or not, and quotas that a larger size may meet."""
     rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)
     is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
-    has_quotas = not any((each.subject, each.field) == ("ResourceQuota", LIST) for each in check.assumptions)
-    return _few([*rules, *(["ResourceQuotas"] if is_scaled and not has_quotas and not rules else [])])
+    lacks_quotas = any(
+        (each.subject, each.field, each.kind) == ("ResourceQuota", LIST, AssumptionKind.TOLD)
+        for each in check.assumptions
+    )
+    return _few([*rules, *(["no ResourceQuota in the snapshot"] if is_scaled and lacks_quotas and not rules else [])])
 
 
 def _losses(check: Check) -> Iterator[str]:

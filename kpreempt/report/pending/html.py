@@ -60,7 +60,7 @@ def _counts(pending: PendingPods) -> list[Count]:
     numbers: dict[str, int] = {}
     tones: dict[str, str] = {}
     for group in pending.groups:
-        label, style, _ = group_in_words(group, len(group.pods))
+        label, style, _ = group_in_words(group, len(group.pods), pending)
         numbers[label] = numbers.get(label, 0) + len(group.pods)
         tones[label] = "bad" if "bad" in (style, tones.get(label)) else style
     return [(label.lower(), number, tones[label] == "bad") for label, number in numbers.items()]
@@ -84,7 +84,7 @@ def _groups(pending: PendingPods) -> list[Part]:
     tables: dict[str, list[Html]] = {}
     left = _LIMIT
     for group in pending.groups:
-        label, _, words = group_in_words(group, len(group.pods))
+        label, _, words = group_in_words(group, len(group.pods), pending)
         shown = (
             _table(group, words, [items[pod] for pod in group.pods], pending, max(left, _LEAST)) if left > 0 else None
         )

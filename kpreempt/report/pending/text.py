@@ -22,6 +22,7 @@ from kpreempt.report.pending.words import (
     state_in_words,
 )
 from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.unread import are_budgets_unread
 
 _INDENT = 2
 _LABELS: dict[Outcome, tuple[str, Style]] = {
@@ -82,17 +83,19 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
 
 
 def _add_group(page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods) -> None:
-    label, style, words = group_in_words(group, len(items))
+    label, style, words = group_in_words(group, len(items), pending)
     cause = f": {group.cause}" if group.cause else ""
     page.paragraph(Span(label, style), "  ", words, cause, hanging=_INDENT)
     for row in alike(items):
         _add_row(page, row, pending)
 
 
-def group_in_words(group: PendingGroup, pods: int) -> tuple[str, Style, str]:
+def group_in_words(group: PendingGroup, pods: int, pending: PendingPods) -> tuple[str, Style, str]:
     """What the pods of a group have in common: a label with its style, and a sentence without a full stop."""
     label, style = _LABELS[group.outcome]
     words = _WORDS.get(group.outcome, "{} not scheduled")
+    if group.outcome is Outcome.PREEMPTS and are_budgets_unread(pending.assumptions):
+        words = "{} would preempt others; budgets were not read"
     if group.state is not None:
         label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
     elif group.refused_for_good:

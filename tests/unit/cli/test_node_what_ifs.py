@@ -80,7 +80,7 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
     assert "NodePool default" in {each["subject"] for each in verdict["assumptions"]}
     missing = kpreempt(*DEMO, "--add-pool", "default")
     assert (missing.returncode, missing.stdout) == (3, "")
-    assert 'whether there is a NodePool "default" in the cluster is unknown: NodePools are not in' in missing.stderr
+    assert 'whether there is a NodePool "default" is unknown: NodePools are not in' in missing.stderr
     none = kpreempt(*DEMO, "--add-pool", "default", "--assume-none", "nodepool")
     assert 'there is no NodePool "default" in the cluster' in none.stderr
 

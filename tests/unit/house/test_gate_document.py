@@ -15,9 +15,9 @@ _TEXT = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf
 _EXAMPLES = re.findall(r"```toml\n(.*?)```", _TEXT, re.DOTALL)
 
 
-def test_the_last_five_rules_are_those_that_have_no_option() -> None:
+def test_the_last_rules_are_those_that_have_no_option() -> None:
     without = [rule for rule in RuleId if rule.row.takes is Takes.NOTHING]
-    assert without == list(RuleId)[-5:]
+    assert without == list(RuleId)[-len(without) :]
 
 
 def test_the_example_of_a_file_is_one() -> None:
