@@ -6,7 +6,7 @@
   ``cluster-resources/KIND-errors.json`` says why a kind could not be read, ``cluster-info/cluster_version.json`` which
   version the server has.
 - The export of kube-scheduler-simulator: ``{"pods": [...], "nodes": [...]}``.
-- What kubectl before 1.11 printed with ``cluster-info dump``: Kubernetes' internal types under their names in Go.
+- What old releases of kubectl printed with ``cluster-info dump``: Kubernetes' internal types under their names in Go.
 
 Anything else without a kind that looks like an object, or like a list of objects, is an error: kubectl writes ``kind``
 after ``items``, so that it is most likely a dump that was cut off.
@@ -82,7 +82,7 @@ class DumpLayout:
         found = self._known(path, name, json, document, line)
         if found is not None:
             yield from found
-        elif is_named or _looks_like_objects(document):
+        elif is_named or looks_like_objects(document):
             unknown = no_kind(document, name, line)
             if is_named or _INSIGHTS not in path or not isinstance(document, dict):
                 raise unknown
@@ -225,7 +225,7 @@ def _has_name(document: Any) -> bool:
     return isinstance(metadata, dict) and isinstance(metadata.get("name") or metadata.get("generateName"), str)
 
 
-def _looks_like_objects(document: Any) -> bool:
+def looks_like_objects(document: Any) -> bool:
     """Whether a value is an object of Kubernetes or a list of them, of which something is missing."""
     if isinstance(document, list):
         return any(_has_name(each) for each in document)
@@ -236,7 +236,8 @@ def _looks_like_objects(document: Any) -> bool:
         return not items or any(isinstance(each, dict) and "metadata" in each for each in items)
     # A Helm chart has a version of the API and no kind.
     is_chart = isinstance(document.get("name"), str) and "metadata" not in document
-    return _has_name(document) or _has_go_names(document) or ("apiVersion" in document and not is_chart)
+    has_parts = _has_name(document) or _has_go_names(document) or isinstance(document.get("spec"), dict)
+    return has_parts or ("apiVersion" in document and not is_chart)
 
 
 # Kubernetes' types within itself have the names of Go, but for the metadata.

@@ -10,6 +10,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO
 
 import msgspec
@@ -18,6 +19,7 @@ from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import Intake, PassedOver, check_density
 from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
 from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
+from kpreempt.snapshot.layouts import looks_like_objects
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, Source, read_bytes, read_sources
 from kpreempt.snapshot.wire_types import shown
@@ -28,9 +30,10 @@ _NOTHING = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 _LONGEST = 300
 # What kubectl reads of a folder (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``), packed or not.
 _OF_FOLDERS = tuple(ending + packing for ending in (".json", ".yaml", ".yml") for packing in ("", ".gz", ".zst"))
-# What kubectl finds in a folder that it is to build (``sigs.k8s.io/kustomize`` v5.8.1
-# ``api/konfig/general.go``).
+# What kubectl builds a folder from (``sigs.k8s.io/kustomize/api/konfig/general.go``).
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+# Whose folder has them is a chart, of which nothing is rendered.
+_VALUES = re.compile(r"(?:\A|[/:])values(?:[-.][^/:]*)?\.ya?ml\Z")
 _PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 
@@ -150,19 +153,31 @@ def _patches(documents: Iterable[dict[str, Any]], folder: str) -> Iterator[str]:
 
 
 def _objects_in(source: Source) -> Iterator[ManifestObject]:
-    for batch in read_batches(source, _refuse):
-        yield from _objects_of(batch)
+    """The objects of a file. Raises ``InputError`` for anything else in a file with objects, and for Helm's values."""
+    others: list[InputError] = []
+    has_objects = False
+    for batch in read_batches(source, partial(_without_kind, others)):
+        for each in _objects_of(batch):
+            has_objects = True
+            yield each
+    if others and (has_objects or _VALUES.search(source.name)):
+        raise others[0]
 
 
-def _refuse(name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
-    """Raise for a value without a kind, which kubectl refuses, too, but for what only holds anchors for others."""
-    del is_named
+def _without_kind(others: list[InputError], name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
+    """Note a value that has no kind and is no object. kubectl rejects it, too.
+
+    Raises ``InputError`` for one that looks like an object, and for any in a file that the user named.
+    """
     try:
         document = parse_json(json)
     except BadObjectError as error:
         raise error.at(name, line) from None
     if document is not None and not is_extension(document):
-        raise no_kind(document, name, line)
+        refusal = no_kind(document, name, line)
+        if is_named or looks_like_objects(document):
+            raise refusal
+        others.append(refusal)
     return iter(())
 
 

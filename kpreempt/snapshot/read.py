@@ -109,7 +109,9 @@ def _is_yaml(content: Content, start: int) -> bool:
     from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
-        return bool(list(load_documents(content[start:].decode("utf-8-sig"))))
+        # Any document may begin with a byte order mark.
+        text = content[start:].decode("utf-8-sig").replace("\n\ufeff", "\n")
+        return bool(list(load_documents(text)))
     except (YamlError, UnicodeDecodeError):
         return False
 

@@ -13,13 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot import cluster_from_json, load_snapshot, read_manifest
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot import Loaded, cluster_from_json, load_snapshot, read_manifest
 from kpreempt.snapshot.archives import Intake
 
 Document = dict[str, Any]
@@ -187,6 +189,7 @@ def spellings(draw: st.DrawFn) -> str:
     st.sampled_from(sorted(PACKINGS)),
     st.sampled_from([".yaml", ".yml", ".json"]),
 )
+@example(JOINERS["byte order marks"]([WRITERS["JSON before a comment"](POD), block(BUDGET)]), "UTF-8", "", ".yaml")
 def test_every_spelling_is_the_same_for_every_input(text: str, encoding: str, packing: str, ending: str) -> None:
     if encoding.startswith("UTF-16") and not text[:32].isascii() and encoding in ("UTF-16 LE", "UTF-16 BE"):
         encoding = "UTF-8"
@@ -198,13 +201,18 @@ def test_every_spelling_is_the_same_for_every_input(text: str, encoding: str, pa
         file.write_bytes(content)
         archive = Path(folder, "dump.tar.gz")
         for path in (str(file), folder):
-            assert load_snapshot([path]).cluster == expected
+            assert _objects_of(load_snapshot([path])) == expected
             assert_documents(read_manifest(path))
         with tarfile.open(archive, "w:gz") as tar:
             tar.add(file, "bundle/objects.yaml")
-        assert load_snapshot([str(archive)]).cluster == expected
-    assert load_snapshot(["-"], stdin=io.BytesIO(content)).cluster == expected
+        assert _objects_of(load_snapshot([str(archive)])) == expected
+    assert _objects_of(load_snapshot(["-"], stdin=io.BytesIO(content))) == expected
     assert_documents(read_manifest("-", stdin=io.BytesIO(content)))
+
+
+def _objects_of(loaded: Loaded) -> ClusterSnapshot:
+    """The cluster without what is said of kinds that the input has no object of."""
+    return msgspec.structs.replace(loaded.cluster, unread={})
 
 
 def assert_documents(found: Sequence[Any]) -> None:

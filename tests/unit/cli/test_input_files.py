@@ -70,12 +70,12 @@ def test_items_are_objects_whatever_the_kind_of_their_list(check: Callable[..., 
 
 
 REFUSED: dict[str, tuple[object, str]] = {
-    "values": ("replicas: 3\n", "1: is not a Kubernetes object: it has no kind"),
-    "an array": ("- a: 1\n", "1: expected a Kubernetes object, got a list"),
+    "an object without a kind": ({"metadata": {"name": "a"}}, "1: is not a Kubernetes object: it has no kind"),
+    "an array of objects": ([GREEDY], "1: expected a Kubernetes object, got a list"),
+    "values next to an object": (f"{json.dumps(WEB)}\n---\na: 1\n", "3: is not a Kubernetes object: it has no kind"),
     "a list without a kind": ({"items": [GREEDY]}, "1: is not a Kubernetes object: it has no kind"),
     "a template": ("kind: A\nmetadata:\n  name: {{ .x }}\n", "3: is a template that has not been rendered"),
     "YAML that is cut off": ('kind: "A\n', "2: is not YAML: found unexpected end of stream"),
-    "a sentence": ("No resources found\n", '1: expected a Kubernetes object, got "No resources found"'),
 }
 
 
@@ -90,6 +90,18 @@ def test_a_manifest_that_holds_something_else_is_refused_or_skipped(
     skipped = check("-f", "k8s", "--skip-bad-objects", "-o", "json")
     (finding,) = json.loads(skipped.stdout)["findings"]
     assert (skipped.returncode, finding["rule"], finding["subject"]) == (1, "objects-set-aside", "k8s/other.yml")
+
+
+def test_helm_values_and_files_that_are_named_are_manifests_or_refused(check: Callable[..., Any]) -> None:
+    for name in ("values.yaml", "values-prod.yml", "settings.yaml"):
+        write(f"k8s/{name}", "replicas: 3\n")
+        found = check("-f", "k8s" if name.startswith("values") else f"k8s/{name}")
+        assert found.returncode == 3
+        assert found.stderr.splitlines()[0] == f"k8s/{name}:1: is not a Kubernetes object: it has no kind"
+        if name.startswith("values"):
+            Path("k8s", name).unlink()
+    found = check("-f", "k8s", "-o", "markdown")
+    assert (found.returncode, "k8s/settings.yaml" in found.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("output", ["text", "json", "yaml", "markdown", "html", "junit", "sarif", "github"])
@@ -125,6 +137,14 @@ def test_a_kustomization_and_its_patches_are_not_objects(check: Callable[..., An
     ]
     found = check("-f", "k8s/kustomization.yaml")
     assert found.stderr.splitlines()[0] == "k8s/kustomization.yaml: has no objects"
+
+
+def test_an_object_does_not_hide_behind_the_name_of_a_kustomization(check: Callable[..., Any]) -> None:
+    write("k8s/kustomization.yaml", GREEDY)
+    found = json.loads(check("-f", "k8s", "-o", "json").stdout)
+    assert "require-schedulable" in [each["rule"] for each in found["findings"]]
+    write("k8s/kustomization.yaml", f"resources: []\n---\n{json.dumps(GREEDY)}")
+    assert check("-f", "k8s").returncode == 3
 
 
 def test_a_lost_budget_does_not_open_the_gate(kpreempt: Kpreempt, here: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.quantity import quantity
+from kpreempt.model.unread import KindState
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.archives import Intake
 
@@ -159,6 +160,7 @@ SUSPICIOUS: dict[str, object] = {
     "a list that is cut off": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n",
     "an array of objects": [{"kind": "Pod", "apiVersion": "v1", **POD}],
     "an object without a kind": POD,
+    "a spec without a kind": {"spec": {"replicas": 3}},
     "a version without a kind": {"apiVersion": "v1"},
     "Go's names of nothing known": {"Items": [{"name": "a", "Spec": {}}]},
     "a list whose items are none": {"kind": "PodList", "items": 3},
@@ -222,10 +224,11 @@ def test_a_support_bundle_says_which_kinds_were_not_read(tmp_path: Path, errors:
         },
     )
     unread = load_snapshot([bundle]).cluster.unread
-    assert {kind: each.status for kind, each in unread.items()} == ({"PodDisruptionBudget": status} if status else {})
+    refused = {kind: each.status for kind, each in unread.items() if each.state is KindState.UNREADABLE}
+    assert refused == ({"PodDisruptionBudget": status} if status else {})
     other = {**budgets, "items": [{**BUDGET, "metadata": {"name": "api", "namespace": "shop"}}]}
     write(tmp_path, {"budgets.json": other})
-    assert load_snapshot([bundle, str(tmp_path / "budgets.json")]).cluster.unread == {}
+    assert "PodDisruptionBudget" not in load_snapshot([bundle, str(tmp_path / "budgets.json")]).cluster.unread
 
 
 def test_an_archive_that_ends_early_gives_what_is_before(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 import zstandard
@@ -110,18 +111,23 @@ def load(tmp_path: Path) -> Callable[..., Loaded]:
     return load_contents
 
 
+def objects_of(loaded: Loaded) -> ClusterSnapshot:
+    """The cluster without what is said of kinds that the input has no object of."""
+    return msgspec.structs.replace(loaded.cluster, unread={})
+
+
 def cluster_of(*objects: Document) -> ClusterSnapshot:
     return cluster_from_json([as_json(each) for each in objects], "here")
 
 
 @pytest.mark.parametrize("content", SHAPES.values(), ids=SHAPES.keys())
 def test_every_shape_gives_the_same_cluster(load: Callable[..., Loaded], content: bytes) -> None:
-    assert load(content).cluster == cluster_of(*OBJECTS)
+    assert objects_of(load(content)) == cluster_of(*OBJECTS)
 
 
 @pytest.mark.parametrize("content", SHAPES.values(), ids=SHAPES.keys())
 def test_every_shape_can_come_from_standard_input(content: bytes) -> None:
-    assert load_snapshot(["-"], stdin=io.BytesIO(content)).cluster == cluster_of(*OBJECTS)
+    assert objects_of(load_snapshot(["-"], stdin=io.BytesIO(content))) == cluster_of(*OBJECTS)
 
 
 def test_a_typed_list_without_kinds_in_its_items_is_of_the_lists_kind(load: Callable[..., Loaded]) -> None:
@@ -136,7 +142,7 @@ def test_what_cluster_info_prints_to_a_terminal_is_read_past_its_logs(load: Call
     pods = as_json({"kind": "PodList", "apiVersion": "v1", "items": [POD, PENDING]})
     logs = b"\n==== START logs for container main of pod shop/web-1 ====\n{ not: json\n==== END logs for it ====\n"
     dump = as_json({"kind": "NodeList", "apiVersion": "v1", "items": [NODE]}) + logs + pods + logs + as_json(BUDGET)
-    assert load(dump).cluster == cluster_of(*OBJECTS)
+    assert objects_of(load(dump)) == cluster_of(*OBJECTS)
 
 
 @pytest.mark.parametrize("content", [as_json, as_yaml])
@@ -167,7 +173,7 @@ def test_a_folder_is_read_to_its_depths_and_files_without_objects_are_listed(tmp
     (tmp_path / "shop" / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (tmp_path / "z.yaml").write_bytes(as_yaml(BUDGET))
     intake = Intake()
-    assert load_snapshot([str(tmp_path)], intake=intake).cluster == cluster_of(*OBJECTS)
+    assert objects_of(load_snapshot([str(tmp_path)], intake=intake)) == cluster_of(*OBJECTS)
     assert [Path(each).name for each in intake.passed_over.files] == ["picture.png", "settings.json", "logs.txt"]
 
 
@@ -256,7 +262,7 @@ def test_of_one_object_twice_the_later_version_counts(
 
 
 def test_the_same_object_twice_is_one(load: Callable[..., Loaded]) -> None:
-    assert load(as_json(LIST), as_yaml(LIST)).cluster == cluster_of(*OBJECTS)
+    assert objects_of(load(as_json(LIST), as_yaml(LIST))) == cluster_of(*OBJECTS)
 
 
 @pytest.mark.parametrize("versions", [("", "5"), ("x", "y"), ("5", "5")], ids=["one is missing", "no numbers", "equal"])
