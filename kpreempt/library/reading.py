@@ -185,17 +185,16 @@ def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
 
 
 def files_listed(passed_over: PassedOver) -> list[Assumption]:
-    """The files that hold no objects, those that were not read, and the kustomizations that were not built."""
+    """The kustomizations, which are not built, the files that hold no objects, and those that were not read."""
+    built = "a kustomization that is not built: the files next to it are read as they are; -k DIR builds it"
     lists = (
-        (
-            passed_over.kustomizations,
-            "not built with kustomize",
-            " (the files next to it are read as they are; use -k)",
-        ),
         (passed_over.files, "without Kubernetes objects", ""),
         (passed_over.not_read, "not read", " (neither .yaml, .yml nor .json)"),
     )
-    return [_listed(*each) for each in lists if each[0]]
+    return [
+        *(Assumption(name, "", built) for name in passed_over.kustomizations[:_FILES_SHOWN]),
+        *(_listed(*each) for each in lists if each[0]),
+    ]
 
 
 def _listed(names: Sequence[str], what: str, why: str) -> Assumption:

@@ -109,13 +109,19 @@ def test_files_without_objects_are_listed_in_every_format(check: Callable[..., A
     for name in ("README.md", "OWNERS", "NOTES.txt", "a.tpl"):
         write(f"k8s/{name}", "x\n")
     write("k8s/empty.yaml", "# nothing\n---\n# nothing here, either\n")
-    write("k8s/kustomization.yaml", "resources: [web.yaml]\n")
     found = check("-f", "k8s", "-o", output)
     assert found.returncode == 0
     for text in (found.stdout, found.stderr):
         flat = " ".join(text.split())
-        for name in ("k8s/kustomization.yaml", "k8s/empty.yaml", "k8s/OWNERS", "1 more"):
+        for name in ("k8s/empty.yaml", "k8s/OWNERS", "1 more"):
             assert name in flat
+
+
+def test_a_kustomization_that_is_not_built_fails_the_gate(check: Callable[..., Any]) -> None:
+    write("k8s/kustomization.yaml", "resources: [web.yaml]\n")
+    found = check("-f", "k8s")
+    assert found.returncode == 1
+    assert "-k DIR builds it" in " ".join(found.stdout.split())
 
 
 def test_listed_files_do_not_fail_strict_answers(kpreempt: Kpreempt, here: Path) -> None:

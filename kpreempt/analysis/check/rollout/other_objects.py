@@ -92,7 +92,7 @@ class OtherObjects:
         }
 
     def take(self, given: ManifestDocument) -> list[Change]:
-        """The object's change, where it stays as it is; else it is remembered as one of which nothing is known."""
+        """The object's change, if it stays as it is or is an autoscaler; what else is new or changed is remembered."""
         document = given.document
         live = self._live.find_other(document)
         if (
@@ -102,7 +102,11 @@ class OtherObjects:
         ):
             return [Change(object=describe(document), kind=ChangeKind.UNCHANGED, **position(given))]
         self._new.append(document)
-        return []
+        if not is_autoscaler(document):
+            return []
+        is_new = live is None and state_of(self._cluster, document["kind"]) is KindState.READ
+        kind = ChangeKind.CREATED if is_new else ChangeKind.UPDATED
+        return [Change(object=describe(document), kind=kind, **position(given))]
 
     def assumptions(
         self, namespaces: Sequence[Mapping[str, str] | None], of_autoscaler: Callable[[Document], str]
