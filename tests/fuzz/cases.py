@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
 import tarfile
+import tempfile
+from collections.abc import Callable
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import typer
 import yaml
+import zstandard
 
+from kpreempt.assistant.server import refusal_of
+from kpreempt.cli.app import make_app
 from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
-from tests.fuzz.mutations import mangled, mutated
+from tests.damaged_recordings import CHANGE, READERS, damaged, recorded
+from tests.fuzz.mutations import NASTY, mangled, mutated, stretched
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -54,6 +62,21 @@ _CLASS = {
     "kind": "PriorityClass",
     "metadata": {"name": "high"},
     "value": 1000,
+}
+_TIMED_SCHEDULER = {
+    **{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+    **{"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 10, "parallelism": 16, "percentageOfNodesToScore": 50},
+    "leaderElection": {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"},
+    "extenders": [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "weight": 1, "httpTimeout": "5s"}],
+    "profiles": [
+        {
+            "pluginConfig": [
+                {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 600}},
+                {"name": "DynamicResources", "args": {"filterTimeout": "10s", "bindingTimeout": "10m"}},
+                {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 1}},
+            ]
+        }
+    ],
 }
 _GATE = {
     "check": {
@@ -97,7 +120,8 @@ _SCHEDULER = {
 class Case(NamedTuple):
     """Words to run in a folder with these files; ``objects`` are what a live cluster answers, ``None`` without one.
 
-    ``answers`` are bodies that it gives instead, by a part of the path.
+    ``answers`` are bodies that it gives instead, by a part of the path. ``replies`` is how many lines it has to write
+    where each line that it reads has to be answered.
     """
 
     words: list[str]
@@ -105,12 +129,17 @@ class Case(NamedTuple):
     stdin: bytes = b""
     objects: list[dict[str, Any]] | None = None
     answers: dict[str, bytes] = {}
+    replies: int | None = None
 
 
 def case_of(seed: int, number: int) -> Case:
     """The case of that number: the same for equal seeds."""
     random = Random(f"{seed} {number}")
-    command = random.choice(list(_COMMANDS))
+    kind = random.choice([*_COMMANDS, *_KINDS])
+    return _KINDS[kind](random) if kind in _KINDS else _of_command(kind, random)
+
+
+def _of_command(command: str, random: Random) -> Case:
     words, forms = _COMMANDS[command]
     words = [command, *words]
     if command == "batch":
@@ -184,6 +213,163 @@ def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random
         words += [random.choice(("api", "encode-1", "node/node-a", "pdb/none"))]
     words += ["-n", "shop", "--snapshot", "past"] if command == "history" else ["past"]
     return Case([*words, *_written(forms, random)], files)
+
+
+def _damaged_recording(random: Random) -> Case:
+    """A question about a recording with right check sums, of which some lines are not what kpreempt writes."""
+    files = {
+        name: damaged(content, random) if random.random() < 0.7 else content
+        for name, content in _whole_recording().items()
+    }
+    if random.random() < 0.1:
+        files[random.choice(("past/20261321T030000000000Z.kprec", "past/00000000T000000000000Z.kprec"))] = b""
+    words = [*random.choice(READERS)]
+    words += ["--now", NOW] if words[0] not in ("history", "verify", "record", "snapshot") else []
+    return Case(words, {**files, "change.yaml": _encoded(CHANGE)})
+
+
+@cache
+def _whole_recording() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        return {f"past/{path.name}": path.read_bytes() for path in recorded(Path(folder) / "past").glob("*.kprec")}
+
+
+def _extreme_numbers(random: Random) -> Case:
+    """A question with a configuration, a cluster and a change whose numbers are at the edges of their types."""
+    path, change_path = random.choice(_CLUSTERS)
+    cluster = stretched(_items(_documents(path)), random)
+    files = {
+        "cluster.yaml": _yaml(cluster if random.random() < 0.7 else _items(_documents(path))),
+        "change.yaml": _yaml(stretched(_documents(change_path), random)),
+        "scheduler.yaml": _yaml([stretched([_TIMED_SCHEDULER], random)[0]]),
+    }
+    command = random.choice(("queue", "pending", "explain", "check", "at-risk", "plugins", "drain", "budgets"))
+    words, forms = _COMMANDS[command]
+    words = [
+        command,
+        *words,
+        *(_nodes(cluster, random) if command == "drain" else ["--scheduler-config", "scheduler.yaml"]),
+    ]
+    words += ["--aftermath"] if command == "explain" and random.random() < 0.5 else []
+    words += ["--snapshot", "cluster.yaml", "--now", NOW] if command != "plugins" else []
+    return Case([*words, *_written(forms, random)], files)
+
+
+def _bomb(random: Random) -> Case:
+    """A small file that unpacks to much, or a text whose values take many times their size."""
+    text = random.choice(_DENSE) * random.choice((1_000, 400_000, 4_000_000, 12_000_000))
+    content = random.choice((b"", _LIST, b"kind: List\nitems:\n", b'{"items":[')) + text + random.choice((b"", b"1]}"))
+    for _ in range(random.choice((0, 1, 1, 2, 3))):
+        content = random.choice(_PACKERS)(content)
+    option = random.choice(
+        (["pending", "-A", "--snapshot"], ["explain", "-f"], ["budgets", "-A", "--snapshot"], ["check", "-f"])
+    )
+    rest = ["--snapshot", "cluster.yaml"] if "-f" in option else []
+    return Case([*option, "bomb", *rest], {"bomb": content, "cluster.yaml": _yaml([_NODE])})
+
+
+def _in_tar(content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        part = tarfile.TarInfo("a.json")
+        part.size = len(content)
+        archive.addfile(part, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def _long_option(random: Random) -> Case:
+    """A command line with one value, in any option of any command, that is very long or not a number of its kind."""
+    name, words = random.choice(list(_LINES.items()))
+    command = make_app(name)
+    parameters = [
+        each for each in typer.main.get_command(command).commands[name].params if not getattr(each, "is_flag", False)
+    ]  # type: ignore[attr-defined]
+    named = [each.opts[-1] for each in parameters if each.opts[-1] not in _OPTIONS_LEFT_OUT]
+    value = random.choice(
+        (
+            *(piece * 10_000 for piece in ("x", "9", "[", "\u202e")),
+            "a=" + "b" * 10_000,
+            "x/" * 5_000,
+            "9" * 30,
+            "-1",
+            "inf",
+            "nan",
+            "1e308",
+            "9999999h",
+            "9999-12-31T23:59:59Z",
+            "0001-01-01T00:00:00Z",
+            "",
+        )
+    )
+    option = random.choice([*named, "--no-such-option"])
+    return Case(
+        [name, *words, f"{option}={value}" if option.startswith("-") else value], {"cluster.yaml": _yaml([_NODE])}
+    )
+
+
+def _protocol(random: Random) -> Case:
+    """Lines for ``kpreempt mcp``, of which each request and each line that is not a message has to be answered."""
+    lines = [_encoded({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _CLIENT})]
+    for number in range(1, 12):
+        method = random.choice(("ping", "tools/list", "tools/call", "x"))
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": {}}
+        if random.random() < 0.7:
+            request[random.choice(list(request))] = copy.deepcopy(random.choice(NASTY))
+        line = _encoded(request)
+        if random.random() < 0.4:
+            line = random.choice((mangled(line, random), b"[%s]" % line, line[: random.randrange(len(line))]))
+        lines.append(line.replace(b"\n", b" "))
+    lines.append(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    # Nothing answers a notification, which is a valid message without an id.
+    answered = [each for each in lines if each.strip() and (b'"id"' in each or refusal_of(each) is not None)]
+    words = ["mcp", "--snapshot", "cluster.yaml"]
+    return Case(words, {"cluster.yaml": _yaml([_NODE])}, b"\n".join(lines) + b"\n", replies=len(answered))
+
+
+_KINDS: dict[str, Callable[[Random], Case]] = {
+    "damaged recording": _damaged_recording,
+    "extreme numbers": _extreme_numbers,
+    "bomb": _bomb,
+    "long option": _long_option,
+    "protocol": _protocol,
+}
+_LIST = b'{"apiVersion":"v1","kind":"List","items":['
+_DENSE = (
+    b" ",
+    b"[],",
+    b"{},",
+    b"1,",
+    b'"",',
+    b'"abc",',
+    b'{"a":1},',
+    b"- []\n",
+    b"---\n",
+    b"{}\n",
+    b"\n",
+    b"[",
+    b'{"a":',
+)
+_PACKERS: tuple[Callable[[bytes], bytes], ...] = (
+    *(lambda each: gzip.compress(each, 1, mtime=0), gzip.compress, zstandard.compress, zstandard.compress, _in_tar),
+)
+_CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}
+# What each command needs to run; none reaches a network or waits.
+_LINES: dict[str, list[str]] = {
+    "explain": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
+    **{name: ["-A", "--snapshot", "cluster.yaml"] for name in ("pending", "at-risk", "budgets")},
+    "queue": ["--snapshot", "cluster.yaml"],
+    "who-preempted": ["a", "--snapshot", "cluster.yaml"],
+    "check": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
+    "drain": ["fresh", "--snapshot", "cluster.yaml"],
+    "compare": ["--algorithms", "kube-1.18,kube-1.36", "--snapshot", "cluster.yaml"],
+    "volcano": ["--snapshot", "cluster.yaml"],
+    "snapshot": ["--snapshot", "cluster.yaml"],
+    "record": ["--info", "past"],
+    "history": ["a", "--snapshot", "past"],
+    **{name: [] for name in ("rules", "plugins", "algorithms", "batch", "completion", "verify", "help")},
+}
+# A server, a program or a wait that is asked for.
+_OPTIONS_LEFT_OUT = ("--kubeconfig", "--context", "--contexts", "--server", "--kustomize", "--interval", "--help")
 
 
 def _items(documents: list[Any]) -> list[dict[str, Any]]:

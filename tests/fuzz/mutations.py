@@ -160,6 +160,53 @@ def _with_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
         holder.append(item)
 
 
+# Numbers and times at the edges of what Go's types, Python's and NumPy's hold.
+_INTEGERS = (2**63 - 1, -(2**63), 2**63, 10**30, 2**31 - 1, -(2**31), 2**31, 10**10, 0, -1)
+_DURATIONS = ("2562047h47m16.854775807s", "-2562047h", "9223372036854775807ns", "0s", "1ns", "-1s", "9999999999h")
+_TIMES = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "1677-09-21T00:12:43Z")
+# Fields that become durations, with the part of an object that has them.
+_SECONDS = {
+    "Pod": (
+        *(("spec", "terminationGracePeriodSeconds"), ("spec", "activeDeadlineSeconds"), ("status", "startTime")),
+        *(("metadata", "deletionGracePeriodSeconds"), ("metadata", "deletionTimestamp")),
+    ),
+    "Deployment": (("spec", "minReadySeconds"), ("spec", "progressDeadlineSeconds"), ("metadata", "creationTimestamp")),
+    "StatefulSet": (("spec", "minReadySeconds"), ("metadata", "creationTimestamp")),
+    "DaemonSet": (("spec", "minReadySeconds"), ("metadata", "creationTimestamp")),
+    "Job": (("spec", "activeDeadlineSeconds"), ("spec", "ttlSecondsAfterFinished"), ("status", "startTime")),
+    "Node": (("metadata", "creationTimestamp"), ("metadata", "deletionTimestamp")),
+    "Workload": (("spec", "maximumExecutionTimeSeconds"), ("metadata", "creationTimestamp")),
+}  # fmt: skip
+
+
+def stretched(document: Any, random: Random) -> Any:
+    """The document with up to four numbers, durations or times at an edge, some in fields that it had not."""
+    changed = copy.deepcopy(document)
+    for each in random.sample(changed, min(len(changed), 2)) if isinstance(changed, list) else ():
+        parts = [
+            (each[part], name) for part, name in _SECONDS.get(each.get("kind"), ()) if isinstance(each.get(part), dict)
+        ]
+        if parts:
+            holder, name = random.choice(parts)
+            is_time = name.endswith(("Time", "Timestamp"))
+            holder[name] = random.choice(_TIMES if is_time else _INTEGERS)
+    for _ in range(random.randint(1, 4)):
+        edges = [(holder, key, edge) for holder, key in _places(changed) if (edge := _edges_of(holder[key]))]
+        if edges:
+            holder, key, edge = random.choice(edges)
+            holder[key] = random.choice(edge)
+    return changed
+
+
+def _edges_of(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _INTEGERS
+    if isinstance(value, str):
+        return _DURATIONS if _DURATION.fullmatch(value) else _TIMES if _TIME.match(value) else ()
+    return ()
+
+
+_DURATION = re.compile(r"(?:[0-9.]+(?:h|m|s|ms))+")
 _QUANTITY = re.compile(r"-?[0-9.]+([numkMGTPE]i?|Ki|%)?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 _GENTLE: tuple[Callable[[Any, Any, list[Any], Random], None], ...] = (

@@ -27,6 +27,7 @@ SECONDS = 30
 _PATIENCE = 300
 _ADDRESS_SPACE = 4 << 30
 MOST_MEMORY = 1 << 30
+_LONGEST_LINE = 2_500
 _EXPECTED = (0, 1, 2, 3)
 
 
@@ -75,9 +76,15 @@ def run_case(case: Case) -> Outcome:
     memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     problems = [] if code in _EXPECTED else [f"ends with {code}"]
     is_annotated = "github" in case.words
-    found = obeyed(stdout.replace("\n::", "\n").removeprefix("::") if is_annotated else stdout) + obeyed(stderr)
+    # A protocol gives back the ids and names of methods that it was sent.
+    shown = "" if case.replies is not None else stdout
+    found = obeyed(shown.replace("\n::", "\n").removeprefix("::") if is_annotated else shown) + obeyed(stderr)
     problems += [f"writes {', '.join(sorted(set(found)))}"] if found else []
     problems += [f"takes {memory >> 20} MiB"] if memory > MOST_MEMORY else []
+    longest = max(map(len, stderr.splitlines()), default=0)
+    problems += [f"writes {longest:,} characters in a line of standard error"] if longest > _LONGEST_LINE else []
+    if case.replies is not None and (replies := len(stdout.splitlines())) < case.replies:
+        problems += [f"answers {replies} of {case.replies} lines"]
     return Outcome(code, usage.ru_utime + usage.ru_stime, memory, problems, stderr[-1500:])
 
 
