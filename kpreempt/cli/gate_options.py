@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest, Group
+from kpreempt.cli.options import MAX_RUNS, After, AnswerRequest, Group
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.library.gate.flags import GateFlags
@@ -115,6 +115,7 @@ class GatedRequest(AnswerRequest):
         Option(
             metavar="N",
             min=1,
+            max=MAX_RUNS,
             help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
             "choice where these are few, else up to 20 times.",
         ),
@@ -123,7 +124,8 @@ class GatedRequest(AnswerRequest):
         bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
     ] = False
     max_plays: Annotated[
-        int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
+        int,
+        Option(metavar="N", min=1, max=MAX_RUNS, help="With --worst-case: at most so many; more leave it uncertain."),
     ] = 100
     stream_name: Annotated[
         str,

@@ -176,7 +176,11 @@ VolcanoActions = Annotated[
         help="What if Volcano's actions were these: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
     ),
 ]
-Runs = Annotated[int, Option("--runs", metavar="N", min=0, help="Run N sessions with chance drawn anew (volcano-1.8).")]
+# A simulation takes from a few milliseconds to a second: more would never end.
+MAX_RUNS = 10_000
+Runs = Annotated[
+    int, Option("--runs", metavar="N", min=0, max=MAX_RUNS, help="Run N sessions with chance drawn anew (volcano-1.8).")
+]
 Seed = Annotated[int, Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")]
 Strict = Annotated[bool, Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")]
 Now = Annotated[

@@ -72,7 +72,7 @@ _TIMED_SCHEDULER = {
         {
             "pluginConfig": [
                 {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 600}},
-                {"name": "DynamicResources", "args": {"filterTimeout": "10s", "bindingTimeout": "10m"}},
+                {"name": "DynamicResources", "args": {"filterTimeout": "10s", "bindingTimeout": "600s"}},
                 {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 1}},
             ]
         }
@@ -176,7 +176,7 @@ def _of_command(command: str, random: Random) -> Case:
     words += _scheduler(command, files, random) if not is_kueue else []
     words += ["--skip-bad-objects"] if random.random() < 0.3 else []
     if command in ("explain", "pending") and random.random() < 0.4:
-        files["node.yaml"] = mangled(_yaml(mutated([_NODE, _NODE_POOL], random)), random)
+        files["node.yaml"] = mangled(_yaml(mutated([NODE, _NODE_POOL], random)), random)
         words += random.choice((["--add-node", "./node.yaml"], ["--snapshot", "node.yaml", "--add-pool", "p=2"]))
         words += random.choice(([], ["--add-node", "node-a=3"], ["--remove-node", "node-a"]))
     if forms:
@@ -237,12 +237,11 @@ def _whole_recording() -> dict[str, bytes]:
 def _extreme_numbers(random: Random) -> Case:
     """A question with a configuration, a cluster and a change whose numbers are at the edges of their types."""
     path, change_path = random.choice(_CLUSTERS)
-    cluster = stretched(_items(_documents(path)), random)
-    files = {
-        "cluster.yaml": _yaml(cluster if random.random() < 0.7 else _items(_documents(path))),
-        "change.yaml": _yaml(stretched(_documents(change_path), random)),
-        "scheduler.yaml": _yaml([stretched([_TIMED_SCHEDULER], random)[0]]),
-    }
+    cluster, change = _items(_documents(path)), _documents(change_path)
+    cluster = stretched(cluster, random) if random.random() < 0.6 else cluster
+    change = stretched(change, random) if random.random() < 0.5 else change
+    scheduler = stretched(_TIMED_SCHEDULER, random) if random.random() < 0.5 else _TIMED_SCHEDULER
+    files = {"cluster.yaml": _yaml(cluster), "change.yaml": _yaml(change), "scheduler.yaml": _yaml([scheduler])}
     command = random.choice(("queue", "pending", "explain", "check", "at-risk", "plugins", "drain", "budgets"))
     words, forms = _COMMANDS[command]
     words = [
@@ -265,7 +264,7 @@ def _bomb(random: Random) -> Case:
         (["pending", "-A", "--snapshot"], ["explain", "-f"], ["budgets", "-A", "--snapshot"], ["check", "-f"])
     )
     rest = ["--snapshot", "cluster.yaml"] if "-f" in option else []
-    return Case([*option, "bomb", *rest], {"bomb": content, "cluster.yaml": _yaml([_NODE])})
+    return Case([*option, "bomb", *rest], {"bomb": content, "cluster.yaml": _yaml([NODE])})
 
 
 def _in_tar(content: bytes) -> bytes:
@@ -279,12 +278,12 @@ def _in_tar(content: bytes) -> bytes:
 
 def _long_option(random: Random) -> Case:
     """A command line with one value, in any option of any command, that is very long or not a number of its kind."""
-    name, words = random.choice(list(_LINES.items()))
+    name, words = random.choice(list(RUNNABLE.items()))
     command = make_app(name)
     parameters = [
         each for each in typer.main.get_command(command).commands[name].params if not getattr(each, "is_flag", False)
     ]  # type: ignore[attr-defined]
-    named = [each.opts[-1] for each in parameters if each.opts[-1] not in _OPTIONS_LEFT_OUT]
+    named = [each.opts[-1] for each in parameters if each.opts[-1] not in UNATTENDED]
     value = random.choice(
         (
             *(piece * 10_000 for piece in ("x", "9", "[", "\u202e")),
@@ -303,7 +302,7 @@ def _long_option(random: Random) -> Case:
     )
     option = random.choice([*named, "--no-such-option"])
     return Case(
-        [name, *words, f"{option}={value}" if option.startswith("-") else value], {"cluster.yaml": _yaml([_NODE])}
+        [name, *words, f"{option}={value}" if option.startswith("-") else value], {"cluster.yaml": _yaml([NODE])}
     )
 
 
@@ -323,7 +322,7 @@ def _protocol(random: Random) -> Case:
     # Nothing answers a notification, which is a valid message without an id.
     answered = [each for each in lines if each.strip() and (b'"id"' in each or refusal_of(each) is not None)]
     words = ["mcp", "--snapshot", "cluster.yaml"]
-    return Case(words, {"cluster.yaml": _yaml([_NODE])}, b"\n".join(lines) + b"\n", replies=len(answered))
+    return Case(words, {"cluster.yaml": _yaml([NODE])}, b"\n".join(lines) + b"\n", replies=len(answered))
 
 
 _KINDS: dict[str, Callable[[Random], Case]] = {
@@ -354,7 +353,7 @@ _PACKERS: tuple[Callable[[bytes], bytes], ...] = (
 )
 _CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}
 # What each command needs to run; none reaches a network or waits.
-_LINES: dict[str, list[str]] = {
+RUNNABLE: dict[str, list[str]] = {
     "explain": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
     **{name: ["-A", "--snapshot", "cluster.yaml"] for name in ("pending", "at-risk", "budgets")},
     "queue": ["--snapshot", "cluster.yaml"],
@@ -369,7 +368,7 @@ _LINES: dict[str, list[str]] = {
     **{name: [] for name in ("rules", "plugins", "algorithms", "batch", "completion", "verify", "help")},
 }
 # A server, a program or a wait that is asked for.
-_OPTIONS_LEFT_OUT = ("--kubeconfig", "--context", "--contexts", "--server", "--kustomize", "--interval", "--help")
+UNATTENDED = ("--kubeconfig", "--context", "--contexts", "--server", "--kustomize", "--interval", "--help")
 
 
 def _items(documents: list[Any]) -> list[dict[str, Any]]:
@@ -429,7 +428,7 @@ def _scheduler(command: str, files: dict[str, bytes], random: Random) -> list[st
     return []
 
 
-_NODE = {
+NODE = {
     "apiVersion": "v1",
     "kind": "Node",
     "metadata": {"name": "fresh", "labels": {"kubernetes.io/hostname": "fresh", "karpenter.sh/nodepool": "p"}},

@@ -161,7 +161,7 @@ def _with_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
 
 
 # Numbers and times at the edges of what Go's types, Python's and NumPy's hold.
-_INTEGERS = (2**63 - 1, -(2**63), 2**63, 10**30, 2**31 - 1, -(2**31), 2**31, 10**10, 0, -1)
+_INTEGERS = (*(2**63 - 1, 10**10, 2**31 - 1) * 3, -(2**63), 2**63, 10**30, -(2**31), 2**31, 0, -1)
 _DURATIONS = ("2562047h47m16.854775807s", "-2562047h", "9223372036854775807ns", "0s", "1ns", "-1s", "9999999999h")
 _TIMES = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "1677-09-21T00:12:43Z")
 # Fields that become durations, with the part of an object that has them.
@@ -206,7 +206,7 @@ def _edges_of(value: Any) -> tuple[Any, ...]:
     return ()
 
 
-_DURATION = re.compile(r"(?:[0-9.]+(?:h|m|s|ms))+")
+_DURATION = re.compile(r"[0-9.]+(?:h|s|ms)")
 _QUANTITY = re.compile(r"-?[0-9.]+([numkMGTPE]i?|Ki|%)?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 _GENTLE: tuple[Callable[[Any, Any, list[Any], Random], None], ...] = (
