@@ -116,14 +116,15 @@ class Intake:
                 hint="--max-unpacked allows more, if it is what you expect",
             )
 
-    def check_ratio(self, packed: int, unpacked: int, name: str) -> None:
-        """Raise ``InputError`` if ``packed`` bytes have become so many that they cannot be a cluster."""
-        if unpacked > _RATIO_FROM and unpacked > _MAX_RATIO * packed:
-            raise InputError(
-                f"unpacks to more than {_MAX_RATIO:,} times its size",
-                source=name,
-                hint="if it is what you expect, unpack it first",
-            )
+
+def check_ratio(packed: int, unpacked: int, name: str) -> None:
+    """Raise ``InputError`` if ``packed`` bytes have become so many that they cannot be a cluster."""
+    if unpacked > _RATIO_FROM and unpacked > _MAX_RATIO * packed:
+        raise InputError(
+            f"unpacks to more than {_MAX_RATIO:,} times its size",
+            source=name,
+            hint="if it is what you expect, unpack it first",
+        )
 
 
 def check_density(content: bytes | mmap.mmap, name: str) -> None:
@@ -220,7 +221,7 @@ class InputStream(io.RawIOBase):
             outer = self._packed
             while outer is not None:
                 outer.num_unpacked += len(chunk)
-                self._intake.check_ratio(outer.num_read, outer.num_unpacked, outer.name)
+                check_ratio(outer.num_read, outer.num_unpacked, outer.name)
                 outer = outer._packed
         return chunk
 

@@ -18,6 +18,7 @@ from urllib3 import exceptions as http
 from kpreempt import __version__
 from kpreempt.errors import InputError
 from kpreempt.network.deadlines import DeadlineError, cuttable, within
+from kpreempt.snapshot.archives import check_density, check_ratio
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, no_answer, refusal
 
@@ -174,11 +175,14 @@ class Api:
         for chunk in response.stream(_CHUNK, decode_content=True):
             chunks.append(chunk)
             size += len(chunk)
+            check_ratio(response.tell(), size, self.connection.server)
             if size > limit:
                 if response.status == 200:
                     raise ClusterError("answers without end", source=self.connection.server)
                 break
-        return b"".join(chunks)
+        body = b"".join(chunks)
+        check_density(body, self.connection.server)
+        return body
 
 
 def _pool(connection: Connection) -> urllib3.PoolManager:

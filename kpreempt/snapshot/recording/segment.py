@@ -18,7 +18,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of, open_file
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import Intake, check_ratio
 from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json, record_of
@@ -148,7 +148,7 @@ class Segment:
                 for block in read_blocks(file, self._path.stat().st_size):
                     if block.kind == kind:
                         content = block.content()
-                        intake.check_ratio(len(block.packed), len(content), self.name)
+                        check_ratio(len(block.packed), len(content), self.name)
                         if kind == BASE:
                             intake.spend(len(content), self.name)
                         yield content

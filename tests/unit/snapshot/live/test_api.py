@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -393,3 +394,24 @@ def test_nothing_that_a_server_repeats_shows_a_credential(answer: Answer) -> Non
 )
 def test_what_is_kept_out_of_a_text(text: str, secrets: list[str], shown: str) -> None:
     assert scrubbed(text, secrets) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        pytest.param(b" " * 2**23, "unpacks to more than 1,000 times its size", id="a bomb"),
+        pytest.param(
+            b'{"items":[' + random.Random(1).randbytes(20_000).hex().encode() + b"{}," * 3_000_000,
+            "has more than one value for every 6 bytes, which no cluster has",
+            id="tiny values",
+        ),
+    ],
+)
+def test_an_answer_that_takes_much_memory_is_not_read(body: bytes, problem: str) -> None:
+    packed = Answer(200, gzip.compress(body), {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    with FakeApi(always(packed)) as fake:
+        api = Api(Connection(server=fake.url), retries=0)
+        with pytest.raises(InputError) as caught:
+            api.get("/api/v1/pods")
+        api.close()
+    assert caught.value.problem == problem
