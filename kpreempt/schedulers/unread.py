@@ -67,20 +67,18 @@ class Seen:
     @cached_property
     def has_unbound_claims(self) -> bool:
         """Whether a claim still has to be bound, as far as is known."""
-        bound = {each.key for each in self.cluster.persistent_volume_claims if each.spec.volume_name}
-        return not self.claims <= bound
+        return not self.claims <= {each.key for each in self._own_claims if each.spec.volume_name}
 
     @property
     def lacks_claims(self) -> bool:
         """Whether the cluster lacks a claim of the pod's."""
-        return not self.claims <= {each.key for each in self.cluster.persistent_volume_claims}
+        return not self.claims <= {each.key for each in self._own_claims}
 
     @property
     def lacks_volumes(self) -> bool:
         """Whether the cluster lacks the volume of one of the pod's claims."""
-        known = {each.metadata.name for each in self.cluster.persistent_volumes}
-        volumes = {each.spec.volume_name for each in self._own_claims}
-        return not volumes <= {*known, ""}
+        volumes = {each.spec.volume_name for each in self._own_claims} - {""}
+        return bool(volumes) and not volumes <= {each.metadata.name for each in self.cluster.persistent_volumes}
 
     @property
     def lacks_storage_classes(self) -> bool:
@@ -92,6 +90,8 @@ class Seen:
 
     @cached_property
     def _own_claims(self) -> list[PersistentVolumeClaim]:
+        if not self.claims:
+            return []
         return [each for each in self.cluster.persistent_volume_claims if each.key in self.claims]
 
     @property
