@@ -25,7 +25,7 @@ from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot import Keeps, read_document
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.unread import LIST, takes_the_ground, unread_of
+from kpreempt.verdict.unread import LIST, takes_the_ground, unreadable_of
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
@@ -123,7 +123,7 @@ class Run:
         )
         if any(self.request.node_changes):
             loaded = self._with_changed_nodes(loaded)
-        unread = unread_of(loaded.cluster, compared)
+        unread = unreadable_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
 
     def ground(self, loaded: LoadedCluster, asked: AskedScheduler, now: datetime) -> Ground:

@@ -16,7 +16,7 @@ from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.unread import KindState, state_of
-from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -186,9 +186,11 @@ def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption
     """The outcome, uncertain if those of ``kinds`` that were not read may hide another, and an assumption for each."""
     if not seen.cluster.unread:
         return seen.outcome, []
-    told = [kind for kind in kinds if _matters(kind, seen)]
-    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(told) and (seen.preempts or seen.outcome is Outcome.NEVER_LANDS)
-    return Outcome.UNCERTAIN if is_hidden else seen.outcome, unread_of(seen.cluster, told)
+    found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
+    # Of kinds that most clusters have none of, none is missed.
+    missed = {each.subject for each in found if each.kind is not AssumptionKind.NOTE}
+    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome is Outcome.NEVER_LANDS)
+    return Outcome.UNCERTAIN if is_hidden else seen.outcome, found
 
 
 def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Assumption]:

@@ -224,6 +224,30 @@ def test_nothing_is_said_of_the_cluster_that_only_the_snapshot_lacks(on: Any, co
         assert not [claim for claim in CLAIMS if claim in shown]
 
 
+def test_a_kind_that_most_clusters_have_none_of_hides_no_outcome(on: Any) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"storageClassName": "disks", "resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"phase": "Pending"},
+    }
+    disks = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "disks"},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "100"}}}]
+    big = {**POD, "spec": {"priority": 0, "volumes": volumes, "containers": containers}}
+    verdict = json.loads(on("explain", [*ROOMY, claim, disks], "-o", "json", change=[big]).stdout)
+    assert verdict["outcome"] == "NeverLands"
+    unclaimed = json.loads(on("explain", [*ROOMY, disks], "-o", "json", change=[big]).stdout)
+    assert unclaimed["outcome"] == "Uncertain"
+
+
 @pytest.mark.parametrize("kind", ["PersistentVolumeClaim", "PriorityClass", "RuntimeClass"])
 def test_a_kind_that_a_pod_refers_to_decides(on: Any, kind: str) -> None:
     more = {
