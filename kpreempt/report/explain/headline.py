@@ -279,13 +279,15 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
 
 
 def _uncertain(verdict: Verdict) -> Phrase:
-    unread = [each for each in verdict.assumptions if each.kind in _NOT_READ]
-    # The cluster's version makes no outcome uncertain.
-    first = next((each for each in verdict.assumptions if each.subject != "cluster"), None)
-    # What the scheduler seems to miss is there, perhaps.
-    reason = (
-        f"{unread[0].subject} {unread[0].message}" if unread else verdict.reason or (first.message if first else "")
-    )
+    # The cluster's version and PDBs make no outcome uncertain: PDBs decide which pods go.
+    others = [each for each in verdict.assumptions if each.subject not in ("cluster", "PodDisruptionBudget")]
+    unread = next((each for each in others if each.kind in _NOT_READ), None)
+    first = next((each for each in others if each.kind is not AssumptionKind.NOTE), None)
+    reason = verdict.reason or (first.message if first else "")
+    # What the scheduler seems to miss may be there.
+    if unread is not None:
+        colon = ":" if unread.kind is AssumptionKind.ABSENT else ""
+        reason = f"{unread.subject}{colon} {unread.message}"
     because = (": ", reason.rstrip(".")) if reason else ()
     phrase: Phrase = ("What becomes of ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
     if not (nodes := destinations(verdict)):

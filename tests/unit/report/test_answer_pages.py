@@ -357,8 +357,9 @@ def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     page = parse(page_of(answers()["pending"]))
     assert words_of(page.all(class_="lead")[0]).startswith("9 pods pending: 1 lands now, ")
     headings = [words_of(each) for each in page.all("h2")]
-    assert headings == ["Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated"]
-    rows = [row for table in page.all("table") for row in table.all("tbody")[0].all("tr")]
+    assert headings == ["Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated", "What is assumed"]
+    tables = page.all("table")[:-1]
+    rows = [row for table in tables for row in table.all("tbody")[0].all("tr")]
     assert [words_of(row.all("th")[0]) for row in rows][:2] == [
         "shop/checkout-1", "shop/api-1and 1 more of ReplicaSet api",
     ]  # fmt: skip

@@ -44,7 +44,7 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
 
 def test_rules_that_are_off_are_left_out() -> None:
     assert "`max-victims`" not in comment(passed())
-    assert "| `max-pdb-violations` | no budget is violated | 0 | 0 | holds |" in comment(passed())
+    assert "| `max-pdb-violations` | no known budget is violated | 0 | 0 | holds |" in comment(passed())
 
 
 def test_findings_have_names_as_code_and_say_where_they_are() -> None:

@@ -71,7 +71,7 @@ def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> Non
 def test_a_rule_that_fails_has_its_findings_where_they_are_written_and_what_helps() -> None:
     check = replaced(failed(), findings=failed().findings[:1])
     lines = lines_of(check)
-    start = lines.index("✗ max-pdb-violations (at most 0)  no budget is violated")
+    start = lines.index("✗ max-pdb-violations (at most 0)  no known budget is violated")
     assert lines[start + 1 : start + 5] == [
         "  budget batch/worker: 2 evictions beyond its allowed disruptions (limit 0): batch/worker-a and",
         "    batch/worker-b",
