@@ -239,7 +239,7 @@ def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt
     result = kpreempt("record", "--redact", "--from", making.folder, "--to", str(tmp_path / "to"))
     assert result.returncode == 3
     name = min(Path(making.folder).glob("*.kprec")).name
-    assert result.stderr == f"{making.folder}/{name}:3: tells of an object that the recording does not have\n"
+    assert result.stderr == f"{making.folder}/{name}:4: tells of an object that the recording does not have\n"
     assert not (tmp_path / "to").exists()
 
 
