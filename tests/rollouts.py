@@ -20,6 +20,7 @@ from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.library.check import only_in_base
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.unread import ABSENT, Unread
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.simulation import SimulatedWorkload
@@ -147,11 +148,11 @@ def _owner(document: Document) -> Document:
     }
 
 
-def snapshot_of(cluster: Sequence[Document]) -> ClusterSnapshot:
-    """The cluster of these documents, as the commands prepare it."""
+def snapshot_of(cluster: Sequence[Document], absent: Sequence[str] = ()) -> ClusterSnapshot:
+    """The cluster of these documents, as the commands prepare it, of a dump without objects of the ``absent`` kinds."""
     read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in cluster], "cluster")
     snapshot, _ = fill_budget_statuses(apply_cluster_defaults(read))
-    return snapshot
+    return msgspec.structs.replace(snapshot, unread={kind: Unread(ABSENT) for kind in absent})
 
 
 def planned(
@@ -163,11 +164,12 @@ def planned(
     *,
     base: Sequence[Document] = (),
     prunes: bool = False,
+    absent: Sequence[str] = (),
 ) -> Plan:
     """What the change does to the cluster of these documents."""
     documents, before = ([ManifestDocument(each, "change.yaml", 1) for each in given] for given in (change, base))
     return plan_change(
-        snapshot_of(cluster),
+        snapshot_of(cluster, absent),
         documents,
         LiveDocuments(cluster),
         decode_object,
@@ -186,6 +188,7 @@ def checked(
     *,
     deleted: Sequence[str] = (),
     pruned_from: Sequence[Document] = (),
+    absent: Sequence[str] = (),
     **more: Any,
 ) -> Check:
     """The answer about the change, which deletes what only ``pruned_from`` has.
@@ -200,10 +203,11 @@ def checked(
         more.pop("applied_by", None),
         base=pruned_from,
         prunes=bool(pruned_from),
+        absent=absent,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
-        cluster=snapshot_of(cluster),
+        cluster=snapshot_of(cluster, absent),
         plan=plan,
         rules=more.pop("rules", GateRules()),
         excuses=more.pop("excuses", Excuses(today=NOW.date())),

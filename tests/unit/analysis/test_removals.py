@@ -146,11 +146,12 @@ RETIRING = patched(
             [],
             {
                 "namespace-deletion": ["Namespace shop"],
-                "fields-not-modelled": ["Namespace"],
+                "absent-kinds": ["Namespace"],
                 **DELETED,
                 **OUTAGE,
             },
             pruned_from=[NAMESPACE],
+            absent=["Namespace"],
         ),
         case(
             "a CronJob in a namespace",
@@ -294,9 +295,11 @@ def test_an_evicted_pod_behind_a_service_is_another_rule() -> None:
 
 
 def test_an_object_of_a_kind_that_the_dump_lacks_is_not_known_to_be_gone() -> None:
-    found = checked([*nodes(1), *running(WEB, ["n1"])], [WEB], pruned_from=[WEB, service(), claim("data")])
-    assert broken(found) == {"fields-not-modelled": ["PersistentVolumeClaim", "Service"]}
-    assert "kubectl get persistentvolumeclaims -A" in found.findings[0].detail
+    absent = ["PersistentVolumeClaim", "Service"]
+    base = [WEB, service(), claim("data")]
+    found = checked([*nodes(1), *running(WEB, ["n1"])], [WEB], pruned_from=base, absent=absent)
+    assert broken(found) == {"absent-kinds": absent}
+    assert "kubectl get pvc -A" in found.findings[0].detail
 
 
 def test_with_a_definition_go_custom_resources() -> None:

@@ -201,12 +201,3 @@ def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], t
 
 
 NONE = ("--assume-none", "pods", "--assume-none", "quota")
-
-
-def test_a_change_brings_a_node_with_its_capacity(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
-    there = write_list(tmp_path, "there", [node()])
-    second = node(capacity={"cpu": "4", "pods": "110"})
-    second["metadata"] = {"name": "n1"}
-    change = write_list(tmp_path, "change", [second, new("3"), {**new("3"), "metadata": {"name": "other"}}])
-    run = kpreempt("check", "-f", change, "--snapshot", there, *NONE, "--now", "2026-11-21T03:12:00Z")
-    assert run.returncode == 0, run.stdout

@@ -294,7 +294,7 @@ def cluster_with(objects: list[dict[str, Any]]) -> str:
         (("shop/api:1", "shop/api:2"), ["Rolled", "Updated", "Unchanged", "Updated"]),
         (("hunter2", "hunter3"), ["Rolled", "Updated", "Unchanged", "Rolled"]),
         (('"replicas": 2', '"replicas": 3'), ["Unchanged"] * 4),
-        (('"maxReplicas": 4', '"maxReplicas": 5'), ["Unchanged"] * 3),
+        (('"maxReplicas": 4', '"maxReplicas": 5'), ["Unchanged", "Unchanged", "Updated", "Unchanged"]),
     ],
     ids=["nothing", "images", "environments", "a size that an autoscaler sets", "an autoscaler"],
 )

@@ -52,7 +52,7 @@ def check(kpreempt: Kpreempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path / "change.yaml").write_text(change)
         done = kpreempt(
             *("check", "--snapshot", "cluster.json", "--snapshot", "version.json", "--now", NOW, "-o", "json"),
-            *("-f", "-" if stdin else "change.yaml", *arguments),
+            *("-f", "-" if stdin else "change.yaml", "--assume-none", "quota", *arguments),
             stdin=change if stdin else "",
         )
         assert done.stdout, done.stderr
