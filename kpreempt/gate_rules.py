@@ -280,8 +280,9 @@ class RuleId(StrEnum):
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
         promise="quotas have room for the change",
-        meaning="Pods that a ResourceQuota refuses, in the end or only until another pod is gone, and quotas of other"
-        " objects or of storage that the change exceeds.",
+        meaning="Pods that a ResourceQuota refuses, in the end or only until another pod is gone, quotas of other"
+        " objects or of storage that the change exceeds, and ResourceQuotas and LimitRanges of the change that running"
+        " pods exceed already, so that the next ones are rejected.",
         advice="Raise the quota, request less, or let the rollout take pods away first (maxSurge: 0).",
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,

@@ -113,11 +113,10 @@ class QuotaCounts:
         """What is used of a quota; what its status does not say is counted, as for a quota that was made just now."""
         known = quota.status.used
         told = {key: known[key] for key in known if key in quota.limits}
-        return (
-            told if all(key in told for key in quota.limits if counts_pods(key)) else {**self._counted(quota), **told}
-        )
+        return told if all(key in told for key in quota.limits if counts_pods(key)) else {**self.counted(quota), **told}
 
-    def _counted(self, quota: ResourceQuota) -> Amounts:
+    def counted(self, quota: ResourceQuota) -> Amounts:
+        """What the pods use of a quota, whatever its status says."""
         total: ResourceList = {}
         namespace = quota.metadata.namespace
         if namespace not in self._alike:

@@ -20,7 +20,7 @@ _RATIO_FROM = 2**20
 _MAX_RATIO = 1000
 # Nor is a longer text with a comma, or a line, for fewer bytes than this: decoded, each value takes ten times as many.
 _DENSE_FROM = 8 * 2**20
-_MIN_BYTES_PER_VALUE = 6
+_MIN_BYTES_PER_VALUE = 10
 _STEP = 2**20
 _MAX_LAYERS = 4
 _HEAD = 512

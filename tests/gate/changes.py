@@ -635,6 +635,12 @@ HARMFUL = (
         _before_itself("PodDisruptionBudget", "broker", _spec("PodDisruptionBudget", "broker", {"maxUnavailable": 0})),
         "duplicate-objects",
     ),
+    Harmful(
+        "a quota below what runs",
+        "batch",
+        _spec("ResourceQuota", "batch", {"hard": {"pods": "1"}}),
+        "quota-refusals",
+    ),
 )
 
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import fill_budget_statuses
+from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import global_default, known_classes
+from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import Objection
@@ -27,6 +29,7 @@ from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import desired_healthy, needs_scale
 from kpreempt.controllers.scales import WITHOUT_SCALE
+from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -98,14 +101,15 @@ class ProtectionRules:
         namespaces = self._namespaces & {
             each.metadata.namespace for each in (*self._cluster.pod_disruption_budgets, *after.pod_disruption_budgets)
         }
+        fixed = [*self._fixed, *self._tightened(after)]
         if not namespaces:
-            return self._fixed
+            return fixed
         sub_cluster = _within(after, self._namespaces)
         now = audit_specs(sub_cluster, self._plan.safeguards.minimum_sizes[1])
         return [
             *self._of_findings({each.budget: each for each in now}),
             *self._weakened(_Coverage(sub_cluster)),
-            *self._fixed,
+            *fixed,
         ]
 
     @cached_property
@@ -210,6 +214,37 @@ class ProtectionRules:
                     looser.setdefault(f"{kind} {limit.namespace}/{name}", []).append(detail)
         for subject, details in looser.items():
             yield Objection(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
+
+    def _tightened(self, after: ClusterSnapshot) -> Iterator[Objection]:
+        """ResourceQuotas and LimitRanges of the change that what runs exceeds, so that its next pods are rejected."""
+        if not any(each.startswith(("ResourceQuota ", "LimitRange ")) for each in self._changes):
+            return
+        running = [pod for pod in after.pods if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
+        counts = QuotaCounts(running)
+        before = {each.key: each.limits for each in self._cluster.resource_quotas}
+        for quota in after.resource_quotas:
+            if f"ResourceQuota {quota.key}" not in self._changes:
+                continue
+            old, used = before.get(quota.key, {}), counts.counted(quota)
+            lower = (name for name, amount in quota.limits.items() if name not in old or old[name].nano > amount.nano)
+            over = [
+                f"{name}: {used[name].text} used, {quota.limits[name].text} allowed"
+                for name in lower
+                if name in used and used[name].nano > quota.limits[name].nano
+            ]
+            if over:
+                detail = f"{'; '.join(over)}: the next pods are rejected"
+                yield Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {quota.key}", detail)
+        for limit_range in after.limit_ranges:
+            space = limit_range.metadata.namespace
+            subject = f"LimitRange {limit_range.metadata.namespace}/{limit_range.metadata.name}"
+            if subject not in self._changes:
+                continue
+            alone = msgspec.structs.replace(after, limit_ranges=[limit_range])
+            rejected = [pod.key for pod in running if pod.metadata.namespace == space and _rejects(alone, pod)]
+            if rejected:
+                detail = f"rejects the next pods like {some_of(rejected)}"
+                yield Objection(RuleId.QUOTA_REFUSALS, subject, detail, pods=rejected)
 
     def _of_namespaces(self) -> Iterator[Objection]:
         """Namespaces that lose or change labels by which policies and pods select them."""
@@ -698,6 +733,15 @@ def _namespace_selectors(pod: Pod) -> Iterator[LabelSelector]:
         if rules is not None:
             terms = [*rules.required, *(each.pod_affinity_term for each in rules.preferred)]
             yield from (each.namespace_selector for each in terms if each.namespace_selector is not None)
+
+
+def _rejects(cluster: ClusterSnapshot, pod: Pod) -> bool:
+    """Whether the LimitRanges of a cluster reject a pod that is already there."""
+    try:
+        check_limit_ranges(admit_limit_ranges(pod, cluster).pod, cluster)
+    except InputError:
+        return True
+    return False
 
 
 def _label(key: str, labels: Mapping[str, str]) -> str:

@@ -58,12 +58,17 @@ def is_harmless(check: Check) -> bool:
 
     It must pass without a finding, not even an excused one, rest on nothing that could change the answer, and take
     nothing away: no object is deleted, or left to whatever prunes it, no workload scaled down, no pod evicted, pending
-    or refused, nothing cut off from what it needs. All rules about damage must have been checked.
+    or refused, nothing cut off from what it needs, no Node changed. All rules about damage must have been checked.
     """
     simulation = check.simulation
     is_certain = all(each.kind.only_informs for each in check.assumptions)
     is_checked = all(each.is_on for each in check.rules if each.rule.row.is_damage)
-    is_kept = not ([*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)])
+    changes_nodes = any(
+        each.object.startswith("Node ") and each.kind is not ChangeKind.UNCHANGED for each in check.changes
+    )
+    is_kept = not changes_nodes and not (
+        [*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)]
+    )
     return check.passed and not check.findings and is_certain and is_checked and is_kept
 
 

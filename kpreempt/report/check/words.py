@@ -191,7 +191,7 @@ def _deletion(finding: GateFinding) -> Phrase:
 
 
 def _refused(finding: GateFinding) -> Phrase:
-    if finding.subject.startswith("ResourceQuota "):
+    if finding.subject.startswith(("ResourceQuota ", "LimitRange ")):
         return (*_subject(finding, ""), " is exceeded", *_detail(finding))
     pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'is')} refused{_limit(finding)}"
     return (*_subject(finding, "the change"), pods, *_detail(finding, "; "))

@@ -538,6 +538,39 @@ def test_other_protection_that_is_taken_away(
         assert any(each[2] in answer.summary for each in found)
 
 
+@pytest.mark.parametrize(
+    ("there", "change", "found"),
+    [
+        pytest.param(
+            [],
+            [quota(pods="2")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: the next pods are rejected")],
+            id="a new quota",
+        ),
+        pytest.param(
+            [quota(pods="5")],
+            [quota(pods="2")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: the next pods are rejected")],
+            id="a lower quota",
+        ),
+        pytest.param([], [quota(pods="3")], [], id="a quota for what runs"),
+        pytest.param([quota(pods="2")], [quota(pods="2", services="1")], [], id="what was exceeded before"),
+        pytest.param(
+            [],
+            [limit_range(cpu="10m")],
+            [("LimitRange shop/all", "rejects the next pods like shop/db-1-0, shop/db-1-1, shop/db-1-2")],
+            id="a LimitRange",
+        ),
+        pytest.param([], [limit_range(cpu="64")], [], id="a LimitRange that allows what runs"),
+    ],
+)
+def test_a_quota_that_running_pods_exceed_rejects_the_next_ones(
+    there: list[Document], change: list[Document], found: list[tuple[str, str]]
+) -> None:
+    answer = check([*running(), *there], change)
+    assert [(subject, detail) for rule, subject, detail in findings(answer) if rule == "quota-refusals"] == found
+
+
 def test_a_pod_whose_manifest_leaves_its_controller_out() -> None:
     there = pod(0)
     metadata = {key: value for key, value in there["metadata"].items() if key != "ownerReferences"}

@@ -183,7 +183,7 @@ def test_a_text_of_tiny_values_is_not_decoded(tmp_path: Path, content: bytes) ->
     for read in (lambda: load_snapshot([str(path)]), lambda: read_manifest(str(path))):
         with pytest.raises(InputError) as caught:
             read()
-        assert caught.value.message == f"{path}: has more than one value for every 6 bytes, which no cluster has"
+        assert caught.value.message == f"{path}: has more than one value for every 10 bytes, which no cluster has"
 
 
 def test_an_object_larger_than_any_is_not_decoded(tmp_path: Path) -> None:

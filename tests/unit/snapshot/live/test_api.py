@@ -402,7 +402,7 @@ def test_what_is_kept_out_of_a_text(text: str, secrets: list[str], shown: str) -
         pytest.param(b" " * 2**23, "unpacks to more than 1,000 times its size", id="a bomb"),
         pytest.param(
             b'{"items":[' + random.Random(1).randbytes(20_000).hex().encode() + b"{}," * 3_000_000,
-            "has more than one value for every 6 bytes, which no cluster has",
+            "has more than one value for every 10 bytes, which no cluster has",
             id="tiny values",
         ),
     ],
