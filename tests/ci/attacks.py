@@ -150,7 +150,7 @@ def _links_to(target: str, name: str = "evil.yaml") -> Attack:
 
 _RULES = [rule for rule in RuleId if rule.row.takes in (Takes.NUMBER, Takes.SWITCH) and "check" in rule.row.commands]
 _OFF = {rule: "false" if rule.row.takes is Takes.SWITCH else '"off"' for rule in _RULES}
-LAX = "[check]\n" + "".join(f"{rule} = {value}\n" for rule, value in _OFF.items())
+LAX = '[check]\nassume-none = ["pdb", "quota"]\n' + "".join(f"{rule} = {value}\n" for rule, value in _OFF.items())
 _WARNS = "[check.severity]\n" + "".join(f'{rule} = "warn"\n' for rule in _RULES)
 _WAIVES = "".join(f'[[check.waive]]\nrule = "{rule}"\nreason = "trust me"\n' for rule in _RULES)
 _OVERRIDES = '[[check.override]]\nnamespace = "*"\n' + "".join(

@@ -188,6 +188,14 @@ def _pruned(document: Object, _cluster: ExampleCluster) -> Change:
     return Change([_NOTHING], [_NOTHING, document])
 
 
+def _pruned_if_protecting(document: Object, cluster: ExampleCluster) -> Change | None:
+    pods = [each["metadata"] for each in cluster.of("Pod")]
+    names = [
+        each["metadata"]["name"] for pod in pods for each in cluster.selecting(pod.get("labels", {}), pod["namespace"])
+    ]
+    return _pruned(document, cluster) if document["metadata"]["name"] in names else None
+
+
 def _pruned_if_used(document: Object, cluster: ExampleCluster) -> Change | None:
     name = document["metadata"]["name"]
     used = any(
@@ -342,7 +350,7 @@ MUTATIONS = (
     Mutation("PDB without a selector", _PDB, _pdb({"selector": None})),
     Mutation("second PDB on the same pods", _PDB, _second_pdb),
     Mutation("PDB moved to another namespace", _PDB, _moved_pdb),
-    Mutation("PDB pruned", _PDB, _pruned),
+    Mutation("PDB pruned", _PDB, _pruned_if_protecting),
     Mutation("template relabeled out of a PDB", _TEMPLATED, _relabeled_template),
     Mutation("pod relabeled out of a PDB", ("Pod",), _relabeled_pod),
     Mutation("lower class in a template", _WORKLOADS, _low_class),

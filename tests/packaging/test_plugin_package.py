@@ -35,8 +35,9 @@ def verdict(folder: Folder, command: str) -> dict[str, Any]:
 
 
 def messages(found: dict[str, Any]) -> Sequence[str]:
-    """What is assumed besides the version, which nothing in the folder says."""
-    return [each["message"] for each in found.get("assumptions", []) if each["field"] != "version"]
+    """What is assumed in addition to the version, which nothing in the folder says, and to notes on absent kinds."""
+    assumed = [each for each in found.get("assumptions", []) if each.get("kind") not in ("Note", "Absent")]
+    return [each["message"] for each in assumed if each["field"] != "version"]
 
 
 def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Folder) -> None:

@@ -19,8 +19,8 @@ _COLUMNS = ("POD", "OUTCOME", "NODE", "VICTIMS")
 def add_workload_summary(page: Page, workload: Workload) -> None:
     """The sentence, and below it what budgets it violates and what other choices come to: the top of a report."""
     name = workload_name(workload)
-    page.paragraph(strong(name), ": ", *_told(workload), hanging=len(name) + 2)
     indent = min(len(name) + 2, page.width // 2)
+    page.paragraph(strong(name), ": ", *_told(workload), hanging=indent)
     for line in summary_lines(workload):
         page.paragraph(*line, indent=indent)
 
