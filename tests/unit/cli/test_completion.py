@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
+from kpreempt.cli.command_line import summary
 from kpreempt.cli.completion.process import text_of, words_of_line
 from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, complete
 from kpreempt.cli.completion.words import Place
@@ -253,11 +255,14 @@ def test_bash_takes_what_it_is_offered_for_the_name(name: str) -> None:
     assert "!" not in offered.replace("\\!", "")
 
 
+EXPLAIN: Any = get_command(make_app("explain")).commands["explain"]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("line", "replies"),
     [
-        ("kpreempt expl", ["explain\tSay where a pod lands, or whom it evicts to land, or why it never will"]),
-        ("kpreempt explain --output=j", ["--output=json", "--output=jsonl"]),
+        ("kpreempt expl", [f"explain\t{summary(EXPLAIN).rstrip('.')}"]),
+        ("kpreempt explain --output=j", ["--output=json", "--output=jsonl", "--output=jsonpath="]),
         ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),
         ("kpreempt explain --set kpreempt.b", []),
