@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.check.facts import digest, fingerprint_of, nearest_place, place_of
+from kpreempt.report.check.facts import digest, files_without_objects, fingerprint_of, nearest_place, place_of
 from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
@@ -17,9 +17,14 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
+    """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``.
+
+    Last come which rules count for less than by default, and the files without objects.
+    """
     issues = [_issue(finding, check, options.stream_name) for finding in check.findings]
-    return report_of([*issues, *([_about_gate(check, options.stream_name)] if is_qualified(check) else [])])
+    notes = [("gate", f"The gate: {'; '.join(map(plain, gate_phrases(check)))}")] if is_qualified(check) else []
+    notes += [("files", each) for each in files_without_objects(check)]
+    return report_of([*issues, *(_note(*each, check, options.stream_name) for each in notes)])
 
 
 def report_of(issues: Sequence[dict[str, Any]]) -> str:
@@ -32,14 +37,13 @@ def report_of(issues: Sequence[dict[str, Any]]) -> str:
     return printable_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _about_gate(check: Check, stream_name: str) -> dict[str, Any]:
-    """Which rules count for less than by default; it stands beside the first object of the change, having no place."""
-    told = "; ".join(map(plain, gate_phrases(check)))
+def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, Any]:
+    """What is about no object; it is at the place of the first object of the change."""
     place = nearest_place(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
     return {
-        "description": f"The gate: {told}",
-        "check_name": "gate",
-        "fingerprint": digest("gate", told),
+        "description": words,
+        "check_name": name,
+        "fingerprint": digest(name, words),
         "severity": "info",
         "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }

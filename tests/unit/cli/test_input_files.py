@@ -104,7 +104,7 @@ def test_helm_values_and_files_that_are_named_are_manifests_or_refused(check: Ca
     assert (found.returncode, "k8s/settings.yaml" in found.stdout) == (0, True)
 
 
-@pytest.mark.parametrize("output", ["text", "json", "yaml", "markdown", "html", "junit", "sarif", "github"])
+@pytest.mark.parametrize("output", ["text", "json", "yaml", "markdown", "html", "junit", "sarif", "github", "gitlab"])
 def test_files_without_objects_are_listed_in_every_format(check: Callable[..., Any], output: str) -> None:
     for name in ("README.md", "OWNERS", "NOTES.txt", "a.tpl"):
         write(f"k8s/{name}", "x\n")
