@@ -47,7 +47,7 @@ _QUOTA = frozenset(
 _STANDARD = frozenset({*_QUOTA, "storage"})
 _STORAGE = frozenset({"storage"})
 _LIMIT_TYPES = frozenset({"Container", "Pod", "PersistentVolumeClaim"})
-# PodLevelResources is on by default from here on; before, the API server drops what a pod requests as a whole.
+# PodLevelResources is on by default from here on; before, the API server drops pod-level requests.
 _POD_LEVEL_FROM = 34
 
 

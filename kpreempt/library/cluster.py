@@ -383,7 +383,7 @@ class Cluster:
         has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
         says whether they all hold. ``applied_by`` is the tool that applies the change, ``kubectl`` (the default),
         ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. A warning
-        tells what of the manifests is ignored.
+        lists what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
         from kpreempt.library.check import Change, applier_of, check, job_seconds_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from string import ascii_lowercase, ascii_uppercase
 
 REDACTED = "[redacted]"
-# So many characters in a row give a secret away; a server may cut or wrap what it repeats.
+# This many characters in a row give a secret away; a server may cut or wrap what it repeats.
 _TELLING = 8
 # Types of content and names of hosts come in small letters.
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)

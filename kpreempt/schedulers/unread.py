@@ -198,9 +198,9 @@ def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Ass
     if not cluster.unread:
         return []
     seen = [Seen(pod, cluster, Outcome.NEVER_LANDS) for pod in pods]
-    told = [kind for kind in _READ_BY_SESSIONS if any(_matters(kind, each) for each in seen)]
+    others = [kind for kind in _READ_BY_SESSIONS if any(_matters(kind, each) for each in seen)]
     jobs = ("PodGroup", "Queue", "PriorityClass") if seen or cluster.pod_groups else ()
-    return unread_of(cluster, [*jobs, *told])
+    return unread_of(cluster, [*jobs, *others])
 
 
 def _matters(kind: str, seen: Seen) -> bool:

@@ -15,7 +15,7 @@ from kpreempt.files import unreadable
 from kpreempt.model.quantity import quantity
 
 MAX_UNPACKED = 2**30
-# Data that unpacks to more than this, and to so many times its size, is not a cluster.
+# Data that unpacks to more than this, and by more than the ratio below, is not a cluster.
 _RATIO_FROM = 2**20
 _MAX_RATIO = 1000
 # Nor is a longer text with a comma, or a line, for fewer bytes than this: decoded, each value takes ten times as many.
@@ -118,7 +118,7 @@ class Intake:
 
 
 def check_ratio(packed: int, unpacked: int, name: str) -> None:
-    """Raise ``InputError`` if ``packed`` bytes have become so many that they cannot be a cluster."""
+    """Raise ``InputError`` if ``packed`` bytes unpack to more than a cluster can be."""
     if unpacked > _RATIO_FROM and unpacked > _MAX_RATIO * packed:
         raise InputError(
             f"unpacks to more than {_MAX_RATIO:,} times its size",

@@ -227,7 +227,7 @@ _DAMAGE: Mapping[str, Attack] = {
     "a node that is not there": _has(_changed(EVIL, "spec.template.spec.nodeName", "n7")),
     "a node object that makes room": _both(_has(EVIL), _has(_NODE, "node.yaml")),
 }
-# What the base has and the change deletes: found only by pipelines that compare with it, and told to prune.
+# What the base has and the change deletes: found only by pipelines that compare with it, and set to prune.
 DELETIONS: Mapping[str, Attack] = {
     "a deleted file with a budget": _deletes("budget.yaml"),
     "a deleted file with a workload": _deletes("store.yaml"),

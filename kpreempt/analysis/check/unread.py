@@ -60,11 +60,11 @@ def unread_beside_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) ->
     """
     if not kinds:
         return []
-    told = [
+    webhooks = [
         Assumption(each.subject, each.field, each.message, AssumptionKind.TOLD)
         for each in unreadable_of(cluster, _MUTATING)
     ]
-    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *told]
+    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *webhooks]
 
 
 def unread_quotas(

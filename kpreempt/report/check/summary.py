@@ -19,7 +19,7 @@ from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, Simulatio
 from kpreempt.verdict.unread import LIST
 
 _CLAUSES_SHOWN = 4
-# Pods of these end by themselves, or are told as what is lost.
+# Pods of these end by themselves, or are listed as lost.
 _NEVER_DOWN = ("Pod ", "Job ", "CronJob ")
 
 
@@ -241,13 +241,13 @@ def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
             scaled += 1
         elif each.kind is ChangeKind.UPDATED:
             others += 1
-    told = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
-    told += [f"{count(new, 'pod')} {agree(new, 'is')} new"] if new else []
-    told += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
-    told += losses
-    if not told:
-        told = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
-    return told
+    clauses = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
+    clauses += [f"{count(new, 'pod')} {agree(new, 'is')} new"] if new else []
+    clauses += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
+    clauses += losses
+    if not clauses:
+        clauses = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
+    return clauses
 
 
 def _subjects(findings: Iterable[GateFinding], rule: RuleId) -> list[str]:

@@ -33,8 +33,8 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    told = [summary_sentence(pending), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
-    return "\n".join([*map(printable, told), "", *lines, "", printable(notes)]) + "\n"
+    heading = [summary_sentence(pending), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
+    return "\n".join([*map(printable, heading), "", *lines, "", printable(notes)]) + "\n"
 
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:

@@ -58,11 +58,11 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.refused if each.left}
     kept = _kept_back(case)
-    # What is the cause of another finding, and of nothing else, is not told twice.
-    told = {*kept, *_not_started(case), *(each for each in refused if _fails_for_quota(case, each))}
+    # What is the cause of another finding, and of nothing else, is not reported twice.
+    explained = {*kept, *_not_started(case), *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
-        if workload not in held and (kept.get(workload) or (not pods and workload in told)):
+        if workload not in held and (kept.get(workload) or (not pods and workload in explained)):
             continue
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])

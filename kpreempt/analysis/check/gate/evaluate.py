@@ -85,7 +85,7 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
     """What there is in a simulation, whether or not it is within the limits: the largest amount by fingerprint.
 
     Each change has its own part in it. Of a simulation of other manifests, this is the ``base`` that excuses as much.
-    What is not known, or too old to be told, is no less so for being there before, and is left out. So is what the
+    What is unknown or too old is left out: being there before does not excuse it. So is what the
     change itself removes or weakens, which is measured against the cluster.
     """
     found: dict[str, int] = {}

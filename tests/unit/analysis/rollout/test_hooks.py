@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - tables read better in rows
-"""Hooks of Helm and Argo CD: to whom they are hooks, which are created by a rollout, and which objects they delete."""
+"""Hooks of Helm and Argo CD: which tools read them, which are created by a rollout, and which objects they delete."""
 
 from __future__ import annotations
 
