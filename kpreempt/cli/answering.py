@@ -49,7 +49,7 @@ class Run:
         check_profile_path(request.profile_json, self.outputs)
         self._colour = wants_colour(request.colour, sys.stdout)
         time_of_answer(request.now)
-        self._began = datetime.now(UTC)
+        self._began = time_of_answer(None)
 
     def now(self) -> datetime:
         """The time of an answer that is given now."""
@@ -208,9 +208,13 @@ def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:
 
 
 def time_of_answer(text: str | None) -> datetime:
-    """The time in ``text`` (RFC 3339), or the clock's for ``None``. Raises ``UsageError`` for any other text."""
+    """The time in ``text`` (RFC 3339), or the clock's for ``None``. Raises ``UsageError`` for any other text.
+
+    The clock's is in whole seconds, as Kubernetes' timestamps are: a fraction shifts the timers of a simulation, so
+    that two runs right after each other would give different shares.
+    """
     if text is None:
-        return datetime.now(UTC)
+        return datetime.now(UTC).replace(microsecond=0)
     try:
         now = datetime.fromisoformat(text)
     except ValueError:

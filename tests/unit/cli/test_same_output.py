@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kpreempt.cli.answering import time_of_answer
 from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
 
 ROOT = Path(__file__).parents[3]
@@ -89,3 +90,7 @@ def test_every_format_is_the_same_in_every_process(runs: list[Path], name: str) 
 def test_a_page_does_not_say_when_it_was_made(runs: list[Path], name: str) -> None:
     first, second = ((folder / f"{name}.html").read_bytes() for folder in runs[2:])
     assert first == second
+
+
+def test_the_clock_is_read_in_whole_seconds() -> None:
+    assert not any(time_of_answer(None).microsecond for _ in range(3))
