@@ -68,7 +68,6 @@ class _State(msgspec.Struct, frozen=True):
     live: Any = None
     max_unpacked: int | None = None
     now: datetime | None = None
-    # Files that have no manifests to compare a change with.
 
 
 class Cluster:

@@ -31,7 +31,7 @@ TIMES = ("at", "takenAt", "ageSeconds")
 SHIFTED = {"startTime"}
 
 
-class Scene(NamedTuple):
+class Situation(NamedTuple):
     """The cluster after the eviction, and a snapshot from before."""
 
     plane: ControlPlane
@@ -47,7 +47,7 @@ class Scene(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def situation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Situation]:
     """The eviction, on a control plane of its own; ``reader`` has the role that is shipped."""
     needs_kubectl()
     before = tmp_path_factory.mktemp("before") / "before.json.zst"
@@ -56,14 +56,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         plane.request("POST", ROLES, role)
         bind(plane, role["metadata"]["name"], READER)
         eviction.play(plane, before)
-        yield Scene(plane, before)
+        yield Situation(plane, before)
 
 
-def test_the_event_s_preemptor_is_named_and_confirmed_from_before(scene: Scene) -> None:
-    answer = scene.answer("who-preempted", "encode-1", "-n", BATCH, "--before", scene.before)
-    event = eviction.events(scene.plane, "Preempted")["encode-1"]
-    victim = eviction.current(scene.plane, eviction.RUNNING[0])["metadata"]
-    checkout = eviction.current(scene.plane, eviction.CHECKOUT)
+def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Situation) -> None:
+    answer = situation.answer("who-preempted", "encode-1", "-n", BATCH, "--before", situation.before)
+    event = eviction.events(situation.plane, "Preempted")["encode-1"]
+    victim = eviction.current(situation.plane, eviction.RUNNING[0])["metadata"]
+    checkout = eviction.current(situation.plane, eviction.CHECKOUT)
     assert (answer["victim"]["phase"], answer["victim"]["uid"]) == ("Terminating", victim["uid"])
     assert (answer["leavingUntil"], answer["finalizers"]) == (victim["deletionTimestamp"], [eviction.FINALIZER])
     [preemption] = answer["preemptions"]
@@ -83,9 +83,9 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(scene: Scene) 
     assert reconstruction["isPreemptorLaidOver"]
 
 
-def test_a_pod_that_nobody_evicted_is_told_so(scene: Scene) -> None:
-    assert scene.answer("who-preempted", "web-1", "-n", SHOP)["preemptions"] == []
-    ran = kubectl_kpreempt(scene.plane.kubeconfig, "who-preempted", "web-9", "-n", SHOP)
+def test_a_pod_that_nobody_evicted_is_told_so(situation: Situation) -> None:
+    assert situation.answer("who-preempted", "web-1", "-n", SHOP)["preemptions"] == []
+    ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-preempted", "web-9", "-n", SHOP)
     assert (ran.code, ran.out) == (3, "")
     assert ran.message == (
         f'there is no pod "web-9" in namespace "{SHOP}", and no event that it was preempted: '
@@ -93,8 +93,8 @@ def test_a_pod_that_nobody_evicted_is_told_so(scene: Scene) -> None:
     )
 
 
-def test_pending_pods_wait_for_what_they_wait_for_in_the_order_of_the_queue(scene: Scene) -> None:
-    items = {each["pod"]: each for each in scene.answer("pending")["items"]}
+def test_pending_pods_wait_for_what_they_wait_for_in_the_order_of_the_queue(situation: Situation) -> None:
+    items = {each["pod"]: each for each in situation.answer("pending")["items"]}
     tried = [f"{BATCH}/huge-1", f"{BATCH}/late-1", f"{BATCH}/late-2"]
     assert [(pod, item.get("position")) for pod, item in items.items()] == [
         (f"{SHOP}/checkout-1", 1),
@@ -109,7 +109,7 @@ def test_pending_pods_wait_for_what_they_wait_for_in_the_order_of_the_queue(scen
     waiting = items[f"{SHOP}/checkout-1"]
     assert waiting["nominatedNodeName"] == "osprey-1"
     for leaving, victim in zip(waiting["waitingFor"], eviction.RUNNING[:2], strict=True):
-        metadata = eviction.current(scene.plane, victim)["metadata"]
+        metadata = eviction.current(situation.plane, victim)["metadata"]
         assert leaving["pod"] == f"{BATCH}/{metadata['name']}"
         assert leaving["until"] == metadata["deletionTimestamp"]
         assert seconds_between(leaving["since"], leaving["until"]) == eviction.GRACE_SECONDS
@@ -117,85 +117,89 @@ def test_pending_pods_wait_for_what_they_wait_for_in_the_order_of_the_queue(scen
 
 
 @pytest.mark.parametrize("pod", [eviction.HUGE, *eviction.LATE], ids=lambda pod: pod["metadata"]["name"])
-def test_the_scheduler_says_of_a_pod_that_never_lands_what_is_expected_to_the_byte(scene: Scene, pod: Object) -> None:
-    items = scene.answer("pending", "-n", BATCH)["items"]
+def test_the_scheduler_says_of_a_pod_that_never_lands_what_is_expected_to_the_byte(
+    situation: Situation, pod: Object
+) -> None:
+    items = situation.answer("pending", "-n", BATCH)["items"]
     [item] = [each for each in items if each["pod"].endswith(f"/{pod['metadata']['name']}")]
     assert item["outcome"] == "NeverLands"
-    assert item["message"] == item["schedulerMessage"] == eviction.refusal(scene.plane, pod)
+    assert item["message"] == item["schedulerMessage"] == eviction.refusal(situation.plane, pod)
     assert item["agreement"] == "Same"
 
 
-def test_pending_pods_in_80_columns_begin_with_a_summary(scene: Scene) -> None:
-    ran = kubectl_kpreempt(scene.plane.kubeconfig, "pending")
+def test_pending_pods_in_80_columns_begin_with_a_summary(situation: Situation) -> None:
+    ran = kubectl_kpreempt(situation.plane.kubeconfig, "pending")
     lines = ran.out.splitlines()
     assert (ran.code, ran.err) == (0, "")
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 22
     assert lines[0].startswith("6 pods pending: 1 waits for its victims, 3 unschedulable (3 Insufficient cpu), ")
     assert re.match(rf"kube-{re.escape(VERSION)} · 3 nodes, \d+ pods · ", lines[-2])
-    whole = kubectl_kpreempt(scene.plane.kubeconfig, "pending", "-v").out
+    whole = kubectl_kpreempt(situation.plane.kubeconfig, "pending", "-v").out
     assert "message of the scheduler when it preempted: 0/3 nodes are available: 3" in whole
     assert "no node fits, even empty" in " ".join(whole.split())
 
 
-def test_a_watch_looks_again_until_ctrl_c(scene: Scene) -> None:
-    ran = interrupted_watch(scene.plane.kubeconfig, "-n", SHOP, looks=2)
+def test_a_watch_looks_again_until_ctrl_c(situation: Situation) -> None:
+    ran = interrupted_watch(situation.plane.kubeconfig, "-n", SHOP, looks=2)
     assert (ran.code, ran.err) == (130, "")
 
 
-def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(scene: Scene) -> None:
-    [item] = scene.answer("at-risk", "-n", LAB)["items"]
+def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(situation: Situation) -> None:
+    [item] = situation.answer("at-risk", "-n", LAB)["items"]
     assert item["pod"] == f"{LAB}/train-1"
     [threshold] = [each for each in item["thresholds"] if each["size"] == "own"]
     assert (threshold["anywhere"], threshold["onNode"]) == (501, 501)
-    asked_about = scene.answer("explain", *threshold["options"])
+    asked_about = situation.answer("explain", *threshold["options"])
     assert [each["pod"] for each in asked_about["victims"][item["node"]]] == [item["pod"]]
     requests = {"cpu": f"{threshold['requests']['cpu']}m", GPU: str(threshold["requests"][GPU])}
     try:
-        below = observe(scene.plane, eviction.pod(LAB, "below", threshold["anywhere"] - 1, requests), set())
+        below = observe(situation.plane, eviction.pod(LAB, "below", threshold["anywhere"] - 1, requests), set())
         assert (below.evicted, below.nominated_to, below.bound_to) == (set(), "", "")
         assert f"Insufficient {GPU}" in below.message
-        above = observe(scene.plane, eviction.pod(LAB, "above", threshold["anywhere"], requests), {item["pod"]})
+        above = observe(situation.plane, eviction.pod(LAB, "above", threshold["anywhere"], requests), {item["pod"]})
         assert (above.evicted, above.nominated_to) == ({item["pod"]}, item["node"])
     finally:
-        for each in scene.plane.request("GET", f"/api/v1/namespaces/{LAB}/pods")["items"]:
+        for each in situation.plane.request("GET", f"/api/v1/namespaces/{LAB}/pods")["items"]:
             name = each["metadata"]["name"]
-            scene.plane.request("DELETE", f"/api/v1/namespaces/{LAB}/pods/{name}?gracePeriodSeconds=0")
-        eviction.create(scene.plane, eviction.RUNNING[-1])
+            situation.plane.request("DELETE", f"/api/v1/namespaces/{LAB}/pods/{name}?gracePeriodSeconds=0")
+        eviction.create(situation.plane, eviction.RUNNING[-1])
 
 
-def test_a_redacted_snapshot_answers_as_the_cluster_does_under_other_names(scene: Scene, tmp_path: Path) -> None:
+def test_a_redacted_snapshot_answers_as_the_cluster_does_under_other_names(
+    situation: Situation, tmp_path: Path
+) -> None:
     manifest, dump, names = tmp_path / "pod.json", tmp_path / "ticket.json.zst", tmp_path / "names.json"
     # Its victims are protected by a budget: on the other node there are only such as leave already.
     manifest.write_text(json.dumps(eviction.pod(SHOP, "kingfisher-1", 1000, {"cpu": "3"})), encoding="utf-8")
-    live = scene.answer("explain", "-f", manifest)
+    live = situation.answer("explain", "-f", manifest)
     assert (live["nominatedNodes"], live["outcome"]) == (["osprey-2"], "PreemptsViolatingBudgets")
     assert [victim["pod"] for victim in live["victims"]["osprey-2"]] == [f"{SHOP}/web-1", f"{SHOP}/web-2"]
     ran = kubectl_kpreempt(
-        scene.plane.kubeconfig, "snapshot", "-f", manifest, "--to", dump, "--redact", "--redact-map", names
+        situation.plane.kubeconfig, "snapshot", "-f", manifest, "--to", dump, "--redact", "--redact-map", names
     )
     assert (ran.code, ran.out) == (0, "")
     pod, _, command = ran.err.splitlines()[-1].partition(": ")
     assert (pod, command.split()[:2]) == (f"ask about {SHOP}/kingfisher-1", list(COMMAND))
     original = json.loads(names.read_text(encoding="utf-8"))["names"]
-    redacted = restored(scene.answer(*shlex.split(command)[2:]), original)
+    redacted = restored(situation.answer(*shlex.split(command)[2:]), original)
     for field in ("outcome", "nominatedNodes", "victims", "candidates", "choice", "message", "filter", "effects"):
         # A redacted dump has its own times.
         assert timeless(redacted.get(field), SHIFTED) == timeless(live.get(field), SHIFTED), field
     assert live["candidates"][0]["numPDBViolations"] == 2
 
 
-def test_no_name_is_in_a_redacted_snapshot(scene: Scene, tmp_path: Path) -> None:
+def test_no_name_is_in_a_redacted_snapshot(situation: Situation, tmp_path: Path) -> None:
     dump = tmp_path / "ticket.json.zst"
-    ran = kubectl_kpreempt(scene.plane.kubeconfig, "snapshot", "--to", dump, "--redact")
+    ran = kubectl_kpreempt(situation.plane.kubeconfig, "snapshot", "--to", dump, "--redact")
     assert ran.code == 0
     with zstandard.open(dump, "rt", encoding="utf-8") as stream:
         text = stream.read()
-    pods = scene.plane.request("GET", "/api/v1/pods")["items"]
+    pods = situation.plane.request("GET", "/api/v1/pods")["items"]
     secrets = {each["metadata"][field] for each in pods for field in ("name", "namespace", "uid")}
     secrets |= {container["image"] for each in pods for container in each["spec"]["containers"]}
     secrets |= {"kestrel", "osprey", "heron", "example.com", "web-budget", "hunter2", "PASSWORD", "nobodys-scheduler"}
-    secrets |= {eviction.FINALIZER, eviction.GATE, "level-", scene.plane.server}
+    secrets |= {eviction.FINALIZER, eviction.GATE, "level-", situation.plane.server}
     assert len(pods) == len(eviction.RUNNING) + 6
     assert sorted(each for each in secrets if each in text) == []
 
@@ -209,18 +213,18 @@ def test_no_name_is_in_a_redacted_snapshot(scene: Scene, tmp_path: Path) -> None
         pytest.param(["explain", "pod/late-1", "-n", BATCH], id="explain"),
     ],
 )
-def test_the_shipped_role_is_enough_for_the_same_answer(scene: Scene, words: list[str]) -> None:
+def test_the_shipped_role_is_enough_for_the_same_answer(situation: Situation, words: list[str]) -> None:
     def answers_are_equal() -> bool:
-        return timeless(scene.answer(*words, "--as", READER)) == timeless(scene.answer(*words))
+        return timeless(situation.answer(*words, "--as", READER)) == timeless(situation.answer(*words))
 
     # The scheduler may try a pod between the two.
     until(answers_are_equal, "the same answer")
 
 
-def test_the_shipped_role_is_enough_for_the_same_snapshot(scene: Scene, tmp_path: Path) -> None:
+def test_the_shipped_role_is_enough_for_the_same_snapshot(situation: Situation, tmp_path: Path) -> None:
     def objects(*options: str) -> list[str]:
         dump = tmp_path / "dump.jsonl"
-        assert kubectl_kpreempt(scene.plane.kubeconfig, "snapshot", "--to", dump, *options).code == 0
+        assert kubectl_kpreempt(situation.plane.kubeconfig, "snapshot", "--to", dump, *options).code == 0
         # The first line says when it was read.
         return dump.read_text(encoding="utf-8").splitlines()[1:]
 

@@ -113,7 +113,7 @@ class Rollouts:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
         first, *later = made.stages
-        scene = SimulationStart(
+        start = SimulationStart(
             arriving=first.arriving,
             leaving=self._plan.deleted_pods,
             lost_nodes=self._plan.deleted_nodes,
@@ -127,7 +127,7 @@ class Rollouts:
         with self._phases.phase("simulation"):
             simulation, assumptions, after = simulated_to_the_end(
                 pace.in_drawn_order(made.cluster),
-                scene,
+                start,
                 self._scheduler,
                 now=self._now,
                 limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS + seconds_in_all(self._plan)),

@@ -79,11 +79,11 @@ class DrainRuns:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(self._cluster, now=self._now)
         kubectl = KubectlDrain(self._shifts, self._command, self._selector, self._daemon_sets, order=pace.in_any_order)
-        scene = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
+        start = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
         with self._phases.phase("simulation"):
             simulation, assumptions, after = simulated_to_the_end(
                 pace.in_drawn_order(self._cluster),
-                scene,
+                start,
                 self._scheduler,
                 now=self._now,
                 limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS),

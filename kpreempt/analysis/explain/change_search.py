@@ -14,8 +14,8 @@ from kpreempt.analysis.explain.edits import Edit, Stated, edit_cluster, edit_pod
 from kpreempt.analysis.explain.least_priority import just_above, least, worth_trying
 from kpreempt.analysis.explain.remedies import remedies_for
 from kpreempt.analysis.explain.single_edits import (
+    EditContext,
     EditOptions,
-    Scene,
     allow_preemption,
     raise_priority,
     raised,
@@ -165,22 +165,22 @@ class Search:
 
     def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
         """The options to climb from here, the one with the least first step first."""
-        scene = Scene(situation.pod, situation.cluster, _same(situation.cluster, node))
+        context = EditContext(situation.pod, situation.cluster, _same(situation.cluster, node))
         verdict = situation.verdict
         may_evict = _may_evict(situation, node.name)
         needed = refusals_of(evaluation, may_evict=may_evict)
-        options = remedies_for(scene, needed)
+        options = remedies_for(context, needed)
         if evaluation.nominated_pods:
-            options.append(remove_pods(scene, evaluation.nominated_pods))
+            options.append(remove_pods(context, evaluation.nominated_pods))
         if (may_evict or evaluation.nominated_pods) and not self._has_least_priority:
-            options.append(raise_priority(scene, evaluation.nominated_pods))
+            options.append(raise_priority(context, evaluation.nominated_pods))
         if evaluation.without_lower and not any(name != node.name for name in verdict.feasible_nodes):
             options.append(allow_preemption(situation.pod))
         if may_evict:
             # Without evictions the pod may land where it would lose the choice of whom to evict.
-            options += remedies_for(scene, refusals_of(evaluation, may_evict=False))
+            options += remedies_for(context, refusals_of(evaluation, may_evict=False))
         if not needed or not refusals_of(evaluation, may_evict=is_preemptor(situation.pod)):
-            options += choice_options(scene, verdict)
+            options += choice_options(context, verdict)
         return sorted((options for options in options if options), key=lambda options: options[0].weight)
 
     def _climb(

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from kpreempt.analysis.explain.edits import Edit
-from kpreempt.analysis.explain.single_edits import EditOptions, Scene, drop_preferences, lower_requests, remove_pods
+from kpreempt.analysis.explain.single_edits import (
+    EditContext,
+    EditOptions,
+    drop_preferences,
+    lower_requests,
+    remove_pods,
+)
 from kpreempt.analysis.field_paths import Assignment, format_path
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import METADATA_NAME_FIELD
@@ -15,20 +21,20 @@ _HOSTNAME = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def choice_options(scene: Scene, verdict: Verdict) -> list[EditOptions]:
+def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
     """Ladders for a node that fits, or is a candidate, in ``verdict`` and that the pod does not end on."""
-    node_name = scene.node.name
+    node_name = context.node.name
     options: list[EditOptions] = []
     candidate = candidate_on(verdict, node_name)
     if candidate is not None:
-        lowered = lower_further(scene.pod, None, candidate)
-        options += [[lowered] if lowered else [], _allow_more(candidate), remove_pods(scene, candidate.victims)]
+        lowered = lower_further(context.pod, None, candidate)
+        options += [[lowered] if lowered else [], _allow_more(candidate), remove_pods(context, candidate.victims)]
     if node_name in verdict.scores:
-        options.append(drop_preferences(scene))
+        options.append(drop_preferences(context))
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
         options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordoned=winners[0])])
-    options.append(_pin(scene))
+    options.append(_pin(context))
     return [options for options in options if options]
 
 
@@ -84,9 +90,9 @@ def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
     )
 
 
-def _pin(scene: Scene) -> EditOptions:
+def _pin(context: EditContext) -> EditOptions:
     """Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label."""
-    spec, node = scene.pod.spec, scene.node
+    spec, node = context.pod.spec, context.node
     hostname = node.labels.get(_HOSTNAME)
     if hostname is not None and _HOSTNAME not in spec.node_selector:
         place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)

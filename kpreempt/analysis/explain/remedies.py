@@ -11,9 +11,9 @@ from typing import Any
 from kpreempt.analysis.explain.edits import Edit, appended_toleration
 from kpreempt.analysis.explain.least_priority import most_requested
 from kpreempt.analysis.explain.single_edits import (
+    EditContext,
     EditOptions,
     Place,
-    Scene,
     dropping,
     lower_requests,
     pods_on,
@@ -44,53 +44,55 @@ _MOST_REMOVED = 4
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
-def remedies_for(scene: Scene, refusals: Sequence[Status]) -> list[EditOptions]:
+def remedies_for(context: EditContext, refusals: Sequence[Status]) -> list[EditOptions]:
     """Ladders for all these refusals of one node."""
     options: list[EditOptions] = []
     for status in refusals:
         remedy = _REMEDIES.get(type(status.detail))
         if remedy is not None:
-            options += remedy(scene, status.detail)
+            options += remedy(context, status.detail)
     return [options for options in options if options]
 
 
-def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[EditOptions]:
+def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[EditOptions]:
     """Ask for what is free; where several resources are short, for what is free of each."""
     amounts = {
         each.resource: (each.requested, each.allocatable - each.used)
         for each in detail.shortfalls
         if each.resource != "pods"
     }
-    options = [remove_pods(scene, _large_enough(scene, detail))]
-    if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(scene.pod, amounts)):
+    options = [remove_pods(context, _large_enough(context, detail))]
+    if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(context.pod, amounts)):
         options.insert(0, [edit])
     return options
 
 
-def _for_devices(scene: Scene, detail: InsufficientDevices) -> list[EditOptions]:
+def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[EditOptions]:
     """Take away as many of the pods that have the devices as devices are missing, at most a few."""
     missing = detail.wanted - (detail.matching - detail.allocated - detail.tainted)
     if detail.wanted > detail.matching - detail.tainted or missing > _MOST_REMOVED:
         return []
-    return [remove_pods(scene, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
+    return [remove_pods(context, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
 
 
-def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
+def _large_enough(context: EditContext, detail: InsufficientResources) -> list[str]:
     """The pods on the node that may hold as much as is missing of everything, by what all their containers ask for."""
     if any(each.exceeds_node for each in detail.shortfalls):
         return []
     missing = {each.resource: each.missing for each in detail.shortfalls if each.resource != "pods"}
     return [
         pod.key
-        for pod in pods_on(scene)
+        for pod in pods_on(context)
         if all(most_requested(pod, resource) >= amount for resource, amount in missing.items())
     ]
 
 
-def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[EditOptions]:
+def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:
     """Tolerate all taints that repel the pod; open a cordoned node."""
-    spec = scene.node.spec
-    taints = [taint for taint in spec.taints if find_untolerated_taint([taint], scene.pod.spec.tolerations, _REPELLING)]
+    spec = context.node.spec
+    taints = [
+        taint for taint in spec.taints if find_untolerated_taint([taint], context.pod.spec.tolerations, _REPELLING)
+    ]
     wanted = [(taint.key, taint.value, taint.effect, str(taint)) for taint in taints]
     if spec.unschedulable and all(key != _UNSCHEDULABLE for key, *_rest in wanted):
         wanted.append((_UNSCHEDULABLE, "", "NoSchedule", f"{_UNSCHEDULABLE}:NoSchedule"))
@@ -106,7 +108,7 @@ def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[EditOptions]:
     # To tolerate what stands for a cordon alone would be a trick: the node is open or it is not.
     options = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
     if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in wanted):
-        name = scene.node.name
+        name = context.node.name
         options.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordoned=name)])
     return options
 
@@ -116,9 +118,9 @@ def _toleration(key: str, value: str, effect: str) -> dict[str, str]:
     return {"key": key, **match, "effect": effect}
 
 
-def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[EditOptions]:
+def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> list[EditOptions]:
     """Drop what the node does not have: keys of the selector, or as little as possible of the required terms."""
-    spec, node = scene.pod.spec, scene.node
+    spec, node = context.pod.spec, context.node
     if detail.source == "nodeSelector":
         unmet = [key for key, value in spec.node_selector.items() if node.labels.get(key) != value]
         return [
@@ -162,16 +164,16 @@ def _in_words(term: NodeSelectorTerm, number: int) -> str:
     return format_requirement(expression.key, expression.operator, expression.values)
 
 
-def _for_port(scene: Scene, detail: PortConflict) -> list[EditOptions]:
+def _for_port(context: EditContext, detail: PortConflict) -> list[EditOptions]:
     """Do without the host port, or without a pod that holds it."""
-    options = [remove_pods(scene, detail.holders)]
-    if scene.pod.spec.host_network:
+    options = [remove_pods(context, detail.holders)]
+    if context.pod.spec.host_network:
         return options
     places: dict[str, Place] = {
         f"{port.host_port}/{port.protocol}": ["spec", field, index, "ports", number, "hostPort"]
         for field, containers in (
-            ("containers", scene.pod.spec.containers),
-            ("initContainers", scene.pod.spec.init_containers),
+            ("containers", context.pod.spec.containers),
+            ("initContainers", context.pod.spec.init_containers),
         )
         for index, container in enumerate(containers)
         for number, port in enumerate(container.ports)
@@ -180,11 +182,11 @@ def _for_port(scene: Scene, detail: PortConflict) -> list[EditOptions]:
     return [[dropping(ChangeKind.HOST_PORT, places)], *options] if places else options
 
 
-def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[EditOptions]:
+def _for_affinity(context: EditContext, detail: AffinityConflict) -> list[EditOptions]:
     """Drop the term that fails, or take away a pod that it refuses or that refuses the pod."""
     if detail.rule == "existingAntiAffinity":
-        return [remove_pods(scene, detail.holders)]
-    affinity = scene.pod.spec.affinity
+        return [remove_pods(context, detail.holders)]
+    affinity = context.pod.spec.affinity
     is_anti = detail.rule != "affinity"
     kind = ChangeKind.POD_ANTI_AFFINITY if is_anti else ChangeKind.POD_AFFINITY
     rules = affinity and (affinity.pod_anti_affinity if is_anti else affinity.pod_affinity)
@@ -194,12 +196,12 @@ def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[EditOptions]:
     options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
     if len(terms) > 1:
         options.append(dropping(kind, {" and ".join(named): place}))
-    return [options, remove_pods(scene, detail.holders)]
+    return [options, remove_pods(context, detail.holders)]
 
 
-def _for_spread(scene: Scene, detail: SpreadConflict) -> list[EditOptions]:
+def _for_spread(context: EditContext, detail: SpreadConflict) -> list[EditOptions]:
     """Allow the skew that would come about, drop the constraint, or take away a pod that it counts."""
-    constraints = scene.pod.spec.topology_spread_constraints
+    constraints = context.pod.spec.topology_spread_constraints
     strict = [index for index, each in enumerate(constraints) if each.when_unsatisfiable == "DoNotSchedule"]
     mine = [index for index in strict if constraints[index].topology_key == detail.topology_key]
     options: list[EditOptions] = []
@@ -215,23 +217,23 @@ def _for_spread(scene: Scene, detail: SpreadConflict) -> list[EditOptions]:
     selectors = [constraints[index].label_selector for index in mine]
     counted = [
         pod.key
-        for pod in scene.cluster.pods
-        if pod.metadata.namespace == scene.pod.metadata.namespace
-        and pod.spec.node_name == scene.node.name
+        for pod in context.cluster.pods
+        if pod.metadata.namespace == context.pod.metadata.namespace
+        and pod.spec.node_name == context.node.name
         and any(selector is not None and selector.matches(pod.metadata.labels) for selector in selectors)
     ]
-    return [*options, remove_pods(scene, counted)]
+    return [*options, remove_pods(context, counted)]
 
 
-def _for_volume(scene: Scene, detail: VolumeConflict) -> list[EditOptions]:
-    return [remove_pods(scene, detail.holders)]
+def _for_volume(context: EditContext, detail: VolumeConflict) -> list[EditOptions]:
+    return [remove_pods(context, detail.holders)]
 
 
-def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[EditOptions]:
-    return [remove_pods(scene, [pod.key for pod in pods_on(scene) if pod.spec.volumes])]
+def _for_volume_limit(context: EditContext, _: VolumeLimitExceeded) -> list[EditOptions]:
+    return [remove_pods(context, [pod.key for pod in pods_on(context) if pod.spec.volumes])]
 
 
-_REMEDIES: dict[type, Callable[[Scene, Any], list[EditOptions]]] = {
+_REMEDIES: dict[type, Callable[[EditContext, Any], list[EditOptions]]] = {
     InsufficientResources: _for_shortage,
     InsufficientDevices: _for_devices,
     UntoleratedTaint: _for_taint,

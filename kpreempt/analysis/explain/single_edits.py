@@ -31,7 +31,7 @@ _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 _POD_LEVEL_PREFIX = "hugepages-"
 
 
-class Scene(msgspec.Struct, frozen=True):
+class EditContext(msgspec.Struct, frozen=True):
     """A pod, the cluster that it comes to, and the node in question."""
 
     pod: Pod
@@ -39,18 +39,18 @@ class Scene(msgspec.Struct, frozen=True):
     node: Node
 
 
-def raise_priority(scene: Scene, others: Sequence[str]) -> EditOptions:
+def raise_priority(context: EditContext, others: Sequence[str]) -> EditOptions:
     """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
     from kpreempt.analysis.explain.least_priority import just_above  # noqa: PLC0415 - lower requests need none
 
     keys = frozenset(others)
     there = (
         each
-        for each in scene.cluster.pods
-        if (each.spec.node_name == scene.node.name or each.key in keys) and not each.is_terminal
+        for each in context.cluster.pods
+        if (each.spec.node_name == context.node.name or each.key in keys) and not each.is_terminal
     )
-    wanted = just_above(there, scene.pod)
-    return [raised(scene.pod, scene.cluster, priority) for priority in wanted[:_MAX_STEPS]]
+    wanted = just_above(there, context.pod)
+    return [raised(context.pod, context.cluster, priority) for priority in wanted[:_MAX_STEPS]]
 
 
 def raised(pod: Pod, cluster: ClusterSnapshot, priority: int) -> Edit:
@@ -83,11 +83,11 @@ def allow_preemption(pod: Pod) -> EditOptions:
     ]
 
 
-def remove_pods(scene: Scene, keys: Sequence[str], number: int = 1) -> EditOptions:
+def remove_pods(context: EditContext, keys: Sequence[str], number: int = 1) -> EditOptions:
     """Take one of the pods away, or this number, the least important first, but never the one in question."""
-    priorities = {each.key: each.priority for each in scene.cluster.pods}
-    of_system = {each.key for each in scene.cluster.pods if is_of_system(each)}
-    there = [key for key in dict.fromkeys(keys) if key in priorities and key != scene.pod.key]
+    priorities = {each.key: each.priority for each in context.cluster.pods}
+    of_system = {each.key for each in context.cluster.pods if is_of_system(each)}
+    there = [key for key in dict.fromkeys(keys) if key in priorities and key != context.pod.key]
     ranked = sorted(there, key=priorities.__getitem__)
     sets = [ranked[start : start + number] for start in range(len(ranked) - number + 1)]
     return [
@@ -100,14 +100,14 @@ def remove_pods(scene: Scene, keys: Sequence[str], number: int = 1) -> EditOptio
     ]
 
 
-def pods_on(scene: Scene) -> list[Pod]:
+def pods_on(context: EditContext) -> list[Pod]:
     """The pods that take room on the node."""
-    return [pod for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
+    return [pod for pod in context.cluster.pods if pod.spec.node_name == context.node.name and not pod.is_terminal]
 
 
-def drop_preferences(scene: Scene) -> EditOptions:
+def drop_preferences(context: EditContext) -> EditOptions:
     """Give up what the pod prefers: each preference alone, then all of them."""
-    spec = scene.pod.spec
+    spec = context.pod.spec
     places: dict[str, Place] = {}
     if spec.affinity is not None:
         for field, rules in (

@@ -34,10 +34,14 @@ class QueueSimulation:
     """
 
     def __init__(
-        self, queue: SchedulingQueue, world: QueueCluster, scheduler_names: frozenset[str], rejectors: Rejectors | None
+        self,
+        queue: SchedulingQueue,
+        cluster: QueueCluster,
+        scheduler_names: frozenset[str],
+        rejectors: Rejectors | None,
     ) -> None:
         self.queue = queue
-        self._world = world
+        self._cluster = cluster
         self._scheduler_names = scheduler_names
         self._rejectors = rejectors
         # The pods that were popped, with the scheduling cycle of each.
@@ -86,9 +90,9 @@ class QueueSimulation:
         waiting = self.queue.pods()
         known = {each.pod for each in waiting}
         popped = [
-            QueuedPod(pod=key, priority=self._world.pods[key].priority, place=Place.IN_FLIGHT)
+            QueuedPod(pod=key, priority=self._cluster.pods[key].priority, place=Place.IN_FLIGHT)
             for key in self._in_flight
-            if key in self._world.pods and key not in known
+            if key in self._cluster.pods and key not in known
         ]
         return [*waiting, *popped]
 
@@ -132,9 +136,9 @@ class QueueSimulation:
         return pod.spec.scheduler_name in self._scheduler_names
 
     def _add_pod(self, at: TimedEvent) -> _Said:
-        pod = self._world.new_pod(at)
+        pod = self._cluster.new_pod(at)
         if not pod.is_terminal:
-            self._world.pods[pod.key] = pod
+            self._cluster.pods[pod.key] = pod
             if pod.spec.node_name:
                 self.queue.assigned_pod_added(pod, at.time)
             elif self._is_ours(pod):
@@ -142,10 +146,10 @@ class QueueSimulation:
         return _Said(pod.key)
 
     def _update_pod(self, at: TimedEvent) -> _Said:
-        return self._replace(self._world.pod(at), self._world.changed_pod(at), at)
+        return self._replace(self._cluster.pod(at), self._cluster.changed_pod(at), at)
 
     def _bind_pod(self, at: TimedEvent) -> _Said:
-        pod, node = self._world.pod(at), self._world.node(at)
+        pod, node = self._cluster.pod(at), self._cluster.node(at)
         if pod.spec.node_name:
             raise at.error(f"pod {pod.key} is on node {pod.spec.node_name} already", path="pod")
         said = self._replace(pod, bound(pod, node.name), at)
@@ -155,7 +159,7 @@ class QueueSimulation:
         """The pod changes. One that finishes leaves its node, as the scheduler sees it."""
         if new.is_terminal:
             return self._remove(old, at)
-        self._world.pods[new.key] = new
+        self._cluster.pods[new.key] = new
         if old.spec.node_name:
             self.queue.assigned_pod_updated(old, new, at.time)
         elif new.spec.node_name:
@@ -168,10 +172,10 @@ class QueueSimulation:
         return _Said(new.key)
 
     def _delete_pod(self, at: TimedEvent) -> _Said:
-        return self._remove(self._world.pod(at), at)
+        return self._remove(self._cluster.pod(at), at)
 
     def _remove(self, pod: Pod, at: TimedEvent) -> _Said:
-        del self._world.pods[pod.key]
+        del self._cluster.pods[pod.key]
         if pod.spec.node_name:
             self.queue.assigned_pod_deleted(pod, at.time)
         elif self._is_ours(pod):
@@ -184,20 +188,20 @@ class QueueSimulation:
             self.queue.done(pod, at.time)
 
     def _add_node(self, at: TimedEvent) -> _Said:
-        node = self._world.new_node(at)
-        self._world.nodes[node.name] = node
+        node = self._cluster.new_node(at)
+        self._cluster.nodes[node.name] = node
         self.queue.node_added(node, at.time)
         return _Said(node.name)
 
     def _update_node(self, at: TimedEvent) -> _Said:
-        old, new = self._world.node(at), self._world.changed_node(at)
-        self._world.nodes[new.name] = new
+        old, new = self._cluster.node(at), self._cluster.changed_node(at)
+        self._cluster.nodes[new.name] = new
         self.queue.node_updated(old, new, at.time)
         return _Said(new.name)
 
     def _delete_node(self, at: TimedEvent) -> _Said:
-        node = self._world.node(at)
-        del self._world.nodes[node.name]
+        node = self._cluster.node(at)
+        del self._cluster.nodes[node.name]
         self.queue.node_deleted(node, at.time)
         return _Said(node.name)
 
@@ -221,35 +225,35 @@ class QueueSimulation:
         self._in_flight.pop(pod.key, None)
         plugins = frozenset(at.event.plugins)
         if not plugins and not at.event.pending_plugins and not at.event.is_error and self._rejectors is not None:
-            plugins = self._rejectors(self._world.cluster, pod)
+            plugins = self._rejectors(self._cluster.cluster, pod)
             if not plugins:
                 problem = f"no plugin refuses pod {pod.key} in this cluster"
                 raise at.error(problem, path="plugins", hint='"plugins": ["NodeResourcesFit"] names those that did')
-        pod = self._world.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
+        pod = self._cluster.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
         attempt = Attempt(cycle, plugins, frozenset(at.event.pending_plugins))
         self.queue.add_unschedulable(pod, attempt, at.time)
         return _Said(pod.key)
 
     def _tried(self, at: TimedEvent) -> Pod:
         """The pod that could not be placed: the one that is named, or the only one in flight."""
-        flying = [key for key in self._in_flight if key in self._world.pods]
+        flying = [key for key in self._in_flight if key in self._cluster.pods]
         if at.event.pod is None:
             if len(flying) != 1:
                 number = "no pod was popped" if not flying else f"{len(flying)} pods were popped"
                 raise at.error(number, path="pod", hint='"pod": "namespace/name" says which is meant')
-            return self._world.pods[flying[0]]
-        pod = self._world.pod(at)
+            return self._cluster.pods[flying[0]]
+        pod = self._cluster.pod(at)
         if pod.key not in self._in_flight:
             raise at.error(f"pod {pod.key} was not popped", path="pod", hint="an event pop comes first")
         return pod
 
     def _nominate(self, at: TimedEvent) -> _Said:
-        pod, node = self._world.pod(at), self._world.node(at)
+        pod, node = self._cluster.pod(at), self._cluster.node(at)
         self.queue.nominate(pod, node.name, at.time)
         return _Said(f"{pod.key} to {node.name}")
 
     def _clear_nomination(self, at: TimedEvent) -> _Said:
-        pod = self._world.pod(at)
+        pod = self._cluster.pod(at)
         self.queue.clear_nomination(pod, at.time)
         return _Said(pod.key)
 
@@ -258,6 +262,6 @@ class QueueSimulation:
         return _Said()
 
     def _activate(self, at: TimedEvent) -> _Said:
-        pod = self._world.pod(at)
+        pod = self._cluster.pod(at)
         self.queue.activate(pod, at.time)
         return _Said(pod.key)

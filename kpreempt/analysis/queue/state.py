@@ -64,8 +64,8 @@ def scheduling_queue(
     queue. ``spread`` does the work for several pods.
     """
     start = min([question.at, *(event.time for event in events[:1])])
-    world = QueueCluster(cluster, decode)
-    rules = _rules(question.scheduler, world, question.at, phases) if question.scheduler else NO_RULES
+    queue_cluster = QueueCluster(cluster, decode)
+    rules = _rules(question.scheduler, queue_cluster, question.at, phases) if question.scheduler else NO_RULES
     filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
@@ -73,7 +73,7 @@ def scheduling_queue(
     tried = list(filter(filling.was_tried, ours))
     filling.fill(ours, _plugins_of(tried, cluster, question, spread, phases))
     rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
-    simulation = QueueSimulation(queue, world, question.scheduler_names, rejectors)
+    simulation = QueueSimulation(queue, queue_cluster, question.scheduler_names, rejectors)
     with phases.phase("events"):
         steps = list(simulation.apply(events))
     return SchedulingQueueState(
@@ -131,13 +131,13 @@ def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
     return frozenset(refusing.union(verdict.restricted_by))
 
 
-def _rules(scheduler: Scheduler, world: QueueCluster, now: datetime, phases: Phases) -> QueueRules:
-    """What plugins make of the queue in this world, which changes; they are asked about it as it is by then."""
+def _rules(scheduler: Scheduler, queue_cluster: QueueCluster, now: datetime, phases: Phases) -> QueueRules:
+    """What plugins make of the queue in this cluster, which changes; they get it as it is by then."""
     seen, prepared = ClusterSnapshot(), None
 
     def latest() -> Any:
         nonlocal seen, prepared
-        cluster = world.cluster
+        cluster = queue_cluster.cluster
         if prepared is None or not (_is_same(cluster.pods, seen.pods) and _is_same(cluster.nodes, seen.nodes)):
             seen, prepared = cluster, scheduler.prepare(cluster, now=now)
         return prepared

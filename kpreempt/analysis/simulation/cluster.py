@@ -54,7 +54,7 @@ class SimulatedCluster:
     """
 
     def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, now: datetime, prepared: Any = None) -> None:
-        self.cluster = cluster
+        self.snapshot = cluster
         self._scheduler = scheduler
         self._now = now
         self.rules = controller_rules(scheduler.settings)
@@ -93,7 +93,7 @@ class SimulatedCluster:
         """The cluster as it is now, ready for the scheduler."""
         if self._is_stale:
             cluster = msgspec.structs.replace(
-                self.cluster, pods=_PodsOfMoment(self), pod_disruption_budgets=self.budgets.now
+                self.snapshot, pods=_PodsOfMoment(self), pod_disruption_budgets=self.budgets.now
             )
             changes = None
             if self._since is not None:
@@ -147,7 +147,7 @@ class SimulatedCluster:
         """A pod is bound, with these devices for its claims, and runs at once; returns it as it is then."""
         pod = self.pods[key]
         if pod.spec.resource_claims or devices:
-            claims, slices = self.cluster.resource_claims, self.cluster.resource_slices
+            claims, slices = self.snapshot.resource_claims, self.snapshot.resource_slices
             self._change_claims(allocated(claims, pod, devices, node, slices))
         labels = self._labels_of_nodes.get(node) if self.rules.pod_topology_labels_admission else None
         if labels:
@@ -261,7 +261,7 @@ class SimulatedCluster:
         self._controlled.pop(key, None)
         self.budgets.part(pod)
         self.quotas.part(pod)
-        self._change_claims(released(self.cluster.resource_claims, [pod]))
+        self._change_claims(released(self.snapshot.resource_claims, [pod]))
         self._changed()
         return pod
 
@@ -277,7 +277,7 @@ class SimulatedCluster:
 
     def set_nodes(self, nodes: list[Node]) -> None:
         """The cluster has other nodes from now on."""
-        self.cluster = msgspec.structs.replace(self.cluster, nodes=nodes)
+        self.snapshot = msgspec.structs.replace(self.snapshot, nodes=nodes)
         self._labels_of_nodes = _copied_labels(nodes)
         # What was prepared may be built upon only where pods and budgets alone have changed.
         self._prepared = None
@@ -300,13 +300,13 @@ class SimulatedCluster:
         claims = list(_ephemeral_claims(pod))
         if not claims:
             return
-        known = {claim.key for claim in self.cluster.persistent_volume_claims}
-        new = [admit_claim(claim, self.cluster) for claim in claims if claim.key not in known]
+        known = {claim.key for claim in self.snapshot.persistent_volume_claims}
+        new = [admit_claim(claim, self.snapshot) for claim in claims if claim.key not in known]
         if new:
-            there = self.cluster.persistent_volume_claims
-            cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+            there = self.snapshot.persistent_volume_claims
+            cluster = msgspec.structs.replace(self.snapshot, persistent_volume_claims=[*there, *new])
             bound = bind_claims(cluster, [claim.key for claim in new], self._scheduler.settings)
-            self.cluster = bound.cluster
+            self.snapshot = bound.cluster
             self.assumptions.update(dict.fromkeys(bound.assumptions))
             # What was prepared may be built upon only where pods and budgets alone have changed.
             self._prepared = None
@@ -316,22 +316,22 @@ class SimulatedCluster:
         """The claims for its devices are made with a pod; returns it with their names."""
         if not pod.spec.resource_claims:
             return pod
-        there = {claim.key for claim in self.cluster.resource_claims}
-        pod, made = with_generated_claims(pod, self.cluster.resource_claim_templates, there)
+        there = {claim.key for claim in self.snapshot.resource_claims}
+        pod, made = with_generated_claims(pod, self.snapshot.resource_claim_templates, there)
         if made:
-            self._change_claims([*self.cluster.resource_claims, *made])
+            self._change_claims([*self.snapshot.resource_claims, *made])
         return pod
 
     def _change_claims(self, claims: list[ResourceClaim]) -> None:
-        if claims is not self.cluster.resource_claims:
-            self.cluster = msgspec.structs.replace(self.cluster, resource_claims=claims)
+        if claims is not self.snapshot.resource_claims:
+            self.snapshot = msgspec.structs.replace(self.snapshot, resource_claims=claims)
             self._changed()
 
     def _put(self, pod: Pod) -> None:
         old = self.pods.get(pod.key)
         if old is not None:
             self._count(old, -1)
-            if self.cluster.has_scheduler_order:
+            if self.snapshot.has_scheduler_order:
                 # A pod that changes goes behind the others of its node.
                 self._take_out(old)
         self._store(pod)
@@ -375,15 +375,15 @@ class _PodsOfMoment(Sequence[Pod]):
     To be looked at before they change again.
     """
 
-    def __init__(self, world: SimulatedCluster) -> None:
-        self._world = world
-        self._version = world.version
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._version = cluster.version
 
     @cached_property
     def _listed(self) -> list[Pod]:
-        if self._world.version != self._version:
+        if self._cluster.version != self._version:
             raise RuntimeError("the pods of an earlier moment are gone")
-        return list(self._world.pods.values())
+        return list(self._cluster.pods.values())
 
     @overload
     def __getitem__(self, index: int) -> Pod: ...

@@ -80,7 +80,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes onto the client: plain pods that arrive, those that are deleted, and workloads with their controllers.
+    """What comes to the cluster: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
     ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them. ``later`` comes stage by stage,
     the first one once ``controllers`` and ``arriving`` are done, where these are ``is_awaited``. ``run_times`` are of
@@ -102,25 +102,25 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
 
 def simulate(
     cluster: ClusterSnapshot,
-    scene: SimulationStart,
+    start: SimulationStart,
     scheduler: Scheduler,
     *,
     now: datetime,
     limits: Limits | None = None,
     prepared: Any = None,
 ) -> tuple[Simulation, list[Assumption]]:
-    """What happens from the moment at which all of the scene comes at once, and what had to be assumed.
+    """What happens from the moment at which all of ``start`` comes at once, and what had to be assumed.
 
     ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
     which are used up. Raises ``InputError`` where the controllers make too many pods.
     """
-    found, assumptions, _ = simulated_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
+    found, assumptions, _ = simulated_to_the_end(cluster, start, scheduler, now=now, limits=limits, prepared=prepared)
     return found, assumptions
 
 
 def simulated_to_the_end(
     cluster: ClusterSnapshot,
-    scene: SimulationStart,
+    start: SimulationStart,
     scheduler: Scheduler,
     *,
     now: datetime,
@@ -128,26 +128,26 @@ def simulated_to_the_end(
     prepared: Any = None,
 ) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
     """The same, with the cluster as it is in the end."""
-    game = _Run(cluster, scene, scheduler, now, limits or Limits(), prepared)
-    found, assumptions = game.run()
-    return found if scene.pace.is_at_once else in_whole_seconds(found), assumptions, game.cluster
+    run = _Run(cluster, start, scheduler, now, limits or Limits(), prepared)
+    found, assumptions = run.run()
+    return found if start.pace.is_at_once else in_whole_seconds(found), assumptions, run.snapshot
 
 
 class _Run:
-    """The client (``client.Client``) on which the scheduler and the controllers act in turn."""
+    """The simulation (``client.Client``) in which the scheduler and the controllers act in turn."""
 
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        scene: SimulationStart,
+        start: SimulationStart,
         scheduler: Scheduler,
         now: datetime,
         limits: Limits,
         prepared: Any,
     ) -> None:
-        self._start = cluster
-        self._world = SimulatedCluster(cluster, scheduler, now, prepared)
-        self._scene = scene
+        self._initial = cluster
+        self._cluster = SimulatedCluster(cluster, scheduler, now, prepared)
+        self._start = start
         self._limits = limits
         self._readmission = Readmission(cluster)
         self._chain = Chain()
@@ -162,15 +162,15 @@ class _Run:
         self._made = 0
         self._num_created = 0
         self._at = 0.0
-        self._pace = scene.pace
-        self._operator = scene.operator
+        self._pace = start.pace
+        self._operator = start.operator
         self._eviction_rules = eviction_rules_of(scheduler.settings)
         self._terminating = {each.metadata.name for each in cluster.namespaces if each.metadata.deletion_timestamp}
         # When the scheduler knows of the pod that was made last.
         self._known_at = 0.0
         self.deeds = 0
         self._workloads = Workloads(cluster)
-        # Pods of workloads without an controller, and plain ones, that a quota refuses: what takes whose place, and why
+        # Pods of workloads without a controller, and plain ones, that a quota refuses: what takes whose place, and why
         # not.
         self._refused: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
@@ -180,47 +180,47 @@ class _Run:
         self._not_admitted: set[str] = set()
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
-        first = Stage(controllers=scene.controllers, arriving=scene.arriving, is_awaited=scene.is_awaited)
-        self._stages = Stages([first, *scene.later])
-        self._endings = Endings(scene.run_times)
+        first = Stage(controllers=start.controllers, arriving=start.arriving, is_awaited=start.is_awaited)
+        self._stages = Stages([first, *start.later])
+        self._endings = Endings(start.run_times)
         self._everyone = self._stages.everyone
-        self._manager = ControllerManager(scene.controllers)
+        self._manager = ControllerManager(start.controllers)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
         self._waiting_still = set(self._waited_before)
-        self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting, clock=lambda: self._at)
+        self._scheduling = Scheduling(self._cluster, scheduler, start.choose, waiting, clock=lambda: self._at)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
             if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
-                self._later_gone(pod.key, self._world.seconds_until_gone(pod))
+                self._later_gone(pod.key, self._cluster.seconds_until_gone(pod))
             elif pod.spec.node_name and not pod.is_terminal:
                 self._end_later(pod, 0.0)
 
     @property
     def now(self) -> datetime:
-        return self._world.time(self._at)
+        return self._cluster.time(self._at)
 
     @property
     def nodes(self) -> Sequence[Node]:
-        return self._world.cluster.nodes
+        return self._cluster.snapshot.nodes
 
     @property
-    def cluster(self) -> ClusterSnapshot:
+    def snapshot(self) -> ClusterSnapshot:
         """The cluster as it is now."""
-        world = self._world
+        cluster = self._cluster
         return msgspec.structs.replace(
-            world.cluster, pods=list(world.pods.values()), pod_disruption_budgets=world.budgets.now
+            cluster.snapshot, pods=list(cluster.pods.values()), pod_disruption_budgets=cluster.budgets.now
         )
 
     def run(self) -> tuple[Simulation, list[Assumption]]:
         """Simulation until nothing more happens."""
-        for key in self._scene.leaving:
+        for key in self._start.leaving:
             self.delete(key, "deleted")
-        for node in self._scene.lost_nodes:
+        for node in self._start.lost_nodes:
             self._lose_node(node)
-        self._arrive_all(self._scene.arriving)
+        self._arrive_all(self._start.arriving)
         kinds = {(kind, name) for controller in self._everyone for _, kind, name in controller.owners}
-        self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
+        self._cluster.budgets.reckon_all(kinds, Scales(self._cluster.snapshot))
         self._act()
         end = self._go_on()
         ended = Ended(
@@ -239,12 +239,12 @@ class _Run:
         assumptions = {
             **self._scheduling.assumptions,
             **self._manager.assumptions,
-            **self._world.assumptions,
+            **self._cluster.assumptions,
             **self._assumptions,
         }
-        found = result_of(self._world, self._chain, self._steps, self._everyone, ended)
-        arriving = [*self._scene.arriving, *(pod for stage in self._scene.later for pod in stage.arriving)]
-        unread = unread_in_simulation(self._start, found, arriving)
+        found = result_of(self._cluster, self._chain, self._steps, self._everyone, ended)
+        arriving = [*self._start.arriving, *(pod for stage in self._start.later for pod in stage.arriving)]
+        unread = unread_in_simulation(self._initial, found, arriving)
         return found, list(dict.fromkeys([*unread, *assumptions]))
 
     def _go_on(self) -> SimulationEnd:
@@ -253,7 +253,7 @@ class _Run:
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return SimulationEnd.BROKEN_OFF
-            if self._world.quotas.has_room:
+            if self._cluster.quotas.has_room:
                 self._retry()
                 self._act()
             pod = self._scheduling.next_pod(self._at)
@@ -317,7 +317,7 @@ class _Run:
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
-        return self._world.shape, (worked, *(controller.state() for controller in self._everyone))
+        return self._cluster.shape, (worked, *(controller.state() for controller in self._everyone))
 
     # Stages.
 
@@ -329,7 +329,7 @@ class _Run:
     def _arrive_all(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             # A name is free only once its old bearer is gone.
-            if pod.key in self._world.pods:
+            if pod.key in self._cluster.pods:
                 self._postponed[pod.key] = pod
             else:
                 self._come(pod, "")
@@ -341,12 +341,12 @@ class _Run:
     def _awaited(self, stage: Stage) -> Iterator[str]:
         """What the next stage waits for, workloads and plain pods."""
         for controller in stage.controllers:
-            pods = (pod for owner in controller.owners for pod in self._world.owned_by(owner))
+            pods = (pod for owner in controller.owners for pod in self._cluster.owned_by(owner))
             if not controller.is_done(self) or any(self._endings.is_running(pod.key) for pod in pods):
                 yield controller.workload
         for each in stage.arriving:
-            pod = self._world.pods.get(each.key)
-            is_ready = each.key in self._world.ready and self._endings.of(each) is None
+            pod = self._cluster.pods.get(each.key)
+            is_ready = each.key in self._cluster.ready and self._endings.of(each) is None
             if pod is None or not (pod.is_terminal or is_ready):
                 yield f"Pod {each.key}"
 
@@ -362,19 +362,19 @@ class _Run:
             self._do_later(ready_at + seconds, partial(self._end, pod.key, pod.metadata.uid))
 
     def _end(self, key: str, uid: str, at: float) -> None:
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
         self._endings.end(pod, self._without_a_node(), self._chain.is_replacement)
         self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
-        self._queue.assigned_pod_deleted(self._world.succeed(key, at), self.now)
+        self._queue.assigned_pod_deleted(self._cluster.succeed(key, at), self.now)
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
 
     def _without_a_node(self) -> Iterator[Pod]:
         """The pods that were tried, have no node, and wait for nobody to go."""
         for key in self._messages:
-            pod = self._world.pods.get(key)
+            pod = self._cluster.pods.get(key)
             is_new = pod is not None and key not in self._waited_before
             if pod is not None and is_new and not pod.spec.node_name and not pod.status.nominated_node_name:
                 yield pod
@@ -392,11 +392,11 @@ class _Run:
     # What controllers see and do.
 
     def pods_of(self, owner: OwnerKey) -> list[Pod]:
-        return self._world.owned_by(owner)
+        return self._cluster.owned_by(owner)
 
     def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
         """The pods as controllers see them."""
-        return self._world.controlled(pods)
+        return self._cluster.controlled(pods)
 
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner.
@@ -404,7 +404,7 @@ class _Run:
         Raises ``SyncError`` where a StatefulSet, which chooses the name, meets a pod that is not its own.
         """
         owner = owner_key(pod)
-        if pod.key in self._world.pods and owner is not None and owner[1] == "StatefulSet":
+        if pod.key in self._cluster.pods and owner is not None and owner[1] == "StatefulSet":
             raise SyncError(f'pods "{pod.metadata.name}" already exists')
         self._num_created += 1
         if self._num_created > self._limits.pods:
@@ -425,7 +425,7 @@ class _Run:
         """The pod under a name that no other has; that of a StatefulSet's is its own."""
         name = pod.metadata.name
         for number in itertools.count(2):
-            if f"{pod.metadata.namespace}/{name}" not in self._world.pods:
+            if f"{pod.metadata.namespace}/{name}" not in self._cluster.pods:
                 break
             name = f"{pod.metadata.name}-{number}"
         metadata = msgspec.structs.replace(pod.metadata, name=name)
@@ -433,7 +433,7 @@ class _Run:
 
     def delete(self, key: str, reason: str) -> None:
         """A controller, or whoever applies the change, tells a pod to go."""
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
@@ -443,11 +443,11 @@ class _Run:
     def release(self, key: str) -> None:
         """A Job takes its finalizer off a pod; one that has ended is gone then."""
         self.deeds += 1
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         # One that was on no node is gone as soon as it is told to go.
         if pod is None:
             return
-        self._world.release(key, JOB_FINALIZER)
+        self._cluster.release(key, JOB_FINALIZER)
         if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
             self._remove(key)
 
@@ -462,26 +462,26 @@ class _Run:
 
     def begin(self) -> None:
         """A controller begins its turn, in which each pod that is refused counts once."""
-        self._world.quotas.begin()
+        self._cluster.quotas.begin()
 
     @property
     def refusals(self) -> int:
         """How often a quota has refused a pod."""
-        return self._world.quotas.refusals
+        return self._cluster.quotas.refusals
 
     def _may_make(self, pod: Pod) -> bool:
         """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
-        quota, message = self._world.quotas.ask(pod)
+        quota, message = self._cluster.quotas.ask(pod)
         if quota is None:
             return True
-        if self._world.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
+        if self._cluster.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
             self._note(StepKind.REFUSED, pod, message=message)
         return False
 
     def _retry(self) -> None:
         """Whoever was refused tries again where quotas have room."""
-        while self._world.quotas.has_room:
-            namespace = self._world.quotas.has_room.pop()
+        while self._cluster.quotas.has_room:
+            namespace = self._cluster.quotas.has_room.pop()
             self.begin()
             self._manager.call_refused(namespace)
             for key, (pod, cause, _) in list(self._refused.items()):
@@ -491,7 +491,7 @@ class _Run:
 
     def _come(self, pod: Pod, cause: str) -> None:
         """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
-        quota, message = self._world.quotas.ask(pod)
+        quota, message = self._cluster.quotas.ask(pod)
         if quota is not None:
             self._may_make(pod)
             self._refused[pod.key] = (pod, cause, message)
@@ -531,7 +531,7 @@ class _Run:
         self._messages.pop(pod.key, None)
         self._assume_end(pod.key)
         self._waiting_still.discard(pod.key)
-        bound = self._world.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
+        bound = self._cluster.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=tied)
@@ -545,7 +545,7 @@ class _Run:
         self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
 
     def _become_ready(self, key: str, uid: str, at: float) -> None:
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
         holders = self._attachments.held_elsewhere(pod)
@@ -557,7 +557,7 @@ class _Run:
                 self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
             return
         self._without_volume.pop(key, None)
-        self._world.become_ready(key, at)
+        self._cluster.become_ready(key, at)
         self._end_later(pod, at)
         controller = self._manager.of(pod)
         self._manager.call(controller)
@@ -575,14 +575,14 @@ class _Run:
         """The kubelet of its node starts a pod that came without the scheduler, rejects it, or evicts others for it."""
         name = pod.spec.node_name
         node = next((each for each in self.nodes if each.name == name), None)
-        others = [each for each in self._world.pods_on(name) if each.key not in self._not_admitted]
+        others = [each for each in self._cluster.pods_on(name) if each.key not in self._not_admitted]
         problem, victims = admit_pod(pod, node, others)
         if problem:
             # A controller would make the next one, over and over: one stands for all.
             self._not_admitted.add(pod.key)
             self._note(StepKind.BLOCKED, pod, node=name, reason=NOT_ADMITTED, message=problem)
             return
-        violated = self._world.budgets.broken_by(victims)
+        violated = self._cluster.budgets.broken_by(victims)
         for victim in victims:
             if victim.metadata.deletion_timestamp is None:
                 self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
@@ -594,22 +594,22 @@ class _Run:
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
         self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
-        for old, new in self._world.nominate(pod.key, node):
+        for old, new in self._cluster.nominate(pod.key, node):
             if old.key != pod.key:
                 self._queue.update(old, new, self.now)
-        self._queue.nominate(self._world.pods[pod.key], node, self.now)
-        leaving = [self._world.pods[key] for key in branch.leaving]
-        violated = self._world.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+        self._queue.nominate(self._cluster.pods[pod.key], node, self.now)
+        leaving = [self._cluster.pods[key] for key in branch.leaving]
+        violated = self._cluster.budgets.broken_by(leaving) if branch.violated is None else branch.violated
         for victim in leaving:
             if victim.metadata.deletion_timestamp is None:
                 self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
 
     def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
-        pod = self._world.pods[key]
-        self._world.budgets.violated(violated)
+        pod = self._cluster.pods[key]
+        self._cluster.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        self._world.mark_preempted(key, self._at)
+        self._cluster.mark_preempted(key, self._at)
         self._displace(pod)
 
     def _displace(self, pod: Pod, grace: int | None = None) -> None:
@@ -652,15 +652,15 @@ class _Run:
 
     @property
     def changes(self) -> object:
-        return self._world.changes
+        return self._cluster.changes
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node."""
-        return self._world.pods_on(node)
+        return self._cluster.pods_on(node)
 
     def is_there(self, pod: Pod) -> bool:
         """Whether this very pod has not gone yet."""
-        there = self._world.pods.get(pod.key)
+        there = self._cluster.pods.get(pod.key)
         return there is not None and there.metadata.uid == pod.metadata.uid
 
     def evict(self, key: str, grace: int | None, node: str) -> Answer:
@@ -668,8 +668,8 @@ class _Run:
         namespace, _, name = key.partition("/")
         if namespace in self._terminating:
             return being_terminated(namespace, name)
-        stored = self._world.as_stored(key)
-        store = Store(stored, self._world.budgets.of(stored) if stored is not None else [])
+        stored = self._cluster.as_stored(key)
+        store = Store(stored, self._cluster.budgets.of(stored) if stored is not None else [])
         asked = EvictionRequest(name, name, DeleteOptions(grace_period_seconds=grace))
         answer = evict(asked, store, self.now, self._eviction_rules)
         if answer.status == CREATED:
@@ -678,21 +678,21 @@ class _Run:
 
     def kill(self, key: str, grace: int | None, node: str) -> None:
         """A pod is deleted without asking its budgets."""
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is not None:
-            is_counted = key in self._world.ready
-            violated = self._world.budgets.broken_by([pod])[key] if is_counted else []
-            self._world.budgets.violated(violated)
+            is_counted = key in self._cluster.ready
+            violated = self._cluster.budgets.broken_by([pod])[key] if is_counted else []
+            self._cluster.budgets.violated(violated)
             self._drain(key, grace, node, violated)
 
     def _drain(self, key: str, grace: int | None, node: str, violated: Sequence[str]) -> None:
-        pod = self._world.pods[key]
+        pod = self._cluster.pods[key]
         if pod.metadata.deletion_timestamp is not None:
             return
         cause = f"Node {node}"
         self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=violated)
         if pod.is_terminal:
-            self._world.leave(key, self._at, 0)
+            self._cluster.leave(key, self._at, 0)
             self._remove(key)
             return
         self._chain.was_drained(pod, cause, violated)
@@ -710,9 +710,9 @@ class _Run:
         for name in before:
             if name not in after:
                 for pod in self.pods_on(name):
-                    self._world.leave(pod.key, self._at, 0)
+                    self._cluster.leave(pod.key, self._at, 0)
                     self._remove(pod.key)
-        self._world.set_nodes(list(nodes))
+        self._cluster.set_nodes(list(nodes))
         for node in nodes:
             old = before.get(node.name)
             if old is None:
@@ -728,12 +728,14 @@ class _Run:
     def _lose_node(self, name: str) -> None:
         """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
         node = f"Node {name}"
-        for pod in [each for each in self._world.pods.values() if each.spec.node_name == name and not each.is_terminal]:
-            budgets = self._world.budgets
-            is_counted = pod.key in self._world.ready and not is_of_node(pod)
+        for pod in [
+            each for each in self._cluster.pods.values() if each.spec.node_name == name and not each.is_terminal
+        ]:
+            budgets = self._cluster.budgets
+            is_counted = pod.key in self._cluster.ready and not is_of_node(pod)
             violated = budgets.broken_by([pod])[pod.key] if is_counted else []
             self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
-            self._world.lose(pod.key, self._at)
+            self._cluster.lose(pod.key, self._at)
             if not is_of_node(pod):
                 budgets.violated(violated)
                 self._chain.went_with_node(pod, node, violated)
@@ -742,22 +744,22 @@ class _Run:
 
     def _collect(self, pod: Pod, at: float) -> None:
         """PodGC deletes a pod whose node is gone, without a grace period."""
-        there = self._world.pods.get(pod.key)
+        there = self._cluster.pods.get(pod.key)
         if there is None or there.metadata.uid != pod.metadata.uid:
             return
-        self._world.leave(pod.key, at)
-        has_actor = self._manager.of(pod) is not None
-        if has_actor and not is_of_node(pod):
+        self._cluster.leave(pod.key, at)
+        has_controller = self._manager.of(pod) is not None
+        if has_controller and not is_of_node(pod):
             self._manager.lose(pod)
         self._gone(pod.key, at)
-        if not has_actor and not is_of_node(pod):
+        if not has_controller and not is_of_node(pod):
             self._replace_soon(pod)
 
     # What happens to pods.
 
     def _arrive(self, pod: Pod, *, cause: str, is_admitted: bool = False) -> str:
         """A pod is made. One that has a node runs there if its kubelet lets it, or ``is_admitted``; returns its key."""
-        pod = self._world.create(pod, self._at)
+        pod = self._cluster.create(pod, self._at)
         if not cause:
             self._chain.came(pod.key)
         self._note(StepKind.ARRIVES, pod, cause=cause)
@@ -773,12 +775,12 @@ class _Run:
 
     def _go(self, pod: Pod, grace: int | None = None) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
-        gone_at = self._world.leave(pod.key, self._at, grace)
+        gone_at = self._cluster.leave(pod.key, self._at, grace)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
-        self._queue.assigned_pod_updated(pod, self._world.pods[pod.key], self.now)
+        self._queue.assigned_pod_updated(pod, self._cluster.pods[pod.key], self.now)
         self._later_gone(pod.key, gone_at + self._pace.answer())
 
     def _later_gone(self, key: str, at: float) -> None:
@@ -786,7 +788,7 @@ class _Run:
 
     def _enqueue(self, key: str, uid: str, _at: float) -> None:
         """The scheduler learns of a pod, if that is still there."""
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is not None and pod.metadata.uid == uid:
             self._queue.add(pod, self.now)
 
@@ -801,20 +803,20 @@ class _Run:
         heapq.heappush(self._later, (at, next(self._order), event))
 
     def _gone(self, key: str, at: float) -> None:
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is None:
             return
         controller = self._manager.of(pod)
         if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
-            self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
+            self._queue.assigned_pod_deleted(self._cluster.fail(key), self.now)
             self._release_volumes(pod)
             self._manager.call(controller)
             return
         self._remove(key)
 
     def _remove(self, key: str) -> None:
-        pod = self._world.remove(key)
+        pod = self._cluster.remove(key)
         self._release_volumes(pod)
         self._not_admitted.discard(key)
         self._without_volume.pop(key, None)
@@ -847,7 +849,7 @@ class _Run:
     def _replace(self, pod: Pod) -> None:
         self._made += 1
         name = f"new-{self._made}"
-        made = replacement_of(pod, suffix=name, uid=name, now=self.now, rules=self._world.rules)
+        made = replacement_of(pod, suffix=name, uid=name, now=self.now, rules=self._cluster.rules)
         if made is None:
             return
         made = self._named(self._readmission.admitted_again(made))

@@ -39,15 +39,19 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def result_of(
-    world: SimulatedCluster, chain: Chain, steps: list[SimulationStep], controllers: Sequence[Controller], ended: Ended
+    cluster: SimulatedCluster,
+    chain: Chain,
+    steps: list[SimulationStep],
+    controllers: Sequence[Controller],
+    ended: Ended,
 ) -> Simulation:
     """The whole simulation."""
-    workloads = Workloads(world.cluster)
+    workloads = Workloads(cluster.snapshot)
     displaced = [
         msgspec.structs.replace(each, workload=workloads.of(chain.pod(each.pod))) for each in chain.displaced()
     ]
-    waiting = [*_waiting(world, chain, workloads, ended), *_refused(workloads, ended)]
-    simulated = _workloads(world, workloads, controllers, Counter(each.workload for each in displaced), ended)
+    waiting = [*_waiting(cluster, chain, workloads, ended), *_refused(workloads, ended)]
+    simulated = _workloads(cluster, workloads, controllers, Counter(each.workload for each in displaced), ended)
     return Simulation(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
@@ -55,10 +59,10 @@ def result_of(
         starts_at={key: ended.starts_at[key] for key in ended.first if key in ended.starts_at},
         displaced=displaced,
         waiting=waiting,
-        budgets=world.budgets.lows(),
+        budgets=cluster.budgets.lows(),
         workloads=simulated,
-        refused=world.quotas.told(_left(simulated, waiting)),
-        stranded=stranded(world, waiting, {each.pod for each in displaced}),
+        refused=cluster.quotas.told(_left(simulated, waiting)),
+        stranded=stranded(cluster, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is SimulationEnd.LOOP
         else [],
@@ -67,11 +71,11 @@ def result_of(
     )
 
 
-def _waiting(world: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
+def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
     """The pods that were tried, or came, and have no node."""
     came = {*ended.first, *ended.messages}
     found = []
-    for key, pod in world.pods.items():
+    for key, pod in cluster.pods.items():
         is_told = key in came or chain.is_replacement(key)
         if pod.spec.node_name or pod.is_terminal or not is_told:
             continue
@@ -126,7 +130,7 @@ def _why_untried(pod: Pod) -> str:
 
 
 def _workloads(
-    world: SimulatedCluster,
+    cluster: SimulatedCluster,
     workloads: Workloads,
     controllers: Sequence[Controller],
     victims: Counter[str],
@@ -136,15 +140,15 @@ def _workloads(
     told = dict.fromkeys([*changed, *victims])
     before: dict[str, list[Pod]] = {name: [] for name in told}
     after: dict[str, list[Pod]] = {name: [] for name in told}
-    for pods, there in ((world.at_start, before), (world.pods.values(), after)):
+    for pods, there in ((cluster.at_start, before), (cluster.pods.values(), after)):
         for pod in pods:
             name = workloads.of(pod)
             if name in told and not pod.is_terminal and pod.metadata.deletion_timestamp is None:
                 there[name].append(pod)
-    ready = {name: sum(pod.key in world.ready_at_start for pod in before[name]) for name in told}
+    ready = {name: sum(pod.key in cluster.ready_at_start for pod in before[name]) for name in told}
     count, least = dict(ready), {name: (number, 0.0) for name, number in ready.items()}
     moments: dict[str, float] = {}
-    for at, pod, by in world.readiness:
+    for at, pod, by in cluster.readiness:
         name = workloads.of(pod)
         if name not in told:
             continue

@@ -39,23 +39,23 @@ class Scheduling:
 
     def __init__(
         self,
-        world: SimulatedCluster,
+        cluster: SimulatedCluster,
         scheduler: Scheduler,
         choose: Choose,
         waiting: Iterable[Pod],
         *,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self._world = world
+        self._cluster = cluster
         self._scheduler = scheduler
         self._choose = choose
-        start = world.time(0.0)
-        rules = scheduler.queue_rules(lambda: world.prepared(clock()))
+        start = cluster.time(0.0)
+        rules = scheduler.queue_rules(lambda: cluster.prepared(clock()))
         self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
-        # The version of the world at which each pod was tried last.
+        # The version of the cluster at which each pod was tried last.
         self._tried_at: dict[str, int] = {}
         # Failed attempts since the last change, by what the scheduler sees of the pod.
         self._failed: dict[bytes, Verdict] = {}
@@ -69,31 +69,31 @@ class Scheduling:
 
     def next_pod(self, at: float) -> Pod | None:
         """The pod that the scheduler takes now, if there is one."""
-        now = self._world.time(at)
+        now = self._cluster.time(at)
         self.queue.advance(now)
         pod = self.queue.pop(now)
         if pod is None:
             return None
         self.attempts += 1
-        self._tried_at[pod.key] = self._world.version
-        return self._world.pods[pod.key]
+        self._tried_at[pod.key] = self._cluster.version
+        return self._cluster.pods[pod.key]
 
     def next_timer(self) -> float | None:
         """When the queue next moves a pod by itself, as long as a try could come to something new."""
         timer = self.queue.next_timer()
         if timer is None or not self._may_come_to_something():
             return None
-        return (timer - self._world.time(0.0)).total_seconds()
+        return (timer - self._cluster.time(0.0)).total_seconds()
 
     def decide(self, pod: Pod, at: float) -> Verdict:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
-        if self._failed_at != self._world.version:
-            self._failed, self._failed_at = {}, self._world.version
+        if self._failed_at != self._cluster.version:
+            self._failed, self._failed_at = {}, self._cluster.version
         key = likeness_to(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(
-            self._world.prepared(at),
+            self._cluster.prepared(at),
             pod,
             records_steps=False,
             records_scores=False,
@@ -122,7 +122,7 @@ class Scheduling:
 
         ``None`` for those that go already, which is no difference to it at all.
         """
-        pod = self._world.pods.get(key)
+        pod = self._cluster.pods.get(key)
         if pod is None:
             return key
         known = self._kinds.get(key)
@@ -139,13 +139,13 @@ class Scheduling:
 
     def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
         """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
-        told = self._world.told_on(branch.node)
+        told = self._cluster.told_on(branch.node)
         if not told:
             return True
         gone = set(branch.leaving)
         if branch.violated is not None:
             gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
-        pods = self._world.pods
+        pods = self._cluster.pods
         spared = [pod for key, pod in told.items() if key not in gone]
         going = [pods[key] for key in gone if key in pods and key not in told]
         return not any(_are_alike(one, other) for one in spared for other in going)
@@ -159,7 +159,7 @@ class Scheduling:
     def not_landed(self, key: str, verdict: Verdict, now: datetime) -> None:
         """The attempt came to no node, or to one where victims have to go first."""
         plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
-        pod = self._world.tell(refused(self._world.pods[key], now, is_error=False))
+        pod = self._cluster.tell(refused(self._cluster.pods[key], now, is_error=False))
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
     def held_by(self) -> dict[str, str]:
@@ -168,9 +168,11 @@ class Scheduling:
 
     def _may_come_to_something(self) -> bool:
         """Whether anything has changed since a pod of the queue was tried."""
-        waiting = map(self._world.pods.get, self.queue.names())
+        waiting = map(self._cluster.pods.get, self.queue.names())
         return any(
-            pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
+            pod is not None
+            and not pod.spec.scheduling_gates
+            and self._tried_at.get(pod.key, 0) != self._cluster.version
             for pod in waiting
         )
 

@@ -16,38 +16,38 @@ from kpreempt.verdict.simulation import Stranded, StrandedKind, Waiting
 _PODS_NAMED = 5
 
 
-def stranded(world: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
+def stranded(cluster: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
     """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
 
     ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
     with the strategy Recreate, is meant to be so.
     """
-    services = [each for each in _services(world) if each.until is None or not evicted.isdisjoint(each.missing)]
+    services = [each for each in _services(cluster) if each.until is None or not evicted.isdisjoint(each.missing)]
     named = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
-    return [*named, *_lonely(world), *_daemons(world, waiting)]
+    return [*named, *_lonely(cluster), *_daemons(cluster, waiting)]
 
 
-def _services(world: SimulatedCluster) -> list[Stranded]:
+def _services(cluster: SimulatedCluster) -> list[Stranded]:
     """Services that had a ready pod, and at some time have none; the longest such time, or the last."""
-    touched = {change.pod.metadata.namespace for change in world.readiness if change.by < 0}
+    touched = {change.pod.metadata.namespace for change in cluster.readiness if change.by < 0}
     found = []
-    for service in world.cluster.services:
+    for service in cluster.snapshot.services:
         if not service.spec.selector or service.metadata.namespace not in touched:
             continue
-        gap = _gap(world, service)
+        gap = _gap(cluster, service)
         if gap is not None:
             found.append(gap)
     return found
 
 
-def _gap(world: SimulatedCluster, service: Service) -> Stranded | None:
-    count = sum(pod.key in world.ready_at_start and _serves(service, pod) for pod in world.at_start)
+def _gap(cluster: SimulatedCluster, service: Service) -> Stranded | None:
+    count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
     if not count:
         return None
     since: float | None = None
     gaps: list[tuple[float, float | None]] = []
     gone: dict[str, None] = {}
-    for at, pod, by in world.readiness:
+    for at, pod, by in cluster.readiness:
         if not _serves(service, pod):
             continue
         count += by
@@ -80,14 +80,14 @@ def _serves(service: Service, pod: Pod) -> bool:
     )
 
 
-def _lonely(world: SimulatedCluster) -> list[Stranded]:
+def _lonely(cluster: SimulatedCluster) -> list[Stranded]:
     """Running pods that require a pod nearby of which there was one, and is none any more."""
-    gone = [change.pod for change in world.readiness if change.by < 0 and change.pod.key not in world.ready]
+    gone = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
     if not gone:
         return []
-    zones = {node.name: node.labels for node in world.cluster.nodes}
+    zones = {node.name: node.labels for node in cluster.snapshot.nodes}
     found = []
-    for pod in world.pods.values():
+    for pod in cluster.pods.values():
         affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None
         if affinity is None or not pod.spec.node_name or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
             continue
@@ -99,7 +99,7 @@ def _lonely(world: SimulatedCluster) -> list[Stranded]:
                 continue
             others = (
                 each
-                for each in world.pods.values()
+                for each in cluster.pods.values()
                 if each.spec.node_name
                 and each.metadata.deletion_timestamp is None
                 and zones.get(each.spec.node_name, {}).get(term.topology_key) == place
@@ -111,7 +111,7 @@ def _lonely(world: SimulatedCluster) -> list[Stranded]:
                         subject=pod.key,
                         node=pod.spec.node_name,
                         missing=list(dict.fromkeys(missing))[:_PODS_NAMED],
-                        since=max(change.at for change in world.readiness if change.pod.key in missing),
+                        since=max(change.at for change in cluster.readiness if change.pod.key in missing),
                     )
                 )
                 break
@@ -127,12 +127,12 @@ def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[
             yield pod
 
 
-def _daemons(world: SimulatedCluster, waiting: Sequence[Waiting]) -> list[Stranded]:
+def _daemons(cluster: SimulatedCluster, waiting: Sequence[Waiting]) -> list[Stranded]:
     """Pods of DaemonSets that ran on their node, and cannot come back to it."""
     found = []
     for each in waiting:
         # One that a quota refuses is not there at all.
-        pod = world.pods.get(each.pod)
+        pod = cluster.pods.get(each.pod)
         if each.was_running and each.owner.startswith("DaemonSet "):
             node = tied_node(pod) if pod is not None else ""
             found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))

@@ -31,10 +31,10 @@ def wanting(**term: Any) -> dict[str, Any]:
 def after(version: str, *events: Event) -> str:
     """Where the pods are in the end, in a queue that can ask the scheduler of its version; nothing is assumed."""
     scheduler = KubeScheduler(behaviour=behaviour(version))
-    world = QueueCluster(ClusterSnapshot(), decode_object)
-    rules = scheduler.queue_rules(lambda: scheduler.prepare(world.cluster, now=START))
+    cluster = QueueCluster(ClusterSnapshot(), decode_object)
+    rules = scheduler.queue_rules(lambda: scheduler.prepare(cluster.cluster, now=START))
     queue = queue_for(f"kube-{version}", START, rules=rules)
-    steps = list(QueueSimulation(queue, world, scheduler.scheduler_names, None).apply(timed(events)))
+    steps = list(QueueSimulation(queue, cluster, scheduler.scheduler_names, None).apply(timed(events)))
     assert queue.assumed_hints() == []
     return state(steps[-1])
 

@@ -350,7 +350,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
 def test_a_pod_gets_the_labels_of_its_nodes_zone_when_it_is_bound(version: str, selected: int) -> None:
     zone = {"topology.kubernetes.io/zone": "a"}
     node = make_node("n1", cpu="2", labels=zone)
-    world = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behaviour=behaviour(version)), NOW)
-    world.create(make_pod("new", cpu="1"), 0)
-    labels = world.bind("shop/new", "n1", 0).metadata.labels
+    cluster = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behaviour=behaviour(version)), NOW)
+    cluster.create(make_pod("new", cpu="1"), 0)
+    labels = cluster.bind("shop/new", "n1", 0).metadata.labels
     assert len(zone.items() & labels.items()) == selected

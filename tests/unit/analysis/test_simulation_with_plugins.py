@@ -40,11 +40,11 @@ class OneOfATeam(PreEnqueuePlugin):
         return unschedulable("the team runs a pod already") if team and busy else SUCCESS
 
 
-def simulate_scenario(there: list[Pod], *coming: Pod, plugins: list[type[Plugin]], **scene: Any) -> Simulation:
+def simulate_scenario(there: list[Pod], *coming: Pod, plugins: list[type[Plugin]], **start: Any) -> Simulation:
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=there)
     found, _ = simulate(
         cluster,
-        SimulationStart(arriving=coming, **scene),
+        SimulationStart(arriving=coming, **start),
         scheduler_with(*plugins),
         now=NOW,
         limits=Limits(attempts=200),

@@ -33,13 +33,13 @@ from kpreempt.analysis.simulation.claims import Bound, bind_claims
 from kpreempt.analysis.simulation.client import Controller
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers import (
-    DaemonSetActor,
-    DeletionActor,
-    DeploymentActor,
-    JobActor,
-    ReplicaSetActor,
+    DaemonSetController,
+    DeletionController,
+    DeploymentController,
+    JobController,
+    ReplicaSetController,
     SimulatedReplicaSet,
-    StatefulSetActor,
+    StatefulSetController,
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.simulation.stages import RunTime, Stage
@@ -170,7 +170,7 @@ class _Starter:
             owners = [(workload.namespace, workload.kind, workload.name)]
             if workload.kind == "Deployment":
                 owners = [(workload.namespace, "ReplicaSet", name) for name in self._names_of_sets(workload)]
-            return DeletionActor(f"{workload.kind} {workload.key}", owners)
+            return DeletionController(f"{workload.kind} {workload.key}", owners)
         controllers: dict[str, Callable[[PlannedWorkload, Document], Controller]] = {
             "Deployment": self._deployment,
             "StatefulSet": self._stateful_set,
@@ -199,7 +199,7 @@ class _Starter:
     def _replica_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         pods = self._owned.get(self._owner(workload), [])
         maker = self.prototypes.maker(self._new_prototype(workload, document, pods), workload.name)
-        return ReplicaSetActor(self._owner(workload), number(document, "spec", "replicas", default=1), maker)
+        return ReplicaSetController(self._owner(workload), number(document, "spec", "replicas", default=1), maker)
 
     # Deployments.
 
@@ -227,7 +227,7 @@ class _Starter:
             record: Any = self._decode("ReplicaSet", owner, source=template.source, line=template.line)
             cluster = self.prototypes.cluster
             self.prototypes.cluster = msgspec.structs.replace(cluster, replica_sets=[*cluster.replica_sets, record])
-        return DeploymentActor(workload.namespace, workload.name, deployment_state(document), new, old)
+        return DeploymentController(workload.namespace, workload.name, deployment_state(document), new, old)
 
     def _names_of_sets(self, workload: PlannedWorkload) -> list[str]:
         """The ReplicaSets of a Deployment, those in the input and those of which there are pods only."""
@@ -329,7 +329,7 @@ class _Starter:
             ),
             rules=self._rules,
         )
-        return StatefulSetActor(self._owner(workload), state, makers)
+        return StatefulSetController(self._owner(workload), state, makers)
 
     def _daemon_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         spec = document["spec"]
@@ -352,7 +352,7 @@ class _Starter:
             rules=self._rules,
         )
         nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes, self._api_server)
-        return DaemonSetActor(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
+        return DaemonSetController(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
 
     def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
         maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
@@ -363,7 +363,7 @@ class _Starter:
         strangers = frozenset(pod.key for pod in owned)
         unmodelled = unmodelled_of_job(workload.change.object, document, self._rules)
         self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
-        return JobActor(self._owner(workload), state, maker, workload.change.object, strangers)
+        return JobController(self._owner(workload), state, maker, workload.change.object, strangers)
 
 
 def _annotated(document: Document | None, key: str) -> int | None:

@@ -15,7 +15,7 @@ from kpreempt.controllers.pods import REVISION_LABEL, active_pods
 from kpreempt.model.affinity import tied_to
 
 
-class DaemonSetActor:
+class DaemonSetController:
     """Keeps a pod on each of its nodes; the nodes do not change in a simulation."""
 
     def __init__(self, owner: OwnerKey, daemon_set: DaemonSetState, maker: Maker, nodes: Sequence[DaemonNode]) -> None:

@@ -9,7 +9,7 @@ from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.controllers.pods import JOB_FINALIZER
 
 
-class DeletionActor:
+class DeletionController:
     """Tells the pods of some owners to go, as the garbage collector does."""
 
     def __init__(self, workload: str, owners: Sequence[OwnerKey]) -> None:

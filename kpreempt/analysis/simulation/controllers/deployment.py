@@ -31,7 +31,7 @@ class SimulatedReplicaSet(msgspec.Struct):
     exists: bool = True
 
 
-class DeploymentActor:
+class DeploymentController:
     """Rolls its pods out as its strategy says. ``new`` has the present template."""
 
     def __init__(

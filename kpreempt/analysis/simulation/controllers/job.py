@@ -23,7 +23,7 @@ from kpreempt.model.pod import Pod
 _LONGEST_SECONDS = 7 * 24 * 3600
 
 
-class JobActor:
+class JobController:
     """Keeps as many pods as may run side by side, and starts others after a wait where they fail."""
 
     def __init__(

@@ -10,7 +10,7 @@ from kpreempt.controllers.pods import ControlledPod, active_pods
 from kpreempt.controllers.replica_set import reconcile_replica_set
 
 
-class ReplicaSetActor:
+class ReplicaSetController:
     """Keeps ``replicas`` pods; another template changes none of those that there are."""
 
     def __init__(self, owner: OwnerKey, replicas: int, maker: Maker) -> None:

@@ -18,7 +18,7 @@ _LABEL_OF_NAME = "statefulset.kubernetes.io/pod-name"
 _LABEL_OF_INDEX = "apps.kubernetes.io/pod-index"
 
 
-class StatefulSetActor:
+class StatefulSetController:
     """Keeps numbered pods. ``makers`` are by the revision that they make pods of."""
 
     def __init__(self, owner: OwnerKey, stateful_set: StatefulSetState, makers: Mapping[str, Maker]) -> None:
