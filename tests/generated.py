@@ -8,10 +8,8 @@ completions, the table of rules in docs/gate.md, a page for each in docs/rules/,
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -24,6 +22,7 @@ from tests.algorithm_answers import with_answers
 from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
+from tests.program import run_kpreempt
 from tests.rule_examples import output_of
 from tests.version_answers import DOCUMENT as VERSIONS
 from tests.version_answers import document as versions_document
@@ -47,15 +46,7 @@ _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\
 @cache
 def kpreempt(*arguments: str) -> str:
     """What the program prints, at 80 columns and without colour."""
-    run = subprocess.run(
-        [sys.executable, "-m", "kpreempt", *arguments],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1"},
-    )
+    run = run_kpreempt(arguments)
     # A gate that fails is an answer, too.
     if run.returncode not in (0, 1):
         raise SystemExit(run.stderr)

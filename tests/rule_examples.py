@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.rules.examples import EXAMPLES, Example
+from tests.program import run_kpreempt
 
 ROOT = Path(__file__).parents[1]
 CLUSTER = ROOT / "fixtures" / "check" / "rules" / "cluster.yaml"
@@ -40,15 +38,7 @@ def output_of(rule: RuleId) -> str:
     """What the command of the example that fails prints, as far as it is about the rule."""
     with TemporaryDirectory() as folder:
         lay_out(Path(folder), EXAMPLES[rule], mends=False)
-        run = subprocess.run(
-            [sys.executable, "-m", "kpreempt", *arguments_of(EXAMPLES[rule], mends=False)],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
-        )
+        run = run_kpreempt(arguments_of(EXAMPLES[rule], mends=False), Path(folder))
     if run.returncode != 1:
         raise SystemExit(f"the example of {rule} ends with {run.returncode}: {run.stderr}")
     return part_about(rule, run.stdout)
