@@ -42,6 +42,7 @@ golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden
 
 conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real schedulers
 	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl $(CONFORMANCE)/legacy/*.jsonl $(CONFORMANCE)/volcano-1.8/*.jsonl))
+	@$(PYTHON) $(CONFORMANCE)/check.py $(PYTHON) -m tests.conformance.drains - -- $(CONFORMANCE)/evictions/eviction.jsonl.gz $(CONFORMANCE)/evictions/drain-filter.jsonl.gz
 
 bench: $(VENV)/.development ## Measure start-up, loading and writing of big clusters, and answers
 	@$(PYTHON) -m benchmarks.startup

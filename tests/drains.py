@@ -14,7 +14,7 @@ from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
-from kpreempt.eviction.drain_command import parse_command
+from kpreempt.eviction.kubectl_drain import parse_command
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json
 from kpreempt.verdict.drain import Drain

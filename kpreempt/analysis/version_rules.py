@@ -13,7 +13,7 @@ from kpreempt.schedulers.settings import Settings
 
 if TYPE_CHECKING:
     from kpreempt.controllers.rules import ControllerRules
-    from kpreempt.eviction.rules import EvictionRules
+    from kpreempt.eviction.records import EvictionRules
 
 
 def api_server_rules(settings: Settings) -> ApiServerRules:
@@ -38,16 +38,8 @@ def _held(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, boo
     return {field: facts.get(field) is True for field in rules._fields}
 
 
-def eviction_rules(algorithm: str) -> EvictionRules:
-    """Those of the API server that an algorithm stands for; of one from before 1.29 none of them holds."""
-    from kpreempt.eviction.rules import EvictionRules  # noqa: PLC0415 - few questions are about evictions
-
-    version = version_of(algorithm)
-    return EvictionRules(**_held(EvictionRules, behaviour(version)._asdict() if version is not None else {}))
-
-
 def eviction_rules_of(settings: Settings) -> EvictionRules:
     """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    from kpreempt.eviction.rules import EvictionRules  # noqa: PLC0415 - few questions are about evictions
+    from kpreempt.eviction.records import EvictionRules  # noqa: PLC0415 - few questions are about evictions
 
     return EvictionRules(**_held(EvictionRules, settings.facts))

@@ -28,7 +28,7 @@ class KueueScenario(Scenario, frozen=True, rename="camel"):
     ``config`` is what of the manager's configuration decides; ``now`` is when the first cycle begins.
     """
 
-    now: Time | None = None  # type: ignore[assignment]
+    now: Time | None = None
     cycles: Annotated[int, msgspec.Meta(ge=1, le=_MOST_CYCLES)] = 1
     workload: str = _ALL
     config: KueueConfiguration = KueueConfiguration()  # type: ignore[assignment]

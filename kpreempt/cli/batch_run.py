@@ -45,8 +45,6 @@ from kpreempt.verdict.volcano import SessionVerdict
 
 if TYPE_CHECKING:
     from kpreempt.cli.batch import BatchRequest
-    from kpreempt.eviction.world import Placement
-    from kpreempt.model.pod import Pod
 
 
 def run_batch(request: BatchRequest) -> int:
@@ -173,8 +171,6 @@ class Answerer:
             with within_calendar(self._source, number):
                 if scenario.algorithm == KUEUE:
                     return self._cycles(scenario, source)
-                if scenario.is_about_evictions:
-                    return self._about_evictions(scenario, line, source)
                 verdict = self._decided(scenario, source)
         except KpreemptError as error:
             return self._failed(line, error.message)
@@ -193,19 +189,6 @@ class Answerer:
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
-    def _about_evictions(self, scenario: Scenario, line: bytes, source: str) -> Answer:
-        from kpreempt.analysis.version_rules import eviction_rules
-        from kpreempt.cli.batch_evictions import answer_line
-
-        rules = eviction_rules(scenario.algorithm or DEFAULT_ALGORITHM)
-        if bytes(scenario.command):
-            from kpreempt.cli.batch_drains import answer_drain
-
-            verdict = answer_drain(line, source, rules, self._now, partial(self._landing, scenario))
-        else:
-            verdict = answer_line(line, source, rules)
-        return Answer(_line({"name": scenario.name, "verdict": verdict}))
-
     def _cycles(self, scenario: Scenario, source: str) -> Answer:
         """The cycles of Kueue's scheduler on the cluster of a line."""
         from kpreempt.cli.batch_kueue import KUEUE_WANTED, KueueScenario, answer_cycles
@@ -217,19 +200,6 @@ class Answerer:
         with self._phases.phase("session"):
             verdict = answer_cycles(scenario, situation.cluster, assumptions, source, self._now)
         return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(verdict["assumptions"]))
-
-    def _landing(self, scenario: Scenario, cluster: ClusterSnapshot, pod: Pod) -> Placement | None:
-        """Where the scheduler of a line puts a pod, first of those that it may choose."""
-        from kpreempt.eviction.world import Placement
-
-        scheduler = self._scheduler_of(scenario).on(cluster).scheduler
-        prepared = self._prepare(cluster, scheduler, is_queued=True)
-        verdict = scheduler.decide(prepared, pod, records_steps=False)
-        if verdict.lands_on:
-            return Placement(verdict.lands_on[0])
-        for node in verdict.nominated_nodes[:1]:
-            return Placement(node, tuple(each.pod for each in verdict.victims.get(node, [])))
-        return None
 
     def _decided(self, scenario: Scenario, source: str) -> Verdict | SessionVerdict:
         if scenario.algorithm == VOLCANO:

@@ -47,16 +47,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     feature_gates: dict[str, bool] | None = None
     algorithm: str | None = None
     queued: bool = False
-    command: msgspec.Raw = msgspec.Raw(b"")
     eviction: msgspec.Raw = msgspec.Raw(b"")
-    pods: msgspec.Raw = msgspec.Raw(b"")
-    now: msgspec.Raw = msgspec.Raw(b"")
-
-    @property
-    def is_about_evictions(self) -> bool:
-        """Whether it has an eviction, a command, the pods of a node to drain, or a time and no pod."""
-        told = bytes(self.eviction) or bytes(self.command) or bytes(self.pods)
-        return bool(told or (bytes(self.now) and not self.has_pod))
 
     @property
     def has_pod(self) -> bool:
@@ -125,7 +116,9 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     try:
         _STRICT.decode(line.decode())
         scenario = msgspec.json.decode(line, type=_form_of(line))
-        if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE) or scenario.is_about_evictions):
+        if bytes(scenario.eviction):
+            raise ValueError("evictions are not scheduled: kpreempt drain answers for the pods of a node")
+        if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE)):
             raise msgspec.ValidationError("Object missing required field `pod`")
         return scenario
     except UnicodeDecodeError as error:

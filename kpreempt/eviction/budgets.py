@@ -13,21 +13,20 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
 from kpreempt.controllers.pods import is_ready
-from kpreempt.controllers.scales import ScaleOf
 from kpreempt.eviction.records import (
     ALLOWED_CONDITION,
     TOO_MANY_REQUESTS,
+    USUAL,
     Answer,
     BudgetCondition,
     Cause,
     Details,
+    EvictionRules,
     RefusalError,
     StoredBudget,
     with_condition,
 )
-from kpreempt.eviction.rules import USUAL, EvictionRules
 from kpreempt.eviction.selectors import problem_of
 from kpreempt.model.pod import TERMINAL_PHASES, Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
@@ -112,22 +111,6 @@ def being_processed(name: str) -> Answer:
     return _violated(f"The disruption budget {name} is still being processed by the server.", retry_after=10)
 
 
-def synced(stored: StoredBudget, pods: Iterable[Pod], scale_of: ScaleOf, now: datetime) -> tuple[StoredBudget, bool]:
-    """The budget after the disruption controller has looked at it, and whether it wrote its status."""
-    before = status_of(stored)
-    try:
-        if problem := problem_of(stored.budget.spec.selector):
-            raise SyncError(problem)
-        status = sync_budget(stored.budget, Candidates(pods).of(stored.budget), scale_of, now).status
-    except SyncError as error:
-        failed = msgspec.structs.replace(stored.budget, status=failed_status(stored.budget))
-        return StoredBudget(failed, failed_conditions(stored, error, now)), True
-    if status == before and _is_up_to_date(stored):
-        return stored, False
-    changed = StoredBudget(msgspec.structs.replace(stored.budget, status=status), stored.conditions)
-    return with_allowed_condition(changed, now), True
-
-
 def failed_conditions(stored: StoredBudget, error: SyncError, now: datetime | None) -> tuple[BudgetCondition, ...]:
     """The budget's conditions once its controller could not reckon what it wants."""
     condition = BudgetCondition(
@@ -157,16 +140,6 @@ def with_allowed_condition(stored: StoredBudget, now: datetime | None) -> Stored
 def status_of(stored: StoredBudget) -> PodDisruptionBudgetStatus:
     """Its status; that of a budget that no controller has seen is all zeros."""
     return stored.budget.status or PodDisruptionBudgetStatus()
-
-
-def _is_up_to_date(stored: StoredBudget) -> bool:
-    condition, status = stored.allowed_condition, status_of(stored)
-    wanted = "True" if status.disruptions_allowed > 0 else "False"
-    return (
-        condition is not None
-        and condition.observed_generation == status.observed_generation
-        and condition.status == wanted
-    )
 
 
 def _violated(why: str, retry_after: int = 0) -> Answer:

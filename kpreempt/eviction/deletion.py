@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from kpreempt.eviction.records import CONFLICT, Answer, Details, RefusalError
-from kpreempt.eviction.rules import USUAL, EvictionRules
+from kpreempt.eviction.records import CONFLICT, USUAL, Answer, Details, EvictionRules, RefusalError
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
 DEFAULT_GRACE = 30

@@ -1,8 +1,12 @@
-"""Budgets with their conditions, and what the API server answers."""
+"""Budgets with their conditions, what the API server answers, and the facts that differ between its versions.
+
+The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them; the defaults are those of 1.36.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,6 +17,18 @@ ALLOWED_CONDITION = "DisruptionAllowed"
 TOO_MANY_REQUESTS = 429
 CREATED = 201
 CONFLICT = 409
+
+
+class EvictionRules(NamedTuple):
+    """What the API server of one version does otherwise with evictions than that of another."""
+
+    eviction_refusals_tell_why: bool = True
+    eviction_forbidden_tells_why: bool = False
+    eviction_refuses_unreadable_store_option: bool = True
+    grace_never_ends_in_the_past: bool = True
+
+
+USUAL = EvictionRules()
 
 
 class BudgetCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -11,8 +11,17 @@ import msgspec
 
 from kpreempt.eviction.budgets import asks_no_budget, being_processed, budgets_of, granted, lets_unready_go
 from kpreempt.eviction.deletion import DeleteOptions, check_preconditions, deleted, with_eviction_condition
-from kpreempt.eviction.records import ACCEPTED, CONFLICT, Answer, Cause, Details, RefusalError, StoredBudget
-from kpreempt.eviction.rules import USUAL, EvictionRules
+from kpreempt.eviction.records import (
+    ACCEPTED,
+    CONFLICT,
+    USUAL,
+    Answer,
+    Cause,
+    Details,
+    EvictionRules,
+    RefusalError,
+    StoredBudget,
+)
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod
 

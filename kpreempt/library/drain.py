@@ -12,7 +12,7 @@ from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.shifts import Upgrade, Upgraded, plain_drain, upgraded
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.errors import NotFoundError, UsageError, nearest
-from kpreempt.eviction.drain_command import CommandError, DrainCommand, parse_command
+from kpreempt.eviction.kubectl_drain import CommandError, DrainCommand, parse_command
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.library.chances import chances, paces
 from kpreempt.library.gate.settings import GateSettings

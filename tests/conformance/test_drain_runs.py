@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.cli.batch_run import Answerer
-from kpreempt.phases import NO_PHASES
+from tests.conformance.drains import answer
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "conformance" / "evictions" / "drain-runs.jsonl.gz"
 # After the last of the recordings, and not long after.
@@ -31,8 +30,7 @@ RUNS = _runs()
 
 def _answer(run: dict[str, Any]) -> dict[str, Any]:
     given = {key: run[key] for key in ("name", "command", "objects")}
-    line = Answerer(None, NOW, "runs", NO_PHASES).answer((1, json.dumps(given).encode())).line
-    verdict: dict[str, Any] = json.loads(line)["verdict"]
+    verdict: dict[str, Any] = answer(json.dumps(given).encode(), NOW)["verdict"]
     return verdict
 
 
@@ -85,12 +83,12 @@ def _cordoned(run: dict[str, Any], objects: list[dict[str, Any]]) -> set[str]:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_ends_as_the_genuine_one_did(name: str) -> None:
     run = RUNS[name]
-    answer = _answer(run)
-    assert answer["exit"] == run["exit"]
-    assert _lines(answer) == _lines(run)
-    assert _pods(answer["after"]) == _pods(run["after"])
-    assert _budgets(answer["after"]) == _budgets(run["after"])
-    assert _cordoned(run, answer["after"]) == _cordoned(run, run["after"])
+    found = _answer(run)
+    assert found["exit"] == run["exit"]
+    assert _lines(found) == _lines(run)
+    assert _pods(found["after"]) == _pods(run["after"])
+    assert _budgets(found["after"]) == _budgets(run["after"])
+    assert _cordoned(run, found["after"]) == _cordoned(run, run["after"])
 
 
 def test_there_are_runs() -> None:
@@ -99,9 +97,9 @@ def test_there_are_runs() -> None:
 
 def test_without_a_timeout_a_blocked_run_never_ends() -> None:
     run = {**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a"]}
-    answer = _answer(run)
-    assert answer["exit"] is None
-    assert "node/blocked-a drained" not in {line["text"] for line in answer["lines"]}
+    found = _answer(run)
+    assert found["exit"] is None
+    assert "node/blocked-a drained" not in {line["text"] for line in found["lines"]}
 
 
 @pytest.mark.parametrize(
@@ -121,18 +119,18 @@ def test_without_a_timeout_a_blocked_run_never_ends() -> None:
     ],
 )
 def test_a_command_that_kubectl_refuses_ends_before_anything_is_cordoned(arguments: list[str], first: str) -> None:
-    answer = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", *arguments]})
-    assert answer["exit"] == 1
-    assert answer["lines"][0]["text"].startswith(first)
-    assert "blocked-a" not in _cordoned(RUNS["blocked"], answer["after"])
+    found = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", *arguments]})
+    assert found["exit"] == 1
+    assert found["lines"][0]["text"].startswith(first)
+    assert "blocked-a" not in _cordoned(RUNS["blocked"], found["after"])
 
 
 @pytest.mark.parametrize(
     ("timeout", "shown"), [("90s", "1m30s"), ("1h", "1h0m0s"), ("6s", "6s"), ("1.5s", "1.5s"), ("500ms", "500ms")]
 )
 def test_a_timeout_is_shown_as_go_does(timeout: str, shown: str) -> None:
-    answer = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a", f"--timeout={timeout}"]})
-    assert answer["lines"][-1]["text"].endswith(f"global timeout reached: {shown}")
+    found = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a", f"--timeout={timeout}"]})
+    assert found["lines"][-1]["text"].endswith(f"global timeout reached: {shown}")
 
 
 def _texts(run: dict[str, Any]) -> list[str]:
@@ -142,8 +140,7 @@ def _texts(run: dict[str, Any]) -> list[str]:
 def test_a_run_that_somebody_stops_ends_then() -> None:
     run = {**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a"], "stoppedAfterSeconds": 12}
     given = {key: run[key] for key in ("name", "command", "objects", "stoppedAfterSeconds")}
-    line = Answerer(None, NOW, "runs", NO_PHASES).answer((1, json.dumps(given).encode())).line
-    texts = [each["text"] for each in json.loads(line)["verdict"]["lines"]]
+    texts = [each["text"] for each in answer(json.dumps(given).encode(), NOW)["verdict"]["lines"]]
     assert sum(text.startswith("evicting pod") for text in texts) == 3
 
 
@@ -184,22 +181,22 @@ def test_a_stateful_set_makes_its_pod_again_once_it_is_gone() -> None:
         "metadata": {"name": "db", "namespace": metadata["namespace"], "uid": "u-db"},
         "spec": {"replicas": 1, "selector": {"matchLabels": metadata["labels"]}},
     }
-    answer = _answer(_with(run, pod, stateful_set))
-    again = next(each for each in answer["after"] if each["metadata"]["name"] == "db-0")
+    found = _answer(_with(run, pod, stateful_set))
+    again = next(each for each in found["after"] if each["metadata"]["name"] == "db-0")
     assert again["metadata"]["uid"] != "u-db-0"
-    assert "pod/db-0 evicted" in {line["text"] for line in answer["lines"]}
-    assert answer["exit"] == 0
+    assert "pod/db-0 evicted" in {line["text"] for line in found["lines"]}
+    assert found["exit"] == 0
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", [1], {"a": 1}, "9999-12-31T23:59:59Z", 10**18])
 def test_whatever_stands_in_a_line_the_answer_is_an_answer_or_one_message(wrong: Any) -> None:
     run = RUNS["budget-two"]
     given = {key: run[key] for key in ("name", "command", "objects")}
-    answerer = Answerer(None, NOW, "runs", NO_PHASES)
     for place, each in enumerate(given["objects"]):
         for part, value in each.items():
             fields = value if isinstance(value, dict) else {}
             for changed in [wrong, *({**fields, field: wrong} for field in fields)]:
                 objects = [*given["objects"][:place], {**each, part: changed}, *given["objects"][place + 1 :]]
                 line = json.dumps({**given, "objects": objects, "command": ["kubectl", "drain", "x"]})
-                assert not answerer.answer((1, line.encode())).is_bug
+                found = answer(line.encode(), NOW)
+                assert "verdict" in found or found["error"]["message"]

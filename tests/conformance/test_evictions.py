@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.version_rules import eviction_rules
-from kpreempt.cli.batch_evictions import answer_line
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.errors import InputError
+from tests.conformance.eviction_lines import answer_line
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "conformance" / "evictions"
 COUNTS = {"eviction": 468, "disruption": 339, "drain-filter": 343}
@@ -25,7 +26,9 @@ def _lines(name: str) -> list[dict[str, Any]]:
 def _answer(line: dict[str, Any], algorithm: str = "kube-1.36") -> dict[str, Any]:
     given = {key: value for key, value in line.items() if key != "expect"}
     answer: dict[str, Any] = json.loads(
-        json.dumps(answer_line(json.dumps(given).encode(), "line", eviction_rules(algorithm)))
+        json.dumps(
+            answer_line(json.dumps(given).encode(), "line", eviction_rules_of(scheduler_for(algorithm).settings))
+        )
     )
     return answer
 

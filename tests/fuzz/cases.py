@@ -52,7 +52,6 @@ _SCENARIOS = (
     *(f"conformance/kube-1.36/{name}.jsonl.gz" for name in ("affinity", "mixed", "spread", "volumes", "config")),
     *("conformance/dra/scenarios.jsonl.gz", "conformance/volcano-1.8/generated.jsonl.gz"),
     *("conformance/legacy/kube-1.8.jsonl.gz", "conformance/legacy/kube-1.18.jsonl.gz"),
-    *(f"conformance/evictions/{name}.jsonl.gz" for name in ("disruption", "drain-filter", "eviction")),
     *(f"conformance/kueue-0.19/{name}.jsonl.gz" for name in ("edge", "fair", "gates", "quiesce", "tas-mixed")),
 )
 _FIRST_LINES = 200

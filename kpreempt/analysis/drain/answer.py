@@ -24,7 +24,7 @@ from kpreempt.analysis.drain.unblock import Way, with_remedies
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
-from kpreempt.eviction.drain_command import DrainCommand
+from kpreempt.eviction.kubectl_drain import DrainCommand
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMITTED_LABELS

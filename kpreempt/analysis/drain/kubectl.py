@@ -15,15 +15,22 @@ import msgspec
 from kpreempt.analysis.drain.nodes import cordoned
 from kpreempt.analysis.nodes.copies import Added
 from kpreempt.analysis.simulation.client import Site
-from kpreempt.eviction.drain_command import DrainCommand
-from kpreempt.eviction.drain_errors import DEADLINE, not_evicted, still_there, timed_out
-from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
-from kpreempt.eviction.drain_run import RETRY_SECONDS
+from kpreempt.eviction.kubectl_drain import (
+    DEADLINE,
+    Choice,
+    DrainCommand,
+    choose_pods,
+    not_evicted,
+    still_there,
+    timed_out,
+)
 from kpreempt.eviction.records import CREATED, TOO_MANY_REQUESTS, Answer
 from kpreempt.eviction.selectors import Requirement
 from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.model.pod import Pod
 
+# Seconds until kubectl asks again for a pod whose budget is used up.
+RETRY_SECONDS = 5.0
 _NOT_FOUND = 404
 # Times are sums of seconds and fractions of them.
 _ALMOST = 1e-6
@@ -113,7 +120,7 @@ class KubectlDrain:
         command: DrainCommand,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
-        order: Callable[[Sequence[DrainPod]], list[DrainPod]] = list,
+        order: Callable[[Sequence[Pod]], list[Pod]] = list,
     ) -> None:
         self._shifts = [(shift, [NodeWork(node) for node in shift.nodes]) for shift in shifts]
         self._command, self._selector, self._daemon_sets, self._order = command, selector, daemon_sets, order
@@ -188,21 +195,21 @@ class KubectlDrain:
         command = self._command
         if command.timeout:
             work.deadline = site.at + command.timeout
-        pods = [DrainPod(pod, pod.is_mirror, pod.has_empty_dir) for pod in site.pods_on(work.node)]
+        pods = site.pods_on(work.node)
         choice = choose_pods(pods, work.node, command.options, self._selector, self._daemon_sets, site.now)
         work.choice = choice
-        asked = [each for each in pods if all(part.matches(each.pod.metadata.labels) for part in self._selector)]
+        asked = [each for each in pods if all(part.matches(each.metadata.labels) for part in self._selector)]
         work.stays = len(asked) - len(choice.pods) - sum(map(len, choice.errors.values()))
         if choice.errors:
             work.errors = choice.shown_errors()
             work.ended = site.at
             return
-        for each in self._order(choice.pods):
+        for pod in self._order(choice.pods):
             if command.options.disable_eviction:
-                site.kill(each.pod.key, command.grace, work.node)
-                self._accepted(work, each.pod)
+                site.kill(pod.key, command.grace, work.node)
+                self._accepted(work, pod)
             else:
-                self._ask(work, each.pod, site)
+                self._ask(work, pod, site)
         self._notice(work, site)
 
     def _go_on(self, work: NodeWork, site: Site) -> None:

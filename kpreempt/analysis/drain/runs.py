@@ -13,7 +13,7 @@ from kpreempt.analysis.check.simulations import Choices, Simulated
 from kpreempt.analysis.drain.kubectl import KubectlDrain, NodeWork, Shift
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
 from kpreempt.analysis.simulation.pace import Pace
-from kpreempt.eviction.drain_command import DrainCommand
+from kpreempt.eviction.kubectl_drain import DrainCommand
 from kpreempt.eviction.records import Answer
 from kpreempt.eviction.selectors import parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
@@ -104,8 +104,7 @@ class DrainRuns:
 
 
 def _told(work: NodeWork, there: Collection[str]) -> DrainedNode:
-    chosen = [each.pod for each in work.choice.pods]
-    wanted = [*(pod.key for pod in chosen if (pod.metadata.uid or pod.key) in there)]
+    wanted = [*(pod.key for pod in work.choice.pods if (pod.metadata.uid or pod.key) in there)]
     wanted += [pod for pods in work.choice.errors.values() for pod in pods]
     return DrainedNode(
         node=work.node,

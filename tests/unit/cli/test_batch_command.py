@@ -156,12 +156,15 @@ def test_the_output_file_is_written_whole_or_not_at_all(batch: Batch, tmp_path: 
     assert target.read_text() == "before"
 
 
-def test_what_a_line_about_evictions_says_is_shown_harmless(batch: Batch) -> None:
+def test_a_line_about_an_eviction_is_an_error_that_is_shown_harmless(batch: Batch) -> None:
     name = "\u202e##[group]x"
     about = {"name": name, "namespace": "shop"}
     evicted = {**pod("p", "1"), "metadata": about}
     request = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
     run = batch("-", lines=json.dumps({"name": name, "eviction": request, "pod": evicted}))
-    assert run.returncode == 0
+    assert run.returncode == 3
     assert not obeyed(run.stdout)
-    assert json.loads(run.stdout)["name"] == name
+    answer = json.loads(run.stdout)
+    assert answer["name"] == name
+    message = "standard input:1: evictions are not scheduled: kpreempt drain answers for the pods of a node"
+    assert answer["error"]["message"] == message

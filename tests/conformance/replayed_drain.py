@@ -1,4 +1,4 @@
-"""A whole run of ``kubectl drain``: what it prints, when, and how it ends.
+"""A whole run of ``kubectl drain`` on a replayed cluster: what it prints, when, and how it ends.
 
 Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``. Departures, where chance
 decides in the genuine program: pods are first asked for in the order of the list, and errors and warnings are in the
@@ -11,24 +11,23 @@ from collections.abc import Collection, Generator, Sequence
 
 import msgspec
 
+from kpreempt.analysis.drain.kubectl import RETRY_SECONDS
 from kpreempt.controllers.pods import is_ready
-from kpreempt.eviction.drain_command import DrainCommand
-from kpreempt.eviction.drain_errors import (
+from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
+    Choice,
+    DrainCommand,
+    choose_pods,
     not_evicted,
-    refused_for_now,
-    refused_with_namespace,
     still_there,
     timed_out,
 )
-from kpreempt.eviction.drain_filter import Choice, DrainPod, choose_pods
 from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
 from kpreempt.eviction.selectors import Requirement
 from kpreempt.eviction.subresource import is_of_terminating_namespace
-from kpreempt.eviction.world import World
+from kpreempt.model.pod import Pod
+from tests.conformance.replayed_cluster import ReplayedCluster
 
-# Seconds until kubectl asks again for a pod whose budget is used up.
-RETRY_SECONDS = 5.0
 _POLL = 1.0
 _COLLISION = 0.5
 _SERVER_ERROR = 500
@@ -67,7 +66,7 @@ _Work = Generator[float, None, str]
 
 
 class DrainRun:
-    """A run in a world, by a command whose pod selector is ``selector``.
+    """A run by a command whose pod selector is ``selector``.
 
     ``daemon_sets`` are namespaces and names of those that there are. A run without an end is ``stopped_after`` so many
     seconds, or once nothing has happened for an hour.
@@ -75,13 +74,13 @@ class DrainRun:
 
     def __init__(
         self,
-        world: World,
+        cluster: ReplayedCluster,
         command: DrainCommand,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
         stopped_after: float | None = None,
     ) -> None:
-        self._world, self._command, self._stopped_after = world, command, stopped_after
+        self._cluster, self._command, self._stopped_after = cluster, command, stopped_after
         self._selector, self._daemon_sets = selector, daemon_sets
         self._lines: list[Line] = []
 
@@ -89,10 +88,10 @@ class DrainRun:
         """Drain the nodes one after the other."""
         dry = {"client": " (dry run)", "server": " (server dry run)"}.get(self._command.dry_run, "")
         for node in nodes:
-            is_cordoned = node in self._world.cordoned
+            is_cordoned = node in self._cluster.cordoned
             self._print(_OUT, f"node/{node} {'already cordoned' if is_cordoned else 'cordoned'}{dry}")
             if not dry:
-                self._world.cordoned.add(node)
+                self._cluster.cordoned.add(node)
         failed: dict[str, list[str]] = {}
         try:
             for node in nodes:
@@ -104,10 +103,10 @@ class DrainRun:
                 text = _joined(errors)
                 self._print(_ERR, f'error: unable to drain node "{node}" due to error: {text}, continuing command...')
         except _EndlessError:
-            end = self._world.seconds if self._stopped_after is None else self._stopped_after
+            end = self._cluster.seconds if self._stopped_after is None else self._stopped_after
             return Run(None, end, [line for line in self._lines if line.t <= end])
         self._tell(failed)
-        return Run(1 if failed else 0, self._world.seconds, self._lines)
+        return Run(1 if failed else 0, self._cluster.seconds, self._lines)
 
     def _tell(self, failed: dict[str, list[str]]) -> None:
         if not failed:
@@ -132,7 +131,7 @@ class DrainRun:
             self._print(_ERR, f"Warning: {'; '.join(choice.shown_warnings())}")
         if self._command.dry_run == "client":
             for each in choice.pods:
-                self._print(_OUT, f"evicting pod {each.pod.key} (dry run)")
+                self._print(_OUT, f"evicting pod {each.key} (dry run)")
             return []
         errors = self._delete(choice.pods) if self._command.options.disable_eviction else self._evict(choice.pods)
         if errors:
@@ -141,23 +140,23 @@ class DrainRun:
                 joined = _joined(errors)
                 self._print(_ERR, f'There are pending pods in node "{node}" when an error occurred: {joined}')
                 for each in left.pods:
-                    self._print(_ERR, f"pod/{each.pod.metadata.name}")
+                    self._print(_ERR, f"pod/{each.metadata.name}")
         return errors
 
     def _choose(self, node: str) -> Choice:
-        world, options = self._world, self._command.options
-        return choose_pods(world.pods.values(), node, options, self._selector, self._daemon_sets, world.now)
+        cluster, options = self._cluster, self._command.options
+        return choose_pods(cluster.pods.values(), node, options, self._selector, self._daemon_sets, cluster.now)
 
-    def _evict(self, pods: Sequence[DrainPod]) -> list[str]:
+    def _evict(self, pods: Sequence[Pod]) -> list[str]:
         deadline = self._deadline()
         works = [self._eviction(each, place, deadline) for place, each in enumerate(pods)]
         return self._together(works)
 
-    def _delete(self, pods: Sequence[DrainPod]) -> list[str]:
+    def _delete(self, pods: Sequence[Pod]) -> list[str]:
         deadline = self._deadline()
         is_dry_run = self._command.dry_run == "server"
         for each in pods:
-            self._world.delete(each.pod.key, self._command.grace, is_dry_run=is_dry_run)
+            self._cluster.delete(each.key, self._command.grace, is_dry_run=is_dry_run)
         return self._together([self._wait_for_all(pods, deadline)]) if pods else []
 
     def _together(self, works: Sequence[_Work]) -> list[str]:
@@ -174,20 +173,20 @@ class DrainRun:
                 if end.value:
                     errors.append(end.value)
             else:
-                self._world.after(pause, lambda: go_on(work))
+                self._cluster.after(pause, lambda: go_on(work))
 
         for work in works:
             go_on(work)
-        since, shown = self._world.seconds, self._state()
+        since, shown = self._cluster.seconds, self._state()
         for _ in range(_MOST_STEPS):
             if not left:
                 return errors
-            self._world.step()
+            self._cluster.step()
             state = self._state()
             if state != shown:
-                since, shown = self._world.seconds, state
-            is_idle = self._world.seconds - since > max(_FOR_EVER, 2 * self._command.timeout)
-            is_stopped = self._stopped_after is not None and self._world.seconds > self._stopped_after
+                since, shown = self._cluster.seconds, state
+            is_idle = self._cluster.seconds - since > max(_FOR_EVER, 2 * self._command.timeout)
+            is_stopped = self._stopped_after is not None and self._cluster.seconds > self._stopped_after
             if is_idle or is_stopped:
                 break
         raise _EndlessError
@@ -196,21 +195,21 @@ class DrainRun:
         """What another eviction could depend on."""
         return [
             (
-                each.pod.metadata.uid,
-                each.pod.metadata.deletion_timestamp is None,
-                each.pod.spec.node_name,
-                is_ready(each.pod),
+                each.metadata.uid,
+                each.metadata.deletion_timestamp is None,
+                each.spec.node_name,
+                is_ready(each),
             )
-            for each in self._world.pods.values()
+            for each in self._cluster.pods.values()
         ]
 
-    def _eviction(self, each: DrainPod, place: int, deadline: float) -> _Work:
+    def _eviction(self, each: Pod, place: int, deadline: float) -> _Work:
         """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
         held_back = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
-        pod, world, is_dry_run = each.pod, self._world, self._command.dry_run == "server"
+        pod, cluster, is_dry_run = each, self._cluster, self._command.dry_run == "server"
         while True:
             self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
-            if world.seconds >= deadline:
+            if cluster.seconds >= deadline:
                 return not_evicted(pod, timed_out(self._command.timeout))
             if held_back:
                 yield held_back
@@ -223,47 +222,52 @@ class DrainRun:
             if is_of_terminating_namespace(answer):
                 if pod.metadata.deletion_timestamp is not None:
                     break
-                self._print(_ERR, refused_with_namespace(pod, answer.message))
+                self._print(
+                    _ERR,
+                    _refused(
+                        f'pod "{pod.metadata.name}" from terminating namespace "{pod.metadata.namespace}"', answer
+                    ),
+                )
             elif answer.status == TOO_MANY_REQUESTS:
-                self._print(_ERR, refused_for_now(pod, answer.message))
+                self._print(_ERR, _refused(f'pods/"{pod.metadata.name}" -n "{pod.metadata.namespace}"', answer))
             else:
                 return not_evicted(pod, answer.message)
             yield RETRY_SECONDS
-            fresh = world.pods.get(pod.key)
-            pod = fresh.pod if fresh is not None else pod
+            fresh = cluster.pods.get(pod.key)
+            pod = fresh if fresh is not None else pod
         if is_dry_run:
             return ""
-        error = yield from self._wait_for_all([DrainPod(pod)], deadline)
+        error = yield from self._wait_for_all([pod], deadline)
         return still_there(pod, error) if error else ""
 
     def _asked(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
         """The answer that kubectl sees: the server tries again after a conflict, the client as it is told."""
-        world = self._world
+        cluster = self._cluster
         for silent in range(_SILENT_RETRIES + 1):
-            found = world.pods.get(key)
-            if found is not None and not is_dry_run and world.collides(found.pod):
+            found = cluster.pods.get(key)
+            if found is not None and not is_dry_run and cluster.collides(found):
                 yield _COLLISION
-            answer = world.evict(key, self._command.grace, is_dry_run=is_dry_run)
+            answer = cluster.evict(key, self._command.grace, is_dry_run=is_dry_run)
             wait = answer.details.retry_after_seconds if answer.details is not None else 0
             if not wait or silent == _SILENT_RETRIES:
                 break
             yield float(wait)
         return answer
 
-    def _wait_for_all(self, pods: Sequence[DrainPod], deadline: float) -> _Work:
+    def _wait_for_all(self, pods: Sequence[Pod], deadline: float) -> _Work:
         """Look every second whether the pods are gone; the end is an error or an empty text."""
         done = "deleted" if self._command.options.disable_eviction else "evicted"
         patience = self._command.options.skip_wait_for_delete_timeout_seconds
         left = list(pods)
         while True:
-            waiting: list[DrainPod] = []
+            waiting: list[Pod] = []
             for each in left:
-                name, found = each.pod.metadata.name, self._world.pods.get(each.pod.key)
-                if found is None or found.pod.metadata.uid != each.pod.metadata.uid:
+                name, found = each.metadata.name, self._cluster.pods.get(each.key)
+                if found is None or found.metadata.uid != each.metadata.uid:
                     self._print(_OUT, f"pod/{name} {done}")
                     continue
-                until = found.pod.metadata.deletion_timestamp
-                if patience > 0 and until is not None and int((self._world.now - until).total_seconds()) > patience:
+                until = found.metadata.deletion_timestamp
+                if patience > 0 and until is not None and int((self._cluster.now - until).total_seconds()) > patience:
                     age = f"has DeletionTimestamp older than {patience} seconds, skipping"
                     self._print(_OUT, f'pod "{name}" {age}')
                     continue
@@ -271,20 +275,25 @@ class DrainRun:
             left = waiting
             if not left:
                 return ""
-            pause = min(_POLL, deadline - self._world.seconds)
+            pause = min(_POLL, deadline - self._cluster.seconds)
             if pause > 0:
                 yield pause
-            if self._world.seconds >= deadline:
+            if self._cluster.seconds >= deadline:
                 return DEADLINE
 
     def _deadline(self) -> float:
         timeout = self._command.timeout
-        return self._world.seconds + timeout if timeout else float("inf")
+        return self._cluster.seconds + timeout if timeout else float("inf")
 
     def _print(self, stream: str, text: str) -> None:
-        self._lines.append(Line(round(self._world.seconds, 1), stream, text))
+        self._lines.append(Line(round(self._cluster.seconds, 1), stream, text))
 
 
 def _joined(errors: Sequence[str]) -> str:
     different = list(dict.fromkeys(errors))
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
+def _refused(subject: str, answer: Answer) -> str:
+    """A pod is not evicted yet."""
+    return f"error when evicting {subject} (will retry after 5s): {answer.message}"

@@ -1,22 +1,50 @@
-"""The sizes of workloads where every object is known: what is not there does not exist.
+"""The disruption controller of recorded lines, where every object is known: what is not there does not exist.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/disruption/disruption.go`` (the finders of ``getExpectedScale``).
-Which kinds of others there are is known from the objects; one that says its replicas has a scale.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/disruption/disruption.go`` (``trySync`` and the finders of
+``getExpectedScale``). Which other kinds there are is known from the objects; one that states its replicas has a scale.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.scales import WITHOUT_SCALE, Scale
+from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
+from kpreempt.controllers.scales import WITHOUT_SCALE, Scale, ScaleOf
+from kpreempt.eviction.budgets import failed_conditions, status_of, with_allowed_condition
+from kpreempt.eviction.records import StoredBudget
+from kpreempt.eviction.selectors import problem_of
 from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of
+from kpreempt.model.pod import Pod
 
 _OWN = {("", "ReplicationController"), ("apps", "ReplicaSet"), ("apps", "Deployment"), ("apps", "StatefulSet")}
 _VERSION = "v1"
+
+
+def synced(stored: StoredBudget, pods: Iterable[Pod], scale_of: ScaleOf, now: datetime) -> tuple[StoredBudget, bool]:
+    """The budget after the disruption controller has looked at it, and whether it wrote its status."""
+    before = status_of(stored)
+    try:
+        if problem := problem_of(stored.budget.spec.selector):
+            raise SyncError(problem)
+        status = sync_budget(stored.budget, Candidates(pods).of(stored.budget), scale_of, now).status
+    except SyncError as error:
+        failed = msgspec.structs.replace(stored.budget, status=failed_status(stored.budget))
+        return StoredBudget(failed, failed_conditions(stored, error, now)), True
+    condition = stored.allowed_condition
+    if (
+        status == before
+        and condition is not None
+        and condition.observed_generation == status.observed_generation
+        and condition.status == ("True" if status.disruptions_allowed > 0 else "False")
+    ):
+        return stored, False
+    changed = StoredBudget(msgspec.structs.replace(stored.budget, status=status), stored.conditions)
+    return with_allowed_condition(changed, now), True
 
 
 class SizedSpec(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Lines of ``batch`` about evictions: one eviction, a look of the disruption controller, pods that a drain chooses."""
+"""Answers recorded lines: one eviction, one sync of the disruption controller, or the pods that a drain chooses."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ import msgspec
 
 from kpreempt.controllers.scales import ScaleOf
 from kpreempt.errors import InputError
-from kpreempt.eviction.budgets import status_of, synced
+from kpreempt.eviction.budgets import status_of
 from kpreempt.eviction.deletion import DeleteOptions, later
-from kpreempt.eviction.discovered_scales import DiscoveredScales, SizedObject
-from kpreempt.eviction.drain_filter import DrainOptions, DrainPod, choose_pods
-from kpreempt.eviction.records import CONFLICT, Answer, BudgetCondition, Details, RefusalError, StoredBudget
-from kpreempt.eviction.rules import EvictionRules
+from kpreempt.eviction.kubectl_drain import DrainOptions, choose_pods
+from kpreempt.eviction.records import (
+    CONFLICT,
+    Answer,
+    BudgetCondition,
+    Details,
+    EvictionRules,
+    RefusalError,
+    StoredBudget,
+)
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.eviction.subresource import SECONDS_BETWEEN_TRIES, EvictionRequest, Store, evict, with_next_version
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
@@ -23,6 +29,7 @@ from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.snapshot.decode import decode_object
+from tests.conformance.disruption import DiscoveredScales, SizedObject, synced
 
 _Document = dict[str, Any]
 _NOW = "<now>"
@@ -30,7 +37,6 @@ _A_WHILE = 2
 _A_MOMENT = 1e-6
 # The custom resources of the cluster that such lines are about, with whether they have a scale.
 _SERVED = {("example.com", "v1", "Shard"): True, ("example.com", "v1", "Ring"): False}
-_MIRROR = "kubernetes.io/config.mirror"
 
 
 class _Query(msgspec.Struct, frozen=True, rename="camel"):
@@ -140,7 +146,7 @@ class _RecordedStore(Store):
 
 def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Document:
     asked = msgspec.json.decode(line, type=EvictionLine)
-    pod = _pod(asked.pod, source) if asked.pod is not None else None
+    pod = decode_pod(asked.pod, source) if asked.pod is not None else None
     created = pod.metadata.creation_timestamp if pod is not None else None
     # A time that no object has, so that it can be told from theirs.
     now = later(created or datetime(2000, 1, 1, tzinfo=UTC), _A_MOMENT)
@@ -190,7 +196,7 @@ def _deletion_time(before: Pod, after: Pod, now: datetime) -> str:
 
 def _answer_disruption(line: bytes, source: str) -> _Document:
     asked = msgspec.json.decode(line, type=DisruptionLine)
-    pods = [_pod(each, source) for each in asked.objects if each.get("kind") == "Pod"]
+    pods = [decode_pod(each, source) for each in asked.objects if each.get("kind") == "Pod"]
     budgets = [each for each in asked.objects if each.get("kind") == "PodDisruptionBudget"]
     others = [each for each in asked.objects if each.get("kind") not in ("Pod", "PodDisruptionBudget")]
     scale_of = decode_scales(others)
@@ -213,10 +219,10 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
     except SelectorError as error:
         return {"pods": [], "warnings": [], "errors": [str(error)]}
     daemon_sets = {namespace_and_name(each, source) for each in asked.daemon_sets}
-    pods = [decode_drain_pod(each, source) for each in asked.pods]
+    pods = [decode_pod(each, source) for each in asked.pods]
     choice = choose_pods(pods, asked.node, asked.options, selector, daemon_sets, asked.now)
     return {
-        "pods": [each.pod.key for each in choice.pods],
+        "pods": [each.key for each in choice.pods],
         "warnings": choice.shown_warnings(),
         "errors": choice.shown_errors(),
     }
@@ -225,15 +231,6 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
 def decode_scales(documents: Iterable[_Document]) -> ScaleOf:
     """The sizes of the workloads among the documents. Raises ``msgspec.ValidationError``."""
     return DiscoveredScales((msgspec.convert(each, type=SizedObject) for each in documents), _SERVED).scale_of
-
-
-def decode_drain_pod(document: _Document, source: str) -> DrainPod:
-    """A pod with what a drain asks about it. Raises ``InputError``."""
-    pod = _pod(document, source)
-    volumes = part_of(document, "spec", source).get("volumes") or []
-    annotations = part_of(part_of(document, "metadata", source), "annotations", source)
-    has_empty_dir = any(isinstance(each, dict) and each.get("emptyDir") is not None for each in volumes)
-    return DrainPod(pod, is_mirror=_MIRROR in annotations, has_empty_dir=has_empty_dir)
 
 
 def part_of(document: _Document, key: str, source: str) -> _Document:
@@ -253,7 +250,8 @@ def namespace_and_name(document: _Document, source: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _pod(document: _Document, source: str) -> Pod:
+def decode_pod(document: _Document, source: str) -> Pod:
+    """A pod of a line. Raises ``InputError``."""
     pod = decode_object("Pod", document, source=source)
     if not isinstance(pod, Pod):
         raise InputError("expected a pod", source=source)
