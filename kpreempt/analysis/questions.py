@@ -1,7 +1,7 @@
 """From the pods that manifests ask for to questions that a scheduler can answer.
 
-Around a pod that does not exist yet, other things have to be made as well: the ReplicaSet that owns it, its claims, a
-pod per node for a DaemonSet. They are laid over the cluster, unless it has them.
+A pod that does not exist yet needs other new objects, too: the ReplicaSet that owns it, its claims (for devices, those
+that a controller makes from templates), a pod per node for a DaemonSet. They are laid over the cluster, unless it has them.
 """
 
 from __future__ import annotations
@@ -11,20 +11,12 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from kpreempt.admission import (
-    USUAL,
-    Admission,
-    ApiServerRules,
-    admit,
-    admit_claim,
-    admit_priority,
-    apply_api_defaults,
-)
-from kpreempt.analysis.controller_documents import ephemeral_claims
+from kpreempt.admission import USUAL, Admission, ApiServerRules, admit, admit_claim, admit_priority, apply_api_defaults
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.subject import InCluster, PodTemplate, for_nodes, set_aside_namesakes
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
+from kpreempt.analysis.workload_pods import ephemeral_claims
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -77,8 +69,6 @@ def questions_of(
         pods += expanded
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod for each in pods))
     if any(each.pod.spec.resource_claims for each in pods):
-        from kpreempt.analysis.device_claims import with_device_claims  # noqa: PLC0415 - few pods have devices
-
         cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
         pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
@@ -202,3 +192,21 @@ def _made(claim: PersistentVolumeClaim, asked: _Unadmitted) -> Admitted:
     value = f"storage class {class_name}" if class_name else "no storage class"
     maker = asked.template.origin or f"Pod {asked.pod.key}"
     return Admitted(f"PersistentVolumeClaim {claim.key}", value, f"made for {maker}")
+
+
+def with_device_claims(cluster: ClusterSnapshot, pods: Sequence[Pod]) -> tuple[ClusterSnapshot, list[Pod]]:
+    """The pods with the claims that are made for them from the templates of the cluster, and the cluster with these."""
+    if not any(pod.spec.resource_claims for pod in pods):
+        return cluster, list(pods)
+    from kpreempt.controllers.resource_claims import with_generated_claims  # noqa: PLC0415 - few pods have devices
+
+    claims, there = list(cluster.resource_claims), {claim.key for claim in cluster.resource_claims}
+    claiming = []
+    for pod in pods:
+        own, made = with_generated_claims(pod, cluster.resource_claim_templates, there)
+        claims += made
+        there.update(claim.key for claim in made)
+        claiming.append(own)
+    if len(claims) == len(cluster.resource_claims):
+        return cluster, claiming
+    return msgspec.structs.replace(cluster, resource_claims=claims), claiming

@@ -8,7 +8,6 @@ from copy import deepcopy
 
 import msgspec
 
-from kpreempt.analysis.controller_documents import tie_to_node
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,
@@ -16,6 +15,7 @@ from kpreempt.analysis.workload_pods import (
     joined,
     kind_of,
     pods_of,
+    tie_to_node,
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot

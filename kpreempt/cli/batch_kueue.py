@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED, assumed_of, assumed_of_chance, kueue_objects
 from kpreempt.cli.scenarios import Scenario
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time

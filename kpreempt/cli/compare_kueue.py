@@ -6,10 +6,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.analysis.algorithms import KUEUE
-from kpreempt.analysis.kueue.assumed import assumed_of_default, assumed_of_made
-from kpreempt.analysis.kueue.comparing import compare_configurations
-from kpreempt.analysis.kueue.explaining import with_workloads
-from kpreempt.analysis.kueue.objects import decode_queueing, with_objects
+from kpreempt.analysis.kueue.explaining import compare_configurations, with_workloads
+from kpreempt.analysis.kueue.objects import assumed_of_default, assumed_of_made, decode_queueing, with_objects
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.explain_kueue import workloads_in
 from kpreempt.cli.kueue_configuration import is_configuration, kueue_configuration_in

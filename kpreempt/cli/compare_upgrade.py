@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
-from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
-from kpreempt.analysis.compare.version_pair import parse_version, versions_between
-from kpreempt.analysis.compare.workloads import keeps_workloads, next_pods
+from kpreempt.analysis.compare.upgrade import (
+    Asked,
+    compare_upgrade,
+    keeps_workloads,
+    next_pods,
+    parse_version,
+    versions_between,
+)
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import question_in_cluster, questions_of

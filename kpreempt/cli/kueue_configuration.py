@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kpreempt.analysis.kueue.assumed import assumed_of_default
+from kpreempt.analysis.kueue.objects import assumed_of_default
 from kpreempt.errors import InputError, UsageError
 from kpreempt.schedulers.kueue import KueueConfiguration
 from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration

@@ -101,7 +101,7 @@ class _Looks:
         )
         if not self._request.watch:
             return answer
-        from kpreempt.analysis.pending.changes import changes_since
+        from kpreempt.analysis.pending.pods import changes_since
 
         if before := self._seen.get(flags.context):
             answer = msgspec.structs.replace(answer, changes=changes_since(before, answer, loaded.cluster))

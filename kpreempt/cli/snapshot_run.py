@@ -15,8 +15,7 @@ import msgspec
 from kpreempt import __version__
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.kueue.kept import kept_kueue, redactable
-from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED
+from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED, kept_kueue, redactable
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.version_rules import api_server_of

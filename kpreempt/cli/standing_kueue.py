@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.kueue.preempted import who_preempted_workload
-from kpreempt.analysis.kueue.threats import workloads_at_risk
+from kpreempt.analysis.kueue.threats import who_preempted_workload, workloads_at_risk
 from kpreempt.cli.answering import Run
 from kpreempt.cli.explain_kueue import workload_named
 from kpreempt.cli.kueue_ground import read_ground, refuse_options, refuse_options_of_pods, select_workloads

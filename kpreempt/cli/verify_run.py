@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.verify.judging import Asked, Judge, Judgement, Prediction
-from kpreempt.analysis.verify.tally import Tally
+from kpreempt.analysis.verification import Asked, Judge, Judgement, Prediction, Tally
 from kpreempt.cli.answering import Run
 from kpreempt.cli.output import whole_file
 from kpreempt.cli.record_run import record_into, seconds_of

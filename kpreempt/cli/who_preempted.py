@@ -40,9 +40,9 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
         from kpreempt.cli.standing_kueue import run_who_preempted_workload
 
         return run_who_preempted_workload(request)
+    from kpreempt.analysis.preempted_by import reconstruct
     from kpreempt.analysis.subject import pod_name
     from kpreempt.analysis.who_preempted import events
-    from kpreempt.analysis.who_preempted.before import reconstruct
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
     from kpreempt.report.answers import PAGE_FORMATS

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.kueue.kept import kept_kueue, redactable
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kept_kueue, kueue_objects, redactable
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
 from kpreempt.snapshot import cluster_from_json, decode_document

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.verify.comparison import differences, leaving_of
+from kpreempt.analysis.verification import differences, leaving_of
 from kpreempt.cli.process import run
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.verify import DecisionKind, TakenDecision

@@ -15,8 +15,15 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.change_search import Goal, Search, Situation, Trial, is_preemptor, refusals_of
-from kpreempt.analysis.explain.choice_edits import candidate_on
+from kpreempt.analysis.explain.change_search import (
+    Goal,
+    Search,
+    Situation,
+    Trial,
+    candidate_on,
+    is_preemptor,
+    refusals_of,
+)
 from kpreempt.analysis.explain.edits import Edit, Stated
 from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, TieBreakRound, Verdict
 from kpreempt.verdict.details import InsufficientResources

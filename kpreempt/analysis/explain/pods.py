@@ -1,4 +1,12 @@
-"""The main question: what becomes of pods in a cluster, each of them on its own."""
+"""The main question: what becomes of pods in a cluster, each of them on its own.
+
+For a pod that preempts: the requests with which it is scheduled and nothing is evicted, proven by a verdict. The filters
+say how much is free on the nodes that lack least, so few verdicts are enough; other changes are not tried here.
+
+For a pod that evicts others or stays unschedulable: whether one more node of a kind that the cluster has would place it.
+A new node's own filters say which kinds could take the pod; the smallest of them is proven by a whole verdict on the
+cluster with that node. Whether an autoscaler adds such a node depends on its own rules, which are not looked at here.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +17,17 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.explain.edits import Stated, edit_pod
+from kpreempt.analysis.explain.single_edits import lower_requests
+from kpreempt.analysis.nodes.copies import with_nodes
+from kpreempt.analysis.nodes.kinds import NewNodes, Sample, told_assumptions, told_kind
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
+from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Proposal, Verdict
+from kpreempt.verdict.details import InsufficientResources
+from kpreempt.verdict.story import OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -141,7 +155,6 @@ def _with_story(
 def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, question: Question) -> Verdict:
     """The verdict with the requests with which nobody has to go, if they are found."""
     from kpreempt.analysis.explain.edits import Stated  # noqa: PLC0415 - a pod that finds room needs none
-    from kpreempt.analysis.explain.instead import requests_that_fit  # noqa: PLC0415
 
     found = requests_that_fit(scheduler, prepared, question.pod, verdict, Stated(_stated_tolerations(question)))
     return verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
@@ -157,8 +170,6 @@ def _with_one_more_node(
     now: datetime,
 ) -> Verdict:
     """The verdict with whether a new node like those of the cluster would place the pod."""
-    from kpreempt.analysis.explain.one_more_node import one_more_node  # noqa: PLC0415 - a pod that finds room needs none
-
     found = one_more_node(scheduler, cluster, prepared, question.pod, verdict, now=now)
     return msgspec.structs.replace(verdict, one_more_node=found)
 
@@ -235,4 +246,107 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
         taken_at=taken_at,
         age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at and is_dated else None,
         skipped=cluster.skipped,
+    )
+
+
+# Nodes whose filters are asked, and verdicts at most.
+_LOOKED_AT = 12
+_VERDICTS = 3
+# On more nodes a verdict takes too long for what nobody asked for.
+_MAX_NODES = 3000
+# A request that is cut by more than that is another pod.
+_MOST_CUT = 0.5
+
+_Amounts = dict[str, tuple[int, int]]
+
+
+def requests_that_fit(
+    scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Verdict, stated: Stated
+) -> Proposal | None:
+    """The requests with which the pod lands, lowered by the smallest share; ``None`` where none of those tried do.
+
+    None are sought on big clusters, where extenders would be called again, and where the order of volumes decides.
+    """
+    if len(verdict.filter) > _MAX_NODES or verdict.extender_calls or verdict.volume_choices is not None:
+        return None
+    verdicts = 0
+    for node, amounts in _nearest(verdict)[:_LOOKED_AT]:
+        edit = lower_requests(pod, amounts)
+        if edit is None or verdicts == _VERDICTS:
+            continue
+        edited = edit_pod(pod, edit)
+        evaluation = scheduler.tell_node(prepared, edited, node)
+        if evaluation.pre_filter is not None or not all(status.is_success for status in evaluation.filters):
+            continue
+        verdicts += 1
+        answer = scheduler.decide(prepared, edited, records_steps=False)
+        if answer.outcome == Outcome.LANDS and answer.volume_choices is None:
+            return Proposal(
+                node=node,
+                changes=list(edit.changes),
+                options=edit.options(stated),
+                outcome=answer.outcome,
+                nodes=answer.lands_on,
+            )
+    return None
+
+
+def _nearest(verdict: Verdict) -> list[tuple[str, _Amounts]]:
+    """Nodes that lack resources, with what is requested and what is free of each; the least cut first."""
+    found = []
+    for node, status in verdict.filter.items():
+        if not isinstance(status.detail, InsufficientResources):
+            continue
+        amounts = {each.resource: (each.requested, each.allocatable - each.used) for each in status.detail.shortfalls}
+        cut = max((1 - after / max(before, 1) for before, after in amounts.values()), default=1.0)
+        if "pods" not in amounts and cut <= _MOST_CUT:
+            found.append((cut, node, amounts))
+    return [(node, amounts) for _, node, amounts in sorted(found, key=lambda each: each[0])]
+
+
+# On more nodes each verdict takes too long for what nobody asked for.
+MAX_NODES = 5000
+# On so many nodes a second kind is worth a verdict, too.
+_FEW_NODES = 200
+_MOST_VERDICTS = 8
+
+
+def one_more_node(
+    scheduler: Scheduler, cluster: ClusterSnapshot, prepared: Any, pod: Pod, verdict: Verdict, *, now: datetime
+) -> OneMoreNode:
+    """What is found for the pod, on which there is this verdict in the cluster; ``now`` is the snapshot's time.
+
+    ``prepared`` is the cluster as the scheduler has made it ready.
+    """
+    if verdict.extender_calls:
+        return OneMoreNode(not_sought="extenders would be called about nodes that there are not")
+    if len(cluster.nodes) > MAX_NODES:
+        return OneMoreNode(not_sought="not on a cluster of this size; --add-node NODE tries one")
+    new = NewNodes(cluster, scheduler, now=now)
+    taking = new.taking(pod)
+    is_small = len(cluster.nodes) <= _FEW_NODES
+    most = _MOST_VERDICTS if is_small else max(2, min(_MOST_VERDICTS, 4000 // len(cluster.nodes)))
+    proved: list[Sample] = []
+    nodes: list[str] = []
+    assumed: list[Assumption] = []
+    for sample in taking[:most]:
+        grown = scheduler.prepare(with_nodes(cluster, sample.added), now=now, before=prepared)
+        answer = scheduler.decide(grown, pod, records_steps=False)
+        if answer.outcome is not Outcome.LANDS or answer.volume_choices is not None:
+            continue
+        if not proved:
+            nodes = answer.lands_on or answer.chosen_nodes
+            known = verdict.assumptions
+            assumed = [*sample.added.assumptions, *(each for each in answer.assumptions if each not in known)]
+        proved.append(sample)
+        if not is_small:
+            break
+    return OneMoreNode(
+        kinds=[told_kind(sample.kind) for sample in proved],
+        options=[f"--add-node={proved[0].kind.like.name}"] if proved else [],
+        node=proved[0].name if proved else "",
+        nodes=nodes,
+        num_kinds=new.num_kinds,
+        untried=new.untried + (0 if proved else len(taking[most:])),
+        assumed=told_assumptions(assumed),
     )

@@ -1,15 +1,21 @@
-"""Kueue's objects of a cluster, which snapshots keep as plain data where they are wanted."""
+"""Kueue's objects in a cluster: as snapshots keep them (plain data), as dumps keep them, and what is not modeled.
+
+A dump keeps what is known of them here, and no environment, command or annotation of other programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import (
+    ADMISSION_GATED_BY,
+    ELASTIC,
     KUEUE_GROUP,
+    PRIORITY_BOOST,
     AdmissionCheck,
     ClusterQueue,
     Cohort,
@@ -19,7 +25,10 @@ from kpreempt.model.kueue import (
     Workload,
 )
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.schedulers.kueue import KueueObjects, adjusted
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, adjusted
+from kpreempt.schedulers.kueue.cluster_queues import MULTIKUEUE, PROVISIONING
+from kpreempt.schedulers.kueue.configuration import GATES
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {
     "cluster_queues": ClusterQueue,
@@ -96,3 +105,167 @@ def with_objects(objects: KueueObjects, changed: Iterable[tuple[str, Any]]) -> K
 def record_of(kind: str) -> type[msgspec.Struct]:
     """The record of a kind. Raises ``KeyError``."""
     return {each.__name__: each for each in _RECORDS.values()}[kind]
+
+
+_ANNOTATIONS = frozenset({ADMISSION_GATED_BY, ELASTIC, PRIORITY_BOOST})
+_PRIORITY_CLASS = "WorkloadPriorityClass"
+# A record under other names.
+Redact = Callable[[Any], Any]
+
+
+def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact | None = None) -> list[dict[str, Any]]:
+    """Kueue's objects of a cluster that was read with ``KUEUE_WANTED``, as a dump has them. Raises ``InputError``.
+
+    ``redact`` gives those of ``redactable`` other names; nothing else is kept then.
+    """
+    if redact is not None:
+        return [
+            {"apiVersion": f"{KUEUE_GROUP}/v1beta2", "kind": type(each).__name__, **_plain(redact(each))}
+            for each in redactable(cluster, decode)
+        ]
+    return [
+        _kept(kind.kind, document, decode)
+        for kind in KUEUE_WANTED.kinds
+        for document in cluster.documents.get(kind.key, ())
+    ]
+
+
+def redactable(cluster: ClusterSnapshot, decode: DecodeDocument) -> list[Any]:
+    """The records of Kueue's objects, with no other annotations than those that are read. Raises ``InputError``."""
+    return [
+        _trimmed(decode(kind.kind, record_of(kind.kind), document))
+        for kind in KUEUE_WANTED.kinds
+        if kind.kind != _PRIORITY_CLASS
+        for document in cluster.documents.get(kind.key, ())
+    ]
+
+
+def _trimmed(record: Any) -> Any:
+    meta = record.metadata
+    used = {key: each for key, each in meta.annotations.items() if key in _ANNOTATIONS}
+    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=used))
+
+
+def _plain(record: msgspec.Struct) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(record, enc_hook=str)
+    return found
+
+
+def _kept(kind: str, document: dict[str, Any], decode: DecodeDocument) -> dict[str, Any]:
+    if kind == _PRIORITY_CLASS:
+        name = document["metadata"]["name"]
+        return {**_head(document), "metadata": {"name": name}, "value": document.get("value")}
+    return {**_head(document), **_plain(_trimmed(decode(kind, record_of(kind), document)))}
+
+
+def _head(document: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": document["apiVersion"], "kind": document["kind"]}
+
+
+# By the controller of an admission check: what Kueue's second look at an admitted Workload would change.
+# What a Workload of several pods of a manifest was made from.
+POD_GROUP = "pod group"
+_SECOND_PASS = {
+    PROVISIONING: "what is provisioned may be other nodes than those that are there, and is not modelled",
+    MULTIKUEUE: "its Workloads run in another cluster, which is not modelled",
+}
+
+
+def assumed_of(objects: KueueObjects, config: KueueConfiguration) -> list[Assumption]:
+    """What is not evaluated, each with the object that has it."""
+    found = [
+        Assumption("KueueConfiguration", f"featureGates.{gate}", "this feature gate is not modelled")
+        for gate in sorted(config.feature_gates.keys() - GATES.keys())
+    ]
+    controllers = {each.metadata.name: each.spec.controller_name for each in objects.checks}
+    for queue in objects.cluster_queues:
+        found += _of_queue(queue, controllers)
+    for workload in objects.workloads:
+        found += _of_workload(workload)
+    return found
+
+
+def _of_queue(queue: ClusterQueue, controllers: Mapping[str, str]) -> Iterator[Assumption]:
+    subject = f"ClusterQueue {queue.name}"
+    strategy = queue.spec.admission_checks_strategy.admission_checks
+    for check in dict.fromkeys([*queue.spec.admission_checks, *(each.name for each in strategy)]):
+        if message := _SECOND_PASS.get(controllers.get(check, "")):
+            yield Assumption(subject, f"AdmissionCheck {check}", message)
+    if queue.spec.admission_scope is not None:
+        message = "what its LocalQueues have used is known to the manager alone, and does not count here"
+        yield Assumption(subject, "spec.admissionScope", message)
+    if queue.spec.concurrent_admission_policy is not None:
+        yield Assumption(subject, "spec.concurrentAdmissionPolicy", "variants of Workloads are not modelled")
+
+
+def _of_workload(workload: Workload) -> Iterator[Assumption]:
+    subject = f"Workload {workload.key}"
+    if workload.spec.preemption_gates:
+        yield Assumption(subject, "spec.preemptionGates", "it is taken to preempt as if there were no gate")
+    if workload.metadata.annotations.get(ELASTIC) == "true":
+        yield Assumption(subject, f"metadata.annotations.{ELASTIC}", "slices of Workloads are not modelled")
+    if workload.status.unhealthy_nodes:
+        yield Assumption(subject, "status.unhealthyNodes", "no node is replaced for it")
+    groups: dict[str, int] = {}
+    for index, each in enumerate(workload.spec.pod_sets):
+        request = each.topology_request
+        path = f"spec.podSets[{index}]"
+        if request is not None and request.podset_slice_required_topology_constraints:
+            field = f"{path}.topologyRequest.podsetSliceRequiredTopologyConstraints"
+            yield Assumption(subject, field, "slices in several layers are not modelled")
+        if request is not None and request.pod_set_group_name is not None:
+            groups[request.pod_set_group_name] = groups.get(request.pod_set_group_name, 0) + 1
+            if groups[request.pod_set_group_name] == 2:
+                message = "leaders are placed with their group, and room for them is not counted"
+                yield Assumption(subject, f"{path}.topologyRequest.podSetGroupName", message)
+        if each.template.spec.resource_claims:
+            yield Assumption(
+                subject, f"{path}.template.spec.resourceClaims", "Kueue's quota for devices is not modelled"
+            )
+
+
+def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
+    """That one of several ends was taken, or that not all are known."""
+    if not outcomes.others and outcomes.are_all:
+        return []
+    message = "some heads or shares are equal, and which goes first is chance; the answer has each end that was found"
+    if not outcomes.are_all:
+        message += ", and there may be more"
+    return [Assumption("Kueue", "order of equals", message, AssumptionKind.UNCERTAIN)]
+
+
+def assumed_of_end(outcomes: Outcomes) -> list[Assumption]:
+    """That more would happen than was looked at."""
+    if not outcomes.is_cut:
+        return []
+    message = f"it is not followed beyond cycle {len(outcomes.cycles)}, and more would happen then"
+    return [Assumption("Kueue", "cycles", message, AssumptionKind.UNCERTAIN)]
+
+
+def assumed_of_memory() -> Assumption:
+    """That the manager is taken to start."""
+    message = (
+        "which flavors were tried, who preempts and what is parked is in the manager's memory: it is taken to start"
+    )
+    return Assumption("Kueue", "memory", message, AssumptionKind.TOLD)
+
+
+def assumed_of_default(why: str) -> Assumption:
+    """That the manager has the default configuration, and why that is assumed."""
+    message = f"{why}; the manager is taken to have the default configuration"
+    return Assumption("KueueConfiguration", "fairSharing", message)
+
+
+def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
+    """What is not known of a Workload that is not in the cluster yet, and of what it was made from."""
+    subject = f"Workload {workload.key}"
+    found = []
+    if workload.metadata.creation_timestamp is None:
+        message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
+        found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.TOLD))
+    if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:
+        message = (
+            "Kueue has the roles of a pod group in the order of a hash; here they go by that annotation or by name"
+        )
+        found.append(Assumption(subject, "spec.podSets", message, AssumptionKind.UNCERTAIN))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from kpreempt.analysis.kueue.assumed import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
+from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
 from kpreempt.analysis.kueue.readings import MOST_CYCLES, MOST_HEADS, Decided, queue_of
 from kpreempt.model.kueue import Workload
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, run_cycles

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from kpreempt.analysis.kueue.assumed import assumed_of_chance, assumed_of_end
+from kpreempt.analysis.kueue.objects import assumed_of_chance, assumed_of_end
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, Workload
 from kpreempt.model.pod import Pod

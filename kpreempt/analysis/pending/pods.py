@@ -1,4 +1,8 @@
-"""Every pending pod: in the queue's order, why it is still pending, and what becomes of it."""
+"""Every pending pod, in the queue's order: why it is still pending, and what becomes of it.
+
+Also the smallest changes with which unschedulable pods would be scheduled, as far as there is time, and what became of
+pending pods between two looks.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,14 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.explain.change_search import Situation
+from kpreempt.analysis.explain.edits import Stated
+from kpreempt.analysis.explain.node_story import Found, propose
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
-    Situation,
+    WaitingState,
     cause_of,
     causes_in,
     compare_messages,
@@ -23,7 +30,7 @@ from kpreempt.analysis.pending.states import (
     other_node_counts,
     situation_of,
 )
-from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
+from kpreempt.analysis.pending.verdicts import Spread, decide_pending, likeness_to, one_by_one, pending_pods
 from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, refusal_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
@@ -43,7 +50,7 @@ from kpreempt.verdict import (
     Verdict,
 )
 from kpreempt.verdict.details import VolumeConflict
-from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.pending import TELLING_STATES, PendingChange, PendingChangeKind, PendingChanges
 from kpreempt.verdict.unread import unread_of
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -54,7 +61,7 @@ class Decided(msgspec.Struct, frozen=True):
 
     pod: Pod
     verdict: Verdict
-    situation: Situation
+    situation: WaitingState
     position: int | None
 
 
@@ -242,8 +249,6 @@ def _with_proposals(
     phases: Phases,
 ) -> list[PendingPod]:
     """The items, those of unschedulable pods with what would let them land."""
-    from kpreempt.analysis.pending.remedies import proposals_for  # noqa: PLC0415 - for one format only
-
     unschedulable = [
         (each.pod, each.verdict)
         for each in placed
@@ -277,7 +282,7 @@ def _claims(pod: Pod, verdict: Verdict) -> list[str]:
     return told + [f"ResourceClaim {pod.metadata.namespace}/{name}" for name in claims_of(pod)]
 
 
-def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
+def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
     """What puts pods together: a state that says it all, or the reasons of the nodes without their numbers."""
     if situation.state == PendingState.GATED:
         return ", ".join(sorted(gate.name for gate in pod.spec.scheduling_gates))
@@ -327,3 +332,67 @@ def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list
 def _summary(cluster: ClusterSnapshot, verdicts: Sequence[Verdict], now: datetime) -> ClusterSummary:
     counted = verdicts[0].cluster if verdicts else ClusterSummary(nodes=len(cluster.nodes))
     return described(counted, cluster, now)
+
+
+def proposals_for(
+    decided: Sequence[tuple[Pod, Verdict]],
+    scheduler: Scheduler,
+    cluster: ClusterSnapshot,
+    prepared: Any,
+    *,
+    now: datetime,
+    has_time: Callable[[], bool],
+    spread: Spread,
+) -> dict[str, Found]:
+    """What was found, by ``namespace/name``; pods that the scheduler cannot tell apart share a search.
+
+    Of pods whose turn comes once ``has_time`` denies it there is nothing.
+    """
+    keys = [likeness_to(scheduler, pod) for pod, _ in decided]
+    distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
+
+    def search(each: tuple[Pod, Verdict]) -> Found | None:
+        pod, verdict = each
+        if not has_time():
+            return None
+        # What admission added to a pod of the cluster is part of it.
+        stated = Stated(len(pod.spec.tolerations))
+        return propose(scheduler, Situation(cluster, prepared, pod, verdict), stated, now=now)
+
+    # In the order of the queue: whose turn comes first is sought first.
+    ordered = {key: distinct[key] for key in dict.fromkeys(keys)}
+    found = dict(zip(ordered, spread(ordered.values(), search), strict=True))
+    return {pod.key: each for key, (pod, _) in zip(keys, decided, strict=True) if (each := found[key]) is not None}
+
+
+def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapshot) -> PendingChanges:
+    """Those since ``before``: pods that landed or went, then new ones, then those of which something else is expected.
+
+    ``cluster`` is the one that ``now`` is about: it tells where pods are that wait no longer.
+    """
+    earlier = {item.pod: item for item in before.items}
+    present = {item.pod: item for item in now.items}
+    left = earlier.keys() - present.keys()
+    found = {pod.key: pod for pod in cluster.pods if pod.key in left} if left else {}
+    changes = []
+    for name in earlier:
+        if name not in left:
+            continue
+        pod = found.get(name)
+        if pod is not None and pod.spec.node_name:
+            changes.append(PendingChange(name, PendingChangeKind.LANDED, node=pod.spec.node_name))
+        elif pod is None or pod.is_terminal:
+            changes.append(PendingChange(name, PendingChangeKind.GONE))
+    changes += [PendingChange(name, PendingChangeKind.NEW) for name in present if name not in earlier]
+    for name, item in present.items():
+        old = earlier.get(name)
+        if old is not None and _fate(old) != _fate(item):
+            changes.append(PendingChange(name, PendingChangeKind.CHANGED, outcome=old.outcome, state=old.state))
+    return PendingChanges(before.at, changes)
+
+
+def _fate(item: PendingPod) -> tuple[object, ...]:
+    """What a reader takes for something else; when a pod is tried again, or on which node it fits, is not."""
+    if item.state in TELLING_STATES:
+        return (item.state, item.nominated_node_name)
+    return (item.outcome, *(item.nodes if item.victims else ()))

@@ -38,7 +38,7 @@ _PREEMPTION = " preemption: "
 _NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
 
 
-class Situation(NamedTuple):
+class WaitingState(NamedTuple):
     """A pod's state, when it began, and when it ends at the latest; ``None`` where that is not known."""
 
     state: PendingState
@@ -63,18 +63,18 @@ def max_backoff_of(configuration: Mapping[str, Any] | None) -> timedelta:
     return go_seconds(seconds) if isinstance(seconds, int) and seconds > 0 else DEFAULT_MAX_BACKOFF
 
 
-def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
+def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
     """Why the pod is still pending."""
     metadata = pod.metadata
     created = metadata.creation_timestamp
     if metadata.deletion_timestamp is not None:
-        return Situation(PendingState.BEING_DELETED, deletion_began(pod), metadata.deletion_timestamp)
+        return WaitingState(PendingState.BEING_DELETED, deletion_began(pod), metadata.deletion_timestamp)
     if pod.spec.scheduler_name not in context.scheduler_names:
-        return Situation(PendingState.NO_SCHEDULER, created)
+        return WaitingState(PendingState.NO_SCHEDULER, created)
     if pod.spec.scheduling_gates:
-        return Situation(PendingState.GATED, created)
+        return WaitingState(PendingState.GATED, created)
     if verdict.outcome == Outcome.NOT_SCHEDULED:
-        return Situation(PendingState.HELD, created)
+        return WaitingState(PendingState.HELD, created)
     nominated = _nominated(pod, verdict, context)
     return nominated or _tried(pod, verdict, context)
 
@@ -108,7 +108,7 @@ def was_preempted(pod: Pod) -> bool:
     return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
-def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation | None:
+def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState | None:
     """The state of a pod that is nominated to a node, unless it fits there now."""
     node = pod.status.nominated_node_name
     if not node or node in verdict.lands_on:
@@ -125,24 +125,24 @@ def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation
     if is_waiting or (going and node in verdict.nominated_nodes):
         starts = [each.since for each in going if each.since is not None]
         ends = [each.until for each in going if each.until is not None]
-        return Situation(PendingState.WAITS_FOR_VICTIMS, min(starts, default=None), max(ends, default=None), going)
+        return WaitingState(PendingState.WAITS_FOR_VICTIMS, min(starts, default=None), max(ends, default=None), going)
     if node in verdict.nominated_nodes:
-        return Situation(PendingState.NOMINATED, since)
-    return Situation(PendingState.STALE_NOMINATION, since)
+        return WaitingState(PendingState.NOMINATED, since)
+    return WaitingState(PendingState.STALE_NOMINATION, since)
 
 
-def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
+def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
     """The state of a pod that depends on when the scheduler last tried it."""
     refusal = refusal_of(pod)
     last = context.attempts.last_of(pod)
     if refusal is None and last is None:
-        return Situation(PendingState.NEVER_TRIED, pod.metadata.creation_timestamp)
+        return WaitingState(PendingState.NEVER_TRIED, pod.metadata.creation_timestamp)
     began = refusal.last_transition_time if refusal else None
     known = last or began
     if known is not None and timedelta(0) <= context.at - known < context.max_backoff:
-        return Situation(PendingState.BACKING_OFF, known, known + context.max_backoff)
+        return WaitingState(PendingState.BACKING_OFF, known, known + context.max_backoff)
     state = PendingState.FITS_NOW if verdict.outcome == Outcome.LANDS else PendingState.WAITS_FOR_CHANGE
-    return Situation(state, began or last, last + LONGEST_WAIT if last is not None else None)
+    return WaitingState(state, began or last, last + LONGEST_WAIT if last is not None else None)
 
 
 def causes_in(message: str) -> tuple[list[str], list[str]]:

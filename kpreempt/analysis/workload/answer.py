@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.explain.pods import GoesOn
-from kpreempt.analysis.questions import Asked
+from kpreempt.analysis.questions import Asked, with_device_claims
 from kpreempt.analysis.workload.placing import CHOICES, FINDS_A_NODE, Placed, Placing
 from kpreempt.analysis.workload.pods import WorkloadQuestion, copies_of
 from kpreempt.model.cluster import ClusterSnapshot

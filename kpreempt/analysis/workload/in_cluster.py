@@ -13,15 +13,13 @@ import msgspec
 
 from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
-from kpreempt.analysis.controller_documents import tie_to_node
-from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.questions import Asked, Decode, question_in_cluster
+from kpreempt.analysis.questions import Asked, Decode, question_in_cluster, with_device_claims
 from kpreempt.analysis.subject import InCluster, as_new
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload.pods import WorkloadQuestion, checked_number, copies_of, workload_questions
-from kpreempt.analysis.workload_pods import joined, pods_of
+from kpreempt.analysis.workload_pods import joined, pods_of, tie_to_node
 from kpreempt.controllers.pods import deployment_told_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot

@@ -8,9 +8,8 @@ from itertools import count, islice
 import msgspec
 
 from kpreempt.admission import ApiServerRules
-from kpreempt.analysis.device_claims import with_device_claims
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.questions import Asked, Decode, questions_of
+from kpreempt.analysis.questions import Asked, Decode, questions_of, with_device_claims
 from kpreempt.analysis.subject import InCluster, as_new
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate

@@ -10,11 +10,15 @@ import msgspec
 import pytest
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.compare.causes import stored_by
-from kpreempt.analysis.compare.fates import effect_of, fates_of
-from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
-from kpreempt.analysis.compare.version_pair import parse_version, versions_between
-from kpreempt.analysis.compare.workloads import keeps_workloads, next_pods
+from kpreempt.analysis.compare.fates import effect_of, fates_of, stored_by
+from kpreempt.analysis.compare.upgrade import (
+    Asked,
+    compare_upgrade,
+    keeps_workloads,
+    next_pods,
+    parse_version,
+    versions_between,
+)
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.subject import pod_in_cluster

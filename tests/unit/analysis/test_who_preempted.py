@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.who_preempted.before import reconstruct
-from kpreempt.analysis.who_preempted.events import PreemptedBy, read_preempted, who_preempted
+from kpreempt.analysis.preempted_by import PreemptedBy, read_preempted, reconstruct, who_preempted
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, ObjectReference

@@ -10,12 +10,11 @@ import msgspec
 
 from kpreempt.admission import PodRefusedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
-from kpreempt.analysis.controller_documents import stateful_claims
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
-from kpreempt.analysis.workload_pods import PodTemplate, pods_of
+from kpreempt.analysis.workload_pods import PodTemplate, pods_of, stateful_claims
 from kpreempt.controllers.deployment_records import DeploymentState
 from kpreempt.controllers.job_records import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from kpreempt.analysis.compare.causes import Versions
-from kpreempt.analysis.compare.version_pair import versions_between
+from kpreempt.analysis.compare.fates import Versions
+from kpreempt.analysis.compare.upgrade import versions_between
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, changes_in, partly
 from kpreempt.schedulers.kube.versions import RELEASES, behaviour
 from tests.version_answers import DOCUMENT, FIXTURES, PAIRS, answers_on, document, fixture_of

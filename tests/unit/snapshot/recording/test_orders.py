@@ -153,7 +153,7 @@ def test_nothing_is_sure_once_another_scheduler_goes_on() -> None:
 
 @settings(deadline=None, max_examples=400)
 @given(st.data())
-def test_places_that_are_known_are_those_of_the_cache(data: st.DataObject) -> None:  # noqa: C901 - a case for each event
+def test_places_that_are_known_are_those_of_the_cache(data: st.DataObject) -> None:
     """Whatever happens in whichever order, with pods from before, assumed, forgotten and gone."""
     cache, orders = Cache(), NodeOrders()
     before = data.draw(st.permutations([f"old-{each}" for each in range(data.draw(st.integers(0, 3)))]))

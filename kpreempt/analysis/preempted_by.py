@@ -1,26 +1,42 @@
-"""Whom a pod was evicted for, from the scheduler's events, else from what the pod itself says.
+"""Which pod preempted a pod, from the scheduler's events, else from what the pod itself says.
 
 A Preempted event of 1.36 says ``Preempted by pod UID on node NODE`` (``framework/preemption/executor.go``), for a pod
 group ``podgroup``, and for a victim that was not bound yet ``... (in kube-scheduler memory).`` Before there were
 ``Preempted by a pod on node NODE`` and ``Preempted by NAMESPACE/NAME on node NODE``. The preemptor is the event's
-``related`` object, too.
+``related`` object, too. An eviction is reconstructed by the preemptor's verdict in a snapshot from before it.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
-from kpreempt.analysis.unread import unread_events
+from kpreempt.analysis.subject import pending_again
+from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
-from kpreempt.verdict.unread import missing, why_unread
+from kpreempt.verdict import (
+    Assumption,
+    Evidence,
+    PodPhase,
+    Preemption,
+    PreemptionsOfPod,
+    Reconstruction,
+    ReconstructionResult,
+    Verdict,
+    Whereabouts,
+)
+from kpreempt.verdict.unread import missing, unread_of, why_unread
 
 _NAMES_OFFERED = 3
 
@@ -237,4 +253,89 @@ def read_preempted(event: Event) -> PreemptedBy:
         namespace=found.namespace or related.namespace,
         name=found.name or related.name,
         is_pod_group=found.is_pod_group or related.kind == "PodGroup",
+    )
+
+
+def reconstruct(
+    answer: PreemptionsOfPod,
+    cluster: ClusterSnapshot,
+    before: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    version: Iterable[Assumption] = (),
+    assumptions: Iterable[Assumption] = (),
+) -> PreemptionsOfPod:
+    """The answer with each eviction, whose preemptor is known, explained in the snapshot from ``before``.
+
+    A preemptor that is not there yet is laid over it as it is in ``cluster`` now, as if it had just been created.
+    ``version`` is assumed of that snapshot's version.
+    """
+    then, today = Preemptors(before), Preemptors(cluster)
+    preemptions = [
+        msgspec.structs.replace(
+            each,
+            reconstruction=_reconstruction(
+                answer.victim.pod,
+                then.pod(each.preemptor),
+                today.pod(each.preemptor),
+                before,
+                scheduler,
+                now=now,
+                assumptions=assumptions,
+            ),
+        )
+        if each.preemptor is not None
+        else each
+        for each in answer.preemptions
+    ]
+    is_any = any(each.reconstruction is not None for each in preemptions)
+    said = [*version, *unread_of(before, [BUDGETS])] if is_any else []
+    return msgspec.structs.replace(answer, preemptions=preemptions, assumptions=[*answer.assumptions, *said])
+
+
+def _reconstruction(
+    victim_key: str,
+    there: Pod | None,
+    today: Pod | None,
+    before: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    assumptions: Iterable[Assumption],
+) -> Reconstruction:
+    """``there`` is the preemptor in ``before``, and ``today`` as it is now."""
+    taken_at = before.taken_at
+    victim = next((pod for pod in before.pods if pod.key == victim_key and pod.spec.node_name), None)
+    if victim is None:
+        return Reconstruction(result=ReconstructionResult.NO_VICTIM, taken_at=taken_at)
+    pod = there or today
+    if pod is None:
+        return Reconstruction(result=ReconstructionResult.NO_PREEMPTOR, taken_at=taken_at)
+    remaining = msgspec.structs.replace(before, pods=[each for each in before.pods if each is not there])
+    is_waiting = there is not None and not pod.spec.node_name and not pod.is_terminal
+    question = Question(pod=pod if is_waiting else pending_again(pod))
+    verdict = explain_pods(remaining, [question], scheduler, now=taken_at or now, assumptions=assumptions)[0]
+    return _told(verdict, victim, taken_at, is_laid_over=there is None)
+
+
+def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_over: bool) -> Reconstruction:
+    node = victim.spec.node_name
+    candidate = next((each for each in verdict.candidates if each.node == node), None)
+    victims = candidate.victims if candidate else []
+    result = ReconstructionResult.NO_PREEMPTION
+    if verdict.nominated_nodes:
+        is_confirmed = victim.key in verdict.pods_at_stake.get(node, ())
+        result = ReconstructionResult.CONFIRMED if is_confirmed else ReconstructionResult.OTHER_VICTIMS
+    return Reconstruction(
+        result=result,
+        algorithm=verdict.algorithm,
+        taken_at=taken_at,
+        outcome=verdict.outcome,
+        node=node,
+        nodes=verdict.nominated_nodes or verdict.lands_on,
+        victims=victims,
+        step=next((step for step in (candidate.steps if candidate else []) if step.pod == victim.key), None),
+        refusal=verdict.filter.get(node),
+        is_preemptor_laid_over=is_laid_over,
     )
