@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS, VOLCANO, Scheduler
@@ -46,7 +45,10 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
         return Chosen(named, _contradiction(named, cluster.version))
     if number_of_server(cluster.version) is not None:
         return _of_version(cluster.version, f"it is {cluster.version}")
-    kubelet = _newest(node.status.node_info.kubelet_version for node in cluster.nodes)
+    # The highest of the versions that are Kubernetes'; nothing where none is, as of nodes that only look like some.
+    versions = (node.status.node_info.kubelet_version for node in cluster.nodes)
+    numbers = {each: number for each in set(versions) if (number := number_of_server(each)) is not None}
+    kubelet = max(numbers, key=lambda each: (numbers[each], each), default="")
     if not kubelet:
         message = f"the input has none: assumed to be {_shown(_NEWEST)}, the newest that is modelled"
         return Chosen(_NEWEST, [_about_version(message, AssumptionKind.TOLD)])
@@ -112,12 +114,6 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
 
 def _about_version(message: str, kind: AssumptionKind = AssumptionKind.NOT_MODELLED) -> Assumption:
     return Assumption("cluster", "version", message, kind)
-
-
-def _newest(versions: Iterable[str]) -> str:
-    """The highest of the versions that are Kubernetes'; nothing where none is, as of nodes that only look like some."""
-    numbers = {each: number for each in set(versions) if (number := number_of_server(each)) is not None}
-    return max(numbers, key=lambda each: (numbers[each], each), default="")
 
 
 def _minor(version: str) -> str:

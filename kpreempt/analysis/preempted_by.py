@@ -55,7 +55,17 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
     told = _Told(cluster, events) if mine else None
     preemptions = [_by_event(event, told, cluster) for event in mine if told is not None]
     if pod is not None and not _has_event_of(pod, mine) and was_preempted(pod):
-        preemptions.insert(0, _by_condition(pod, cluster))
+        condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
+        preemptions.insert(
+            0,
+            Preemption(
+                evidence=Evidence.CONDITION,
+                at=condition.last_transition_time,
+                message=condition.message,
+                node=pod.spec.node_name,
+                suspects=_suspects(cluster, pod.spec.node_name, pod),
+            ),
+        )
     return PreemptionsOfPod(
         victim=_where(pod) if pod is not None else Whereabouts(pod=key, uid=mine[0].subject.uid, phase=PodPhase.GONE),
         has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
@@ -107,17 +117,6 @@ def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption
         preemptor=told.preemptor(by) if is_named else None,
         suspects=[] if is_named else _suspects(cluster, by.node, None),
         also=[key for key in told.evicted(by) if key != event.subject.key] if is_named else [],
-    )
-
-
-def _by_condition(pod: Pod, cluster: ClusterSnapshot) -> Preemption:
-    condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
-    return Preemption(
-        evidence=Evidence.CONDITION,
-        at=condition.last_transition_time,
-        message=condition.message,
-        node=pod.spec.node_name,
-        suspects=_suspects(cluster, pod.spec.node_name, pod),
     )
 
 

@@ -1,7 +1,8 @@
 """From the pods that manifests ask for to questions that a scheduler can answer.
 
 A pod that does not exist yet needs other new objects, too: the ReplicaSet that owns it, its claims (for devices, those
-that a controller makes from templates), a pod per node for a DaemonSet. They are laid over the cluster, unless it has them.
+that a controller makes from templates), a pod per node for a DaemonSet. They are laid over the cluster,
+unless it has them.
 """
 
 from __future__ import annotations

@@ -187,7 +187,17 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     rest = pod_name(name)
     pod = next((each for each in cluster.pods if each.key == f"{namespace}/{rest}"), None)
     if pod is None:
-        raise _unknown_pod(cluster, rest, namespace)
+        elsewhere = sorted(pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == rest)
+        if elsewhere:
+            hint = f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}"
+            unknown_pod = NotFoundError(f'there is no pod "{rest}" in namespace "{namespace}"', hint=hint)
+        else:
+            names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
+            near = difflib.get_close_matches(rest, names, n=3)
+            unknown_pod = NotFoundError(
+                missing(cluster, "Pod", f'pod "{rest}" in namespace "{namespace}"'), hint=", ".join(near)
+            )
+        raise unknown_pod
     remaining = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
     if not pod.spec.node_name and not pod.is_terminal:
         return InCluster(pod, remaining, pod)
@@ -246,13 +256,3 @@ def _released(cluster: ClusterSnapshot, gone: Sequence[Pod]) -> list[ResourceCla
     from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few pods have devices
 
     return released(cluster.resource_claims, gone)
-
-
-def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoundError:
-    elsewhere = sorted(pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == name)
-    if elsewhere:
-        hint = f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}"
-        return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=hint)
-    names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
-    near = difflib.get_close_matches(name, names, n=3)
-    return NotFoundError(missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"'), hint=", ".join(near))

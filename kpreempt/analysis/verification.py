@@ -160,7 +160,13 @@ class Judge:
         ignored = [each for each in found if each.kind is not AssumptionKind.TOLD]
         if ignored:
             return Cause.NOT_MODELLED, f"{ignored[0].subject}: {ignored[0].message}"
-        for algorithm in _neighbours(verdict.algorithm):
+        minor = ".".join(verdict.algorithm.split(".")[:2])
+        if minor not in KUBE_ALGORITHMS:
+            neighbours = []
+        else:
+            at = KUBE_ALGORITHMS.index(minor)
+            neighbours = [*KUBE_ALGORITHMS[max(0, at - 1) : at], *KUBE_ALGORITHMS[at + 1 : at + 2]]
+        for algorithm in neighbours:
             other = self._predict(decision, predicted.cluster, predicted.leaving, algorithm)
             if other is not None and not other.differences(decision):
                 return Cause.VERSION, f"{algorithm} decides so"
@@ -193,14 +199,6 @@ def _tries(situation: Situation) -> Iterator[tuple[int, int, bool]]:
     # What is explained by one of the two needs no other.
     found.sort(key=lambda each: (bool(each[0] and each[1]), each[0] + abs(each[1]), abs(each[1])))
     yield from [each for each in found if each != (0, 0, False)][:_MOST_TRIES]
-
-
-def _neighbours(algorithm: str) -> list[str]:
-    minor = ".".join(algorithm.split(".")[:2])
-    if minor not in KUBE_ALGORITHMS:
-        return []
-    at = KUBE_ALGORITHMS.index(minor)
-    return [*KUBE_ALGORITHMS[max(0, at - 1) : at], *KUBE_ALGORITHMS[at + 1 : at + 2]]
 
 
 _PREDICTED, _RACED, _DIFFERENT, _NOT_COMPARED = range(4)

@@ -202,13 +202,6 @@ class _Auditor:
             yield _finding(FindingId.SELECTS_EVERY_POD, budget)
         elif not pods:
             yield self._selects_nothing(budget, selector)
-        yield from self._about_status(budget)
-        if pods:
-            yield from self._about_owners(budget, facts, pods)
-            yield from self._about_allowance(budget, facts, pods, to_be)
-            yield from self._overlap(budget, pods)
-
-    def _about_status(self, budget: PodDisruptionBudget) -> Iterator[Finding]:
         if _is_stale(budget):
             recomputed = self._recomputed[budget.key]
             yield _finding(FindingId.STALE_STATUS, budget, number=recomputed.disruptions_allowed)
@@ -216,6 +209,10 @@ class _Auditor:
             yield _finding(FindingId.NO_STATUS, budget)
         if not all(map(_is_amount, (budget.spec.min_available, budget.spec.max_unavailable))):
             yield _finding(FindingId.INVALID_AMOUNT, budget)
+        if pods:
+            yield from self._about_owners(budget, facts, pods)
+            yield from self._about_allowance(budget, facts, pods, to_be)
+            yield from self._overlap(budget, pods)
 
     def _about_owners(
         self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod]
@@ -259,11 +256,22 @@ class _Auditor:
         if judged.disruptions_allowed > 0 or expected <= 0:
             return
         if desired >= expected:
+            # What lets a budget allow one disruption once all its pods are ready.
+            remedies = []
+            owners = [controller_of(pod.metadata) for pod in pods]
+            is_scaled = all(owners) and all(each.replicas is not None for each in facts.workloads)
+            if is_scaled:
+                remedies.append(_set(budget, "maxUnavailable", 1))
+            elif expected > 0:
+                remedies.append(_set(budget, "minAvailable", expected - 1))
+            replicas = _enough_replicas(budget)
+            if is_scaled and len(facts.workloads) == 1 and replicas is not None:
+                remedies.append(Remedy(action=RemedyAction.SCALE, target=facts.workloads[0].workload, value=replicas))
             yield _finding(
                 FindingId.MIN_AVAILABLE_ABOVE_PODS if desired > expected else FindingId.NEVER_ALLOWS,
                 budget,
                 number=expected,
-                remedies=_loosened(budget, facts, pods, expected),
+                remedies=remedies,
             )
         elif not (needs_scale(budget.spec) and all(controller_of(pod.metadata) is None for pod in pods)):
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
@@ -420,21 +428,6 @@ def _finding(kind: FindingId, budget: PodDisruptionBudget, **evidence: Any) -> F
 
 def _set(budget: PodDisruptionBudget, field: str, value: int) -> Remedy:
     return Remedy(action=RemedyAction.SET, target=_title(budget), field=field, value=value)
-
-
-def _loosened(budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], expected: int) -> list[Remedy]:
-    """What lets a budget allow one disruption once all its pods are ready."""
-    remedies = []
-    owners = [controller_of(pod.metadata) for pod in pods]
-    is_scaled = all(owners) and all(each.replicas is not None for each in facts.workloads)
-    if is_scaled:
-        remedies.append(_set(budget, "maxUnavailable", 1))
-    elif expected > 0:
-        remedies.append(_set(budget, "minAvailable", expected - 1))
-    replicas = _enough_replicas(budget)
-    if is_scaled and len(facts.workloads) == 1 and replicas is not None:
-        remedies.append(Remedy(action=RemedyAction.SCALE, target=facts.workloads[0].workload, value=replicas))
-    return remedies
 
 
 def _enough_replicas(budget: PodDisruptionBudget) -> int | None:

@@ -160,13 +160,11 @@ class NearMisses:
 
     def of(self, selector: LabelSelector, pods: Iterable[Pod]) -> list[NearMiss]:
         """Those among the pods, told by what they belong to, those with most pods first."""
-        parts = _parts(selector)
+        equal = [LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items()]
+        parts = [*equal, *selector.match_expressions]
         if not self._left or len(parts) > _MOST_PARTS:
             return []
         self._left -= 1
-        return self._among(pods, parts)
-
-    def _among(self, pods: Iterable[Pod], parts: Sequence[LabelSelectorRequirement]) -> list[NearMiss]:
         counts: Counter[tuple[str, str, str]] = Counter()
         for pod in pods:
             labels = pod.metadata.labels
@@ -185,20 +183,11 @@ class NearMisses:
         return self._slips[pair]
 
 
-def _parts(selector: LabelSelector) -> list[LabelSelectorRequirement]:
-    equal = [LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items()]
-    return [*equal, *selector.match_expressions]
-
-
-def _single(part: LabelSelectorRequirement) -> LabelSelector:
-    return LabelSelector(match_expressions=[part])
-
-
 def _wanted_and_found(part: LabelSelectorRequirement, labels: Mapping[str, str]) -> tuple[str, str]:
     """A part of a selector, and what a pod has instead: another value of the key, or the value under another key."""
     if part.operator != "In" or len(part.values) != 1:
         found = f"{part.key}={labels[part.key]}" if part.key in labels else ""
-        return str(_single(part)), found
+        return str(LabelSelector(match_expressions=[part])), found
     value = part.values[0]
     if part.key in labels:
         found = f"{part.key}={labels[part.key]}"

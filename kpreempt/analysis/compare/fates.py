@@ -96,7 +96,14 @@ def fates_of(verdict: Verdict) -> Fates:
         return Fates(frozenset(), is_known=False)
     if verdict.outcome == Outcome.LANDS:
         nodes = verdict.lands_on or verdict.chosen_nodes or verdict.feasible_nodes
-        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=_ranking(verdict))
+        if verdict.sampling is None:
+            ranking: tuple[frozenset[str], ...] = ()
+        else:
+            by_score: dict[int, set[str]] = {}
+            for node, score in verdict.scores.items():
+                by_score.setdefault(score, set()).add(node)
+            ranking = tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
+        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking)
     if verdict.outcome in _PREEMPTS:
         return Fates(frozenset(map(_eviction, _outcomes(verdict))), complete)
     return Fates(frozenset({Fate(verdict.outcome)}))
@@ -113,15 +120,6 @@ def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
         found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NOBODY}
         return found.get(ours, UpgradeEffect.LANDS_NOW)
     return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
-
-
-def _ranking(verdict: Verdict) -> tuple[frozenset[str], ...]:
-    if verdict.sampling is None:
-        return ()
-    by_score: dict[int, set[str]] = {}
-    for node, score in verdict.scores.items():
-        by_score.setdefault(score, set()).add(node)
-    return tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
 
 
 def _kind(verdict: Verdict) -> Outcome:

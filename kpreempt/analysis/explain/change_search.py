@@ -173,7 +173,9 @@ class Search:
 
     def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
         """The options to climb from here, the one with the least first step first."""
-        context = EditContext(situation.pod, situation.cluster, _same(situation.cluster, node))
+        context = EditContext(
+            situation.pod, situation.cluster, next(each for each in situation.cluster.nodes if each.name == node.name)
+        )
         verdict = situation.verdict
         may_evict = _may_evict(situation, node.name)
         needed = refusals_of(evaluation, may_evict=may_evict)
@@ -258,10 +260,6 @@ def is_preemptor(pod: Pod) -> bool:
     return pod.spec.preemption_policy != "Never"
 
 
-def _same(cluster: ClusterSnapshot, node: Node) -> Node:
-    return next(each for each in cluster.nodes if each.name == node.name)
-
-
 def refusals_of(evaluation: NodeEvaluation, *, may_evict: bool) -> list[Status]:
     """What stands in the way on the node: with its lower-priority pods gone where they may be evicted."""
     if evaluation.pre_filter is not None:
@@ -287,7 +285,22 @@ def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
         options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordoned=winners[0])])
-    options.append(_pin(context))
+    # Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label.
+    spec, node = context.pod.spec, context.node
+    hostname = node.labels.get(_HOSTNAME)
+    if hostname is not None and _HOSTNAME not in spec.node_selector:
+        place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
+        pin = [_tied(f"{_HOSTNAME}={hostname}", place)]
+    else:
+        rules = spec.affinity.node_affinity if spec.affinity else None
+        if hostname is not None or (rules is not None and rules.required is not None):
+            pin = []
+        else:
+            field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
+            required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+            place = Assignment(format_path(["spec", "affinity", "nodeAffinity", _REQUIRED]), required)
+            pin = [_tied(f"{METADATA_NAME_FIELD}={node.name}", place)]
+    options.append(pin)
     return [options for options in options if options]
 
 
@@ -341,22 +354,6 @@ def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
         changes=[Change(ChangeKind.BUDGET, budget, before, after) for budget, (before, after) in wanted.items()],
         budgets=[f"{budget}={after}" for budget, (_, after) in wanted.items()],
     )
-
-
-def _pin(context: EditContext) -> EditOptions:
-    """Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label."""
-    spec, node = context.pod.spec, context.node
-    hostname = node.labels.get(_HOSTNAME)
-    if hostname is not None and _HOSTNAME not in spec.node_selector:
-        place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
-        return [_tied(f"{_HOSTNAME}={hostname}", place)]
-    rules = spec.affinity.node_affinity if spec.affinity else None
-    if hostname is not None or (rules is not None and rules.required is not None):
-        return []
-    field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
-    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    place = Assignment(format_path(["spec", "affinity", "nodeAffinity", _REQUIRED]), required)
-    return [_tied(f"{METADATA_NAME_FIELD}={node.name}", place)]
 
 
 def _tied(subject: str, assignment: Assignment) -> Edit:

@@ -25,7 +25,7 @@ from kpreempt.analysis.explain.change_search import (
     refusals_of,
 )
 from kpreempt.analysis.explain.edits import Edit, Stated
-from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, TieBreakRound, Verdict
+from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
 # More nodes than this are not searched for proposals, other than a priority, unless one of them is asked about.
@@ -58,7 +58,9 @@ def tell_story(
             found = Found([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
         else:
             found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
-    lost = _lost_at(verdict, node_name)
+    # The rule of the choice between candidates that put the node out.
+    rounds = verdict.selection.rounds if verdict.selection else []
+    lost = next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
     return NodeStory(
         node=node_name,
         evaluation=evaluation,
@@ -106,12 +108,6 @@ def _limit(situation: Situation, *, most: int) -> int:
 def _rank(verdict: Verdict, node_name: str) -> int | None:
     score = verdict.scores.get(node_name)
     return None if score is None else 1 + sum(other > score for other in verdict.scores.values())
-
-
-def _lost_at(verdict: Verdict, node_name: str) -> TieBreakRound | None:
-    """The rule of the choice between candidates that put the node out."""
-    rounds = verdict.selection.rounds if verdict.selection else []
-    return next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
 
 
 def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list[str]:

@@ -1,11 +1,11 @@
 """The main question: what becomes of pods in a cluster, each of them on its own.
 
-For a pod that preempts: the requests with which it is scheduled and nothing is evicted, proven by a verdict. The filters
-say how much is free on the nodes that lack least, so few verdicts are enough; other changes are not tried here.
+For a pod that preempts: the requests with which it is scheduled and nothing is evicted, proven by a verdict. The
+filters say how much is free on the nodes that lack least, so few verdicts are enough; other changes are not tried here.
 
-For a pod that evicts others or stays unschedulable: whether one more node of a kind that the cluster has would place it.
-A new node's own filters say which kinds could take the pod; the smallest of them is proven by a whole verdict on the
-cluster with that node. Whether an autoscaler adds such a node depends on its own rules, which are not looked at here.
+For a pod that evicts others or stays unschedulable: whether one more node of a kind that the cluster has would place
+it. A new node's own filters say which kinds could take the pod; the smallest of them is proven by a whole verdict
+on the cluster with that node. Autoscalers decide by rules of their own whether they add one; those are not modeled.
 """
 
 from __future__ import annotations

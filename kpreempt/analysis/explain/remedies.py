@@ -61,7 +61,17 @@ def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[E
         for each in detail.shortfalls
         if each.resource != "pods"
     }
-    options = [remove_pods(context, _large_enough(context, detail))]
+    # The pods on the node that may hold as much as is missing of everything, by what all their containers ask for.
+    if any(each.exceeds_node for each in detail.shortfalls):
+        large_enough = []
+    else:
+        missing = {each.resource: each.missing for each in detail.shortfalls if each.resource != "pods"}
+        large_enough = [
+            pod.key
+            for pod in pods_on(context)
+            if all(most_requested(pod, resource) >= amount for resource, amount in missing.items())
+        ]
+    options = [remove_pods(context, large_enough)]
     if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(context.pod, amounts)):
         options.insert(0, [edit])
     return options
@@ -73,18 +83,6 @@ def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[Edit
     if detail.wanted > detail.matching - detail.tainted or missing > _MOST_REMOVED:
         return []
     return [remove_pods(context, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
-
-
-def _large_enough(context: EditContext, detail: InsufficientResources) -> list[str]:
-    """The pods on the node that may hold as much as is missing of everything, by what all their containers ask for."""
-    if any(each.exceeds_node for each in detail.shortfalls):
-        return []
-    missing = {each.resource: each.missing for each in detail.shortfalls if each.resource != "pods"}
-    return [
-        pod.key
-        for pod in pods_on(context)
-        if all(most_requested(pod, resource) >= amount for resource, amount in missing.items())
-    ]
 
 
 def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:

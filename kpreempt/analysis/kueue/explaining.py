@@ -16,7 +16,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_made, assumed_of_memory
 from kpreempt.analysis.kueue.pending import IsAsked, is_same_fate, pending_workloads
 from kpreempt.analysis.kueue.readings import Decided, queue_of, read_cycles
-from kpreempt.analysis.workload.placing import Placed, Placing
+from kpreempt.analysis.workload.placing import Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQuota, Workload
 from kpreempt.model.meta import with_creation_time
@@ -26,7 +26,6 @@ from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Shortage
 from kpreempt.schedulers.kueue.amounts import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
-    AdmittedPodSet,
     ComparedWorkload,
     KueueAnswer,
     KueueComparison,
@@ -147,18 +146,15 @@ def _landing(
             assumptions.append(Assumption(subject, f"podSets[{each.name}]", message, AssumptionKind.UNCERTAIN))
         pods = [_pod(workload, specs[each.name], own, index, objects.cluster) for index in range(count)]
         placed = list(placing.place(pods, stops_at_pending=True))
-        found.append(_landed(each, count, placed))
+        pod_set = each
+        landed = [each for each in placed if each.branch is not None]
+        failed = next((each for each in placed if each.branch is None), None)
+        reason = ""
+        if failed is not None:
+            reason = failed.refused or (failed.verdict.message if failed.verdict else "")
+        evicts = sorted({victim for each in landed for victim in each.victims})
+        found.append(PodSetLanding(pod_set.name, pod_set.count, count, len(landed), evicts, reason))
     return found, assumptions
-
-
-def _landed(pod_set: AdmittedPodSet, tried: int, placed: list[Placed]) -> PodSetLanding:
-    landed = [each for each in placed if each.branch is not None]
-    failed = next((each for each in placed if each.branch is None), None)
-    reason = ""
-    if failed is not None:
-        reason = failed.refused or (failed.verdict.message if failed.verdict else "")
-    evicts = sorted({victim for each in landed for victim in each.victims})
-    return PodSetLanding(pod_set.name, pod_set.count, tried, len(landed), evicts, reason)
 
 
 def _pod(
@@ -201,7 +197,9 @@ class _Proofs:
             raise _ExhaustedError
         self._left -= 1
         decided, said = read_cycles(objects, self._config, self._now, [self._key])
-        found = Decided(decided.cycles, objects).reading(_of(objects, self._key))
+        found = Decided(decided.cycles, objects).reading(
+            next(each for each in objects.workloads if each.key == self._key)
+        )
         return found if found.admitted_in and not said else None
 
 
@@ -226,10 +224,6 @@ def smallest_changes(
     except _ExhaustedError:
         return found, False
     return found, True
-
-
-def _of(objects: KueueObjects, key: str) -> Workload:
-    return next(each for each in objects.workloads if each.key == key)
 
 
 def _with_workload(objects: KueueObjects, workload: Workload) -> KueueObjects:

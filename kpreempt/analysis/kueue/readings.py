@@ -72,22 +72,34 @@ class Decided:
         ]
         waits = bool(admitted_in) and not _is_admitted(workload, self.cycles[admitted_in - 1])
         message = entries[-1][1]["message"] if entries else why_not_queued(workload, self._objects, self.cycles)
+        if not admitted_in:
+            evicted_in = 0
+        else:
+            evicted_in = next(
+                (each["cycle"] for each in self.cycles[admitted_in:] if workload.key in each["requeued"]), 0
+            )
+        if not entries or "final" not in entries[-1][1]:
+            pod_sets = []
+        else:
+            told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
+            wanted = {each.name: each.count for each in workload.spec.pod_sets}
+            pod_sets = [
+                AdmittedPodSet(
+                    each["name"], each["count"], wanted[each["name"]], each["api"]["flavors"], each["message"]
+                )
+                for each in told["final"]["podSets"]
+            ]
         return Reading(
             outcome=_outcome(bool(entries) or message == _NEVER_HEAD, admitted_in, bool(targets), waits),
             message=message,
             admitted_in=admitted_in,
             waits_for_checks=waits,
-            evicted_in=self._evicted_in(workload, admitted_in),
+            evicted_in=evicted_in,
             targets=[self._preempted(each) for each in targets],
-            pod_sets=_pod_sets(workload, entries, admitted_in),
+            pod_sets=pod_sets,
             cycles=self.cycles,
             other_outcomes=self._other_outcomes,
         )
-
-    def _evicted_in(self, workload: Workload, admitted_in: int) -> int:
-        if not admitted_in:
-            return 0
-        return next((each["cycle"] for each in self.cycles[admitted_in:] if workload.key in each["requeued"]), 0)
 
     def _preempted(self, target: dict[str, str]) -> PreemptedWorkload:
         workload = self._by_key[target["workload"]]
@@ -127,38 +139,26 @@ def why_not_queued(workload: Workload, objects: KueueObjects, cycles: Cycles) ->
     if inactive:
         return str(inactive).rpartition("|")[2]
     holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    asked = (workload.metadata.namespace, workload.spec.queue_name)
     for is_so, reason in (
         ("Finished" in holding, "it has finished"),
         ("QuotaReserved" in holding, "it has quota already"),
         (not workload.spec.active, "its spec.active is false"),
         (bool(workload.metadata.annotations.get(ADMISSION_GATED_BY)), f"it has the annotation {ADMISSION_GATED_BY}"),
-        (_is_held(workload, objects), f"its LocalQueue {workload.spec.queue_name} is stopped"),
+        (
+            (
+                any(
+                    (each.metadata.namespace, each.metadata.name) == asked and each.spec.stop_policy != "None"
+                    for each in objects.local_queues
+                )
+            ),
+            f"its LocalQueue {workload.spec.queue_name} is stopped",
+        ),
         (workload.status.requeue_state is not None, "it waits until its requeueState lets it back"),
     ):
         if is_so:
             return reason
     return _NEVER_HEAD
-
-
-def _is_held(workload: Workload, objects: KueueObjects) -> bool:
-    asked = (workload.metadata.namespace, workload.spec.queue_name)
-    return any(
-        (each.metadata.namespace, each.metadata.name) == asked and each.spec.stop_policy != "None"
-        for each in objects.local_queues
-    )
-
-
-def _pod_sets(
-    workload: Workload, entries: list[tuple[dict[str, Any], dict[str, Any]]], admitted_in: int
-) -> list[AdmittedPodSet]:
-    if not entries or "final" not in entries[-1][1]:
-        return []
-    told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
-    wanted = {each.name: each.count for each in workload.spec.pod_sets}
-    return [
-        AdmittedPodSet(each["name"], each["count"], wanted[each["name"]], each["api"]["flavors"], each["message"])
-        for each in told["final"]["podSets"]
-    ]
 
 
 class PodsOfWorkloads:

@@ -167,12 +167,12 @@ def _said(workload: Workload, objects: KueueObjects) -> Iterator[tuple[datetime 
     for event in objects.cluster.events:
         subject = event.subject
         named = (subject.namespace, subject.name)
-        if event.reason == "Preempted" and subject.kind == "Workload" and named == _name(workload):
+        if (
+            event.reason == "Preempted"
+            and subject.kind == "Workload"
+            and named == (workload.metadata.namespace, workload.metadata.name)
+        ):
             yield event.last_time, "", event.text, "Event"
-
-
-def _name(workload: Workload) -> tuple[str, str]:
-    return workload.metadata.namespace, workload.metadata.name
 
 
 def state_of(workload: Workload) -> str:

@@ -214,7 +214,14 @@ def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName)
     subject = f"{_KIND} {asked.name}"
     added, message = _made(cluster, copier, pool, asked)
     said = [Assumption(subject, "spec.template.spec.requirements", message)]
-    if over := _over_limits(pool, added.nodes):
+    # The limits that the pool passes with these nodes: ``the limit for cpu``.
+    passed = []
+    for name, limit in pool.spec.limits.items():
+        now = pool.status.resources.get(name)
+        new = sum(each.nano for node in added.nodes if (each := node.status.capacity.get(name)) is not None)
+        if (now.nano if now is not None else 0) + new > limit.nano:
+            passed.append(name)
+    if over := (f"the limit for {' and '.join(passed)}" if passed else ""):
         message = f"{over} of the pool would be passed, so that Karpenter does not make all of these nodes"
         said.append(Assumption(subject, "spec.limits", message, AssumptionKind.UNCERTAIN))
     return msgspec.structs.replace(added, assumptions=[*said, *added.assumptions])
@@ -239,7 +246,10 @@ def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: Numbe
         return copier.of_pattern(_pattern(pool, {}, size), asked.number), message
     types = _allowed(pool, INSTANCE_TYPE)
     if other := next((node for node in fitting if node.labels.get(INSTANCE_TYPE) in types), None):
-        shared = {key: value for key, value in other.labels.items() if _is_of_machine(key)}
+        # Whether a label says what a machine is, and not to which pool or for what it is there.
+        shared = {
+            key: value for key, value in other.labels.items() if (key == INSTANCE_TYPE or key.startswith(_OF_MACHINE))
+        }
         pattern = _pattern(pool, shared, other.status)
         return copier.of_pattern(pattern, asked.number), (
             f"{_UNKNOWN}; taken to be of the type of {other.name}, {other.labels[INSTANCE_TYPE]}, in its zone"
@@ -276,11 +286,6 @@ def _stated_size(pool: NodePool) -> NodeStatus | None:
     return None
 
 
-def _is_of_machine(key: str) -> bool:
-    """Whether a label says what a machine is, and not to which pool or for what it is there."""
-    return key == INSTANCE_TYPE or key.startswith(_OF_MACHINE)
-
-
 def _pattern(pool: NodePool, labels: Mapping[str, str], status: NodeStatus) -> Node:
     """A node of the pool, with what the pool leaves no choice about."""
     template, name = pool.spec.template, pool.metadata.name
@@ -294,14 +299,3 @@ def _pattern(pool: NodePool, labels: Mapping[str, str], status: NodeStatus) -> N
     }
     metadata = AnnotatedMeta(name=name, labels=labels)
     return Node(metadata=metadata, spec=NodeSpec(taints=template.spec.taints), status=status)
-
-
-def _over_limits(pool: NodePool, nodes: list[Node]) -> str:
-    """The limits that the pool passes with these nodes: ``the limit for cpu``."""
-    passed = []
-    for name, limit in pool.spec.limits.items():
-        now = pool.status.resources.get(name)
-        new = sum(each.nano for node in nodes if (each := node.status.capacity.get(name)) is not None)
-        if (now.nano if now is not None else 0) + new > limit.nano:
-            passed.append(name)
-    return f"the limit for {' and '.join(passed)}" if passed else ""

@@ -151,7 +151,7 @@ class Copier:
                 if key not in is_daemon:
                     owner = controller_of(pod.metadata)
                     is_daemon[key] = owner is not None and owner.kind in ("DaemonSet", "Node")
-                if not is_daemon[key] or _is_leaving(pod):
+                if not is_daemon[key] or (pod.is_terminal or pod.metadata.deletion_timestamp is not None):
                     continue
                 if node := pod.spec.node_name or tied_node_of(pod.spec.affinity):
                     self._by_node.setdefault(node, []).append(pod)
@@ -167,7 +167,11 @@ class Copier:
                 if owner is not None and owner.kind == "DaemonSet":
                     key = (pod.metadata.namespace, owner.name)
                     on.setdefault(key, set()).add(name)
-                    newest[key] = max(newest.get(key, pod), pod, key=lambda each: _age(each, self._now))
+                    newest[key] = max(
+                        newest.get(key, pod),
+                        pod,
+                        key=lambda each: (each.metadata.creation_timestamp or self._now, each.metadata.name),
+                    )
         said = unreadable_of(self._cluster, ["DaemonSet"])
         found = []
         for (namespace, name), pod in newest.items():
@@ -246,14 +250,6 @@ def _is_own(node: Node, key: str, value: str) -> bool:
     """Whether a label says which node it is: its host name, or what drivers for local volumes make of that."""
     names = (node.name, node.labels.get(HOST_NAME))
     return key == HOST_NAME or (value in names and key.rpartition("/")[2] in _OF_HOST)
-
-
-def _is_leaving(pod: Pod) -> bool:
-    return pod.is_terminal or pod.metadata.deletion_timestamp is not None
-
-
-def _age(pod: Pod, now: datetime) -> tuple[datetime, str]:
-    return pod.metadata.creation_timestamp or now, pod.metadata.name
 
 
 def _without_doubles(pods: Iterable[Pod]) -> list[Pod]:

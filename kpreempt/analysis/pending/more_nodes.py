@@ -104,7 +104,9 @@ class _Search:
                     nodes=[NodesOfKind(told_kind(kind), number) for kind, number in pairs],
                     pods=placed,
                     unplaced=unplaced,
-                    options=[_option(kind, number) for kind, number in pairs],
+                    options=[
+                        f"--add-node={kind.like.name}{f'={number}' if number > 1 else ''}" for kind, number in pairs
+                    ],
                     assumed=assumed,
                 )
             for kind, pods in groups:
@@ -120,20 +122,20 @@ class _Search:
         for pod in waiting:
             key = likeness_to(self._scheduler, pod)
             if key not in turns:
-                turns[key] = cycle(self._smallest_for(pod))
+                # The smallest kind that could take the pod; for one that is to be spread all that are as small, in
+                # turn.
+                kinds = [sample.kind for sample in self._new.taking(pod)]
+                if not pod.spec.topology_spread_constraints:
+                    smallest_for = kinds[:1]
+                else:
+                    smallest_for = [kind for kind in kinds if kind.allocatable == kinds[0].allocatable]
+                turns[key] = cycle(smallest_for)
             kind = next(turns[key], None)
             if kind is None:
                 unplaced.append(pod.key)
             else:
                 groups.setdefault(kind.like.name, (kind, []))[1].append(pod)
         return list(groups.values()), unplaced
-
-    def _smallest_for(self, pod: Pod) -> list[Kind]:
-        """The smallest kind that could take the pod; for one that is to be spread all that are as small, in turn."""
-        kinds = [sample.kind for sample in self._new.taking(pod)]
-        if not pod.spec.topology_spread_constraints:
-            return kinds[:1]
-        return [kind for kind in kinds if kind.allocatable == kinds[0].allocatable]
 
     def _needed(self, kind: Kind, pods: Sequence[Pod]) -> int | None:
         """How many nodes of the kind the pods need that have nothing else; ``None`` for too many."""
@@ -154,13 +156,10 @@ class _Search:
 
     def _placed(self, kind: Kind, number: int, pods: Sequence[Pod]) -> int:
         """How many of the pods find room on so many new nodes alone."""
-        alone = self._new.alone(self._copies(kind, number))
+        alone = self._new.alone(Copier(self._cluster, now=self._now).like(kind.like, number))
         prepared = self._scheduler.prepare(alone, now=self._now, expects_alike=True)
         placing = Placing(alone, self._scheduler, prepared, self._now).place(pods)
         return sum(each.branch is not None and not each.victims for each in placing)
-
-    def _copies(self, kind: Kind, number: int) -> Added:
-        return Copier(self._cluster, now=self._now).like(kind.like, number)
 
     def _added(self, kinds: Sequence[Kind], counts: Sequence[int]) -> Added:
         copier = Copier(self._cluster, now=self._now)
@@ -190,7 +189,3 @@ class _Search:
             if left or not by_chance:
                 break
         return left, _BY_CHANCE if by_chance else ""
-
-
-def _option(kind: Kind, number: int) -> str:
-    return f"--add-node={kind.like.name}{f'={number}' if number > 1 else ''}"

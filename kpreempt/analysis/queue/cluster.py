@@ -77,7 +77,7 @@ class QueueCluster:
 
     def node(self, at: TimedEvent) -> Node:
         """The node that an event is about. Raises ``InputError`` where it is not there."""
-        name = _name_of(at.event.node)
+        name = at.event.node if isinstance(at.event.node, str) else str(_metadata(at.event.node).get("name", ""))
         if name not in self.nodes:
             raise at.error(f"there is no node {name}", path="node", hint=_known(self.nodes))
         return self.nodes[name]
@@ -131,10 +131,6 @@ def _key_of(pod: str | dict[str, Any] | None) -> str:
         return pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
     metadata = _metadata(pod)
     return f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
-
-
-def _name_of(node: str | dict[str, Any] | None) -> str:
-    return node if isinstance(node, str) else str(_metadata(node).get("name", ""))
 
 
 def _metadata(document: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -69,7 +69,11 @@ def scheduling_queue(
     filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
-    ours = [pod for pod in pending if pod.spec.scheduler_name in question.scheduler_names and not _is_leaving(pod)]
+    ours = [
+        pod
+        for pod in pending
+        if pod.spec.scheduler_name in question.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
+    ]
     tried = list(filter(filling.was_tried, ours))
     filling.fill(ours, _plugins_of(tried, cluster, question, spread, phases))
     rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
@@ -169,10 +173,6 @@ def _plugins_of(
         pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)
         for pod, verdict in verdicts
     }
-
-
-def _is_leaving(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
 
 
 def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod]) -> Iterator[Assumption]:

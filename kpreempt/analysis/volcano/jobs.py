@@ -88,7 +88,11 @@ def read_volcano_job(
     if not name:
         raise reader.error("a job needs a name", "metadata.name")
     tasks = [_task(each, index, reader) for index, each in enumerate(reader.mappings(spec, "tasks", "spec"))]
-    _check_size(tasks, reader)
+    total = 0
+    for task in tasks:
+        total += max(0, task.replicas)
+        if total > MAX_PODS:
+            raise reader.error(f"is more than {MAX_PODS:,} pods with those before", f"{task.path}.replicas")
     return VolcanoJob(
         name=name,
         namespace=reader.name(metadata, "namespace") or namespace,
@@ -142,14 +146,6 @@ def _task(document: Document, index: int, reader: DocumentReader) -> VolcanoTask
         # One alone is waited for either way.
         waits_for_any=len(names) > 1 and reader.text(depends_on, "iteration", f"{path}.dependsOn") == "any",
     )
-
-
-def _check_size(tasks: list[VolcanoTask], reader: DocumentReader) -> None:
-    total = 0
-    for task in tasks:
-        total += max(0, task.replicas)
-        if total > MAX_PODS:
-            raise reader.error(f"is more than {MAX_PODS:,} pods with those before", f"{task.path}.replicas")
 
 
 def _volume(document: Document, path: str, reader: DocumentReader) -> VolcanoVolume:

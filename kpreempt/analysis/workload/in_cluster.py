@@ -166,7 +166,11 @@ class _Maker:
     def lacking(self, desired: int | None, there: Sequence[Pod]) -> list[Pod]:
         """The pods that are wanted and not there."""
         if self._workload.kind == "DaemonSet":
-            names = daemon_node_names(self._untied(), self._cluster.nodes)
+            # The model without the node that it is tied to.
+            document = pod_document(as_new(self._model))
+            affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+            affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
+            names = daemon_node_names(self._decoded(document), self._cluster.nodes)
             have = {pod.spec.node_name or tied_node(pod) for pod in there}
             return [self._on_node(name) for name in names if name not in have]
         if desired is None:
@@ -231,13 +235,6 @@ class _Maker:
             claim = volume.get("persistentVolumeClaim") or {}
             if str(claim.get("claimName", "")).endswith(f"-{old}"):
                 claim["claimName"] = f"{claim['claimName'].removesuffix(old)}{name}"
-        return self._decoded(document)
-
-    def _untied(self) -> Pod:
-        """The model without the node that it is tied to."""
-        document = pod_document(as_new(self._model))
-        affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-        affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
         return self._decoded(document)
 
     def _on_node(self, node_name: str) -> Pod:
