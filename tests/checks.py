@@ -225,7 +225,7 @@ def _failures() -> list[GateFinding]:
         "origin": "chart/templates/worker.yaml",
     }
     pods = ["batch/worker-a", "batch/worker-b"]
-    return [
+    found = [
         finding(RuleId.MAX_PDB_VIOLATIONS, "PodDisruptionBudget batch/worker", amount=2, pods=pods, **at_api),
         finding(RuleId.MAX_VICTIMS, amount=2, pods=pods, **at_api),
         finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, "Deployment batch/worker", amount=2, limit=1, pods=pods, **at_api),
@@ -307,6 +307,10 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", amount=1, detail="the dump has none"),
         finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
     ]
+    # A rule with nothing special to show needs no finding of its own here.
+    others = [rule_id for rule_id in RuleId if rule_id not in {each.rule for each in found}]
+    found += [finding(rule_id, "Deployment shop/api", amount=1, detail="a detail") for rule_id in others]
+    return sorted(found, key=lambda each: list(RuleId).index(each.rule))
 
 
 def of_many(number: int, **fields: object) -> list[SimulationStep]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.rules.text import rule_page
+from kpreempt.report.rules import rule_page
 from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
 from tests.parity import fidelity

@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kpreempt.gate_rules import RuleId
-from kpreempt.report.rules.examples import EXAMPLES, Example
+from kpreempt.gate_rules import Example, RuleId
 from tests.program import run_kpreempt
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +36,8 @@ def arguments_of(example: Example, *, mends: bool) -> list[str]:
 def output_of(rule: RuleId) -> str:
     """What the command of the example that fails prints, as far as it is about the rule."""
     with TemporaryDirectory() as folder:
-        lay_out(Path(folder), EXAMPLES[rule], mends=False)
-        run = run_kpreempt(arguments_of(EXAMPLES[rule], mends=False), Path(folder))
+        lay_out(Path(folder), rule.row.example, mends=False)
+        run = run_kpreempt(arguments_of(rule.row.example, mends=False), Path(folder))
     if run.returncode != 1:
         raise SystemExit(f"the example of {rule} ends with {run.returncode}: {run.stderr}")
     return part_about(rule, run.stdout)

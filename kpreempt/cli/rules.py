@@ -37,7 +37,7 @@ def rules(request: RulesRequest) -> int:
     from kpreempt.gate_rules import RuleId
     from kpreempt.library.gate.settings import read_config
     from kpreempt.report.options import RenderOptions
-    from kpreempt.report.rules.text import rules_of
+    from kpreempt.report.rules import rules_of
 
     (output,) = parse_outputs([request.output], ("text", "json", "yaml", "name"))
     custom = [each.rule for each in read_config(request.config)[1].rules]

@@ -276,8 +276,8 @@ ROWS = (
         formats=("text", "json", "yaml", "name"),
     ),
     Row(
-        "report.rules.text:GateRuleList",
-        {"text": "rules.text:render_rules"},
+        "report.rules:GateRuleList",
+        {"text": "rules:render_rules"},
         lambda rules: [each.name for each in rules.items],
         kind="",
         formats=("text", "json", "yaml", "name"),

@@ -1,7 +1,7 @@
 """What a change itself takes away: namespaces, volumes, the pods of Services, and all pods of a workload.
 
-Deleted workloads are counted by a rule with a limit (``gate/ends.py``). An object that the user lists with ``--delete``
-may go, but not what goes with it. What evictions do is measured elsewhere.
+Deleted workloads are counted by a rule with a limit (``gate/measures.py``). An object that the user lists with
+``--delete`` may go, but not what goes with it. What evictions do is measured elsewhere.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import Phrase, plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import shortened
-from kpreempt.report.rules.text import rule_page
+from kpreempt.report.rules import rule_page
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, Since
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.check.words import WEAKENED, finding_phrase
+from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.drain.summary import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.layout import Part, Phrase, plain
@@ -80,7 +80,7 @@ _EMPTIED = (RuleId.SERVICE_OUTAGE, RuleId.SCALED_TO_ZERO)
 def _damage(findings: Iterable[GateFinding]) -> Iterator[Phrase]:
     """What the change itself removes or weakens, from what to what; weakened protection comes first."""
     found: dict[RuleId, list[GateFinding]] = {}
-    for each in sorted(findings, key=lambda finding: finding.rule not in WEAKENED):
+    for each in sorted(findings, key=lambda finding: not finding.rule.row.weakens):
         if each.rule.row.is_damage:
             found.setdefault(each.rule, []).append(each)
     for rule, own in found.items():

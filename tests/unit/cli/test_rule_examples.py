@@ -11,8 +11,7 @@ import pytest
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.rules.examples import EXAMPLES
-from kpreempt.report.rules.text import render_rules, rules_of
+from kpreempt.report.rules import render_rules, rules_of
 from tests.rule_examples import arguments_of, lay_out
 
 Kpreempt = Callable[..., Any]
@@ -24,8 +23,8 @@ def test_what_is_to_fail_fails_and_what_mends_it_keeps_all_rules(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for mends in (False, True):
-        lay_out(tmp_path, EXAMPLES[rule], mends=mends)
-        run = kpreempt(*arguments_of(EXAMPLES[rule], mends=mends), "-o", "json")
+        lay_out(tmp_path, rule.row.example, mends=mends)
+        run = kpreempt(*arguments_of(rule.row.example, mends=mends), "-o", "json")
         assert run.returncode == (0 if mends else 1), run.stderr
         broken = {each["rule"] for each in json.loads(run.stdout)["findings"] if each.get("standing") != "Waived"}
         assert broken == set() if mends else rule in broken

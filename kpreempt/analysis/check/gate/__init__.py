@@ -1,8 +1,17 @@
 """The gate of a check: limits, what breaks them, and what lets it pass all the same."""
 
 from kpreempt.analysis.check.gate.case import Facts, Objection, PodFacts
-from kpreempt.analysis.check.gate.custom import VARIABLES, CustomRule, with_custom_rules
-from kpreempt.analysis.check.gate.evaluate import Judged, evaluate, least, measured, passes, together
+from kpreempt.analysis.check.gate.evaluate import (
+    VARIABLES,
+    CustomRule,
+    Judged,
+    evaluate,
+    least,
+    measured,
+    passes,
+    together,
+    with_custom_rules,
+)
 from kpreempt.analysis.check.gate.excuses import (
     WAIVE,
     WAIVE_REASON,
@@ -12,10 +21,10 @@ from kpreempt.analysis.check.gate.excuses import (
     Waiver,
     baseline_text,
     read_baseline,
+    source_of,
     waiver_of_option,
     waivers_of_object,
 )
-from kpreempt.analysis.check.gate.loosened import source_of
 from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
 
 __all__ = [

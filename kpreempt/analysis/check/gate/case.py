@@ -14,7 +14,6 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change
 from kpreempt.verdict.simulation import Displaced, Simulation, StepKind, Waiting
 
-CLUSTER = "cluster"
 _FINGERPRINT_LENGTH = 32
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")

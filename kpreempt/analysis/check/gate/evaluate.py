@@ -1,22 +1,30 @@
-"""Puts the rules to a simulation, or to several of which any may come about, and says what each finding counts for."""
+"""Puts the rules to a simulation, or to several of which any may come about, and says what each finding counts for.
+
+Rules of one's own, which are expressions, are put to the answer: what ``-o json`` prints is ``result``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.check.gate import ends, victims
-from kpreempt.analysis.check.gate.case import Case, Facts, Measure
+from kpreempt.analysis.check.gate.case import Case, Facts, Measure, Part
 from kpreempt.analysis.check.gate.excuses import Excuse, Excuses, accepted, excuse_of, excuses_together
+from kpreempt.analysis.check.gate.measures import MEASURES
 from kpreempt.analysis.check.gate.rules import GateRules
-from kpreempt.gate_rules import RuleId, RuleSeverity
-from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
+from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
+from kpreempt.verdict.check import Change, Check, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Simulation
 
+if TYPE_CHECKING:
+    from kpreempt.cel.documents import Rule
+
+# Of rules of one's own.
+VARIABLES = ("result",)
+SomeCheck = TypeVar("SomeCheck", bound=Check)
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
-_MEASURES = (*victims.MEASURES, *ends.MEASURES)
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -101,7 +109,7 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
 def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
     case = Case(simulation, changes, facts, rules)
     asked = set(rules.asked)
-    found = (each for measure in _MEASURES for each in measure(case) if each.rule in asked)
+    found = (each for measure in MEASURES for each in measure(case) if each.rule in asked)
     return [each for each in found if each.amount or each.is_broken]
 
 
@@ -246,3 +254,50 @@ def _over_all(index: int, simulations: Sequence[Judged], findings: Sequence[Gate
         accepted=own.count(GateStanding.ACCEPTED),
         not_new=own.count(GateStanding.NOT_NEW),
     )
+
+
+class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule by its name: the ``expression`` that must be true, and the ``message`` of its finding where it is not."""
+
+    rule: RuleId
+    expression: Rule
+    message: str
+
+
+def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> SomeCheck:
+    """The answer with these rules put to it, after those that come with kpreempt, of which ``result`` has the findings.
+
+    Whether one holds is asked once, of the answer over all runs. An expression that cannot be evaluated is a finding.
+    """
+    if not custom:
+        return check
+    # What is printed, without what is not written because it has its default.
+    result = msgspec.json.decode(msgspec.json.encode(check))
+    broken = list(_custom_measures(custom, result, rules))
+    results, findings = judged_apart([each.rule for each in custom], broken, rules, excuses)
+    findings = [msgspec.structs.replace(each, in_runs=check.runs, of_runs=check.runs) for each in findings]
+    fails = not passes(results)
+    return msgspec.structs.replace(
+        check,
+        passed=check.passed and not fails,
+        rules=[*check.rules, *results],
+        findings=[*check.findings, *findings],
+        failing_runs=check.runs if fails else check.failing_runs,
+        failing_share=1.0 if fails else check.failing_share,
+    )
+
+
+def _custom_measures(custom: Sequence[CustomRule], result: object, rules: GateRules) -> Iterable[Measure]:
+    from kpreempt.cel import EvaluationError  # noqa: PLC0415 - few gates have rules of their own
+
+    for each in custom:
+        if not rules.is_on(each.rule):
+            continue
+        try:
+            is_true = each.expression.evaluate({"result": result})
+            if is_true and not each.expression.by_chance:
+                continue
+            detail = f"{each.message}, or not: the order of a map decides" if is_true else each.message
+        except EvaluationError as error:
+            detail = f"{each.message}, or not: the expression cannot be evaluated: {error}"
+        yield Measure(rule=each.rule, subject=CLUSTER, parts=[Part(amount=1)], is_broken=True, detail=detail)

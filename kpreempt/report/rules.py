@@ -11,15 +11,11 @@ from kpreempt.report.colour import finished
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.rules.examples import EXAMPLES, Example
 
 _INDENT = 2
 _LINK = """
 [The gate](../gate.md) says how limits are set and what lets a finding pass.
 """
-
-
-_NO_EXAMPLE = Example("", "", "")
 
 
 class GateRule(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,22 +44,22 @@ class GateRuleList(msgspec.Struct, frozen=True, rename="camel"):
 
 def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
     """What there is to say about these rules."""
-    return GateRuleList([_told(rule) for rule in rules])
-
-
-def _told(rule: RuleId) -> GateRule:
-    row, example = rule.row, EXAMPLES.get(rule, _NO_EXAMPLE)
-    return GateRule(
-        name=rule,
-        default=row.default_text,
-        severity=row.severity,
-        promise=row.promise,
-        meaning=row.meaning,
-        advice=row.advice,
-        example=example.story,
-        fails=example.fails,
-        fix=example.fix,
-        options=list(example.options),
+    return GateRuleList(
+        [
+            GateRule(
+                name=rule,
+                default=rule.row.default_text,
+                severity=rule.row.severity,
+                promise=rule.row.promise,
+                meaning=rule.row.meaning,
+                advice=rule.row.advice,
+                example=rule.row.example.story,
+                fails=rule.row.example.fails,
+                fix=rule.row.example.fix,
+                options=list(rule.row.example.options),
+            )
+            for rule in rules
+        ]
     )
 
 
@@ -89,7 +85,7 @@ def _explain(page: Page, rule: GateRule) -> None:
     if not rule.fails:
         return
     page.blank()
-    page.paragraph(Span("EXAMPLE", "heading"), f"  {_plain(rule.example)}")
+    page.paragraph(Span("EXAMPLE", "heading"), f"  {rule.example.replace('`', '')}")
     asked = f"with {' '.join(rule.options)}, " if rule.options else ""
     for label, text in ((f"{asked}this fails:", rule.fails), (f"{asked}this passes:", rule.fix)):
         page.blank()
@@ -99,10 +95,6 @@ def _explain(page: Page, rule: GateRule) -> None:
             page.paragraph(Span(words), indent=_INDENT * 2 + len(line) - len(words), hanging=_INDENT)
 
 
-def _plain(text: str) -> str:
-    return text.replace("`", "")
-
-
 def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     """The page of a rule in Markdown; without links to others where it ``is_alone``.
 
@@ -110,8 +102,8 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     """
     if rule.is_custom:
         return f"# {rule}\n\nA rule of kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
-    row, example = rule.row, EXAMPLES[rule]
-    language = "" if example.is_of_commands else example.language
+    row, example = rule.row, rule.row.example
+    language = "" if example.is_of_commands else "yaml"
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
     option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
     files = "".join(

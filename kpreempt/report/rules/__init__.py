@@ -1,1 +1,0 @@
-"""The rules of the gate, told: all of them, or one with an example."""
