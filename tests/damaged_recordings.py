@@ -10,8 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kpreempt.snapshot.recording.blocks import MAGIC, block_bytes, read_blocks
-from kpreempt.snapshot.recording.segments import Limits
+from kpreempt.snapshot.recording.segments import MAGIC, Limits, block_bytes, read_blocks
 from tests.fuzz.mutations import mangled, mutated
 from tests.unit.snapshot.recording.making import Making, a_node, a_pod
 

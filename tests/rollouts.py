@@ -19,8 +19,7 @@ from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.library.check import only_in_base
-from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import ABSENT, Unread
+from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.simulation import SimulatedWorkload

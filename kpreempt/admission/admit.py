@@ -20,10 +20,9 @@ from kpreempt.admission.rules import USUAL, ApiServerRules
 from kpreempt.admission.runtime_classes import admit_runtime_class, check_overhead
 from kpreempt.admission.tolerations import admit_default_tolerations
 from kpreempt.model.affinity import PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.labels import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, format_requirement
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
-from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Admitted, Assumption
 
 _EVERY_CLUSTER_HAS = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})

@@ -14,11 +14,10 @@ import msgspec
 
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
 from kpreempt.errors import NotFoundError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
-from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Admitted, Assumption
 from kpreempt.verdict.unread import unread_of, why_unread
 

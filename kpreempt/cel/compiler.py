@@ -1,4 +1,7 @@
-"""From the text of an expression to what evaluates it: all steps, and their bounds."""
+"""From the text of an expression to what evaluates it: all steps, and their bounds.
+
+``validate`` is what Kubernetes checks of constants once the types are right (cel-go v0.26.0 ``cel/validator.go``).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from collections.abc import Mapping
 from kpreempt.cel import CompileError, EvaluationError, libraries
 from kpreempt.cel.checker import Environment, check
 from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, State
+from kpreempt.cel.functions import FUNCTIONS
+from kpreempt.cel.libraries.format_strings import COMPLAINTS, Clause, FormatError, clauses, complaint
 from kpreempt.cel.parser import parse
 from kpreempt.cel.planner import plan
+from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.source import Problems
-from kpreempt.cel.syntax import Node
-from kpreempt.cel.types import Type, TypeTooDeepError
-from kpreempt.cel.validators import validate
-from kpreempt.cel.values import FatalError, TooLargeError, Value
+from kpreempt.cel.syntax import Call, ListNode, Literal, MapNode, Node, walk
+from kpreempt.cel.types import DYN, Type, TypeTooDeepError, equivalent
+from kpreempt.cel.values import Failure, FatalError, TooLargeError, Value
 
 # What Kubernetes lets one selector cost (``resourceapi.CELSelectorExpressionMaxCost``), and its length in bytes.
 COST_LIMIT = 1_000_000
@@ -76,3 +81,110 @@ def _checked(expression: str, environment: Environment, results: frozenset[Type]
 
 def _numbers(environment: Environment) -> Mapping[str, int]:
     return {name: number for number, name in enumerate(environment.variables)}
+
+
+_PLAIN = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "type", "null", "list", "map")
+_ALLOWED = {
+    "s": _PLAIN,
+    "d": ("int", "uint"),
+    "f": ("double", "string"),
+    "e": ("double", "string"),
+    "b": ("int", "uint", "bool"),
+    "x": ("int", "uint", "string", "bytes"),
+    "X": ("int", "uint", "string", "bytes"),
+    "o": ("int", "uint"),
+}
+assert _ALLOWED.keys() == COMPLAINTS.keys()
+
+
+def validate(tree: Node, problems: Problems) -> None:
+    """Report durations, timestamps, regular expressions and formats that are wrong, and mixed literals."""
+    exempt = _formatted(tree)
+    for node in walk(tree):
+        if isinstance(node, Call):
+            _literal_argument(node, problems)
+            if node.function == "format":
+                _format(node, problems)
+        elif id(node) in exempt:
+            continue
+        elif isinstance(node, ListNode):
+            _mixed(node.elements, node.optionals, problems, once=True)
+        elif isinstance(node, MapNode):
+            _mixed([key for key, _, _ in node.entries], frozenset(), problems)
+            optionals = frozenset(index for index, entry in enumerate(node.entries) if entry[2])
+            _mixed([value for _, value, _ in node.entries], optionals, problems)
+
+
+def _formatted(tree: Node) -> set[int]:
+    """What stands in a call of ``format`` may be mixed."""
+    found: set[int] = set()
+    for node in walk(tree):
+        if isinstance(node, Call) and node.function == "format" and id(node) not in found:
+            found.update(map(id, walk(node)))
+    return found
+
+
+def _literal_argument(node: Call, problems: Problems) -> None:
+    if node.function not in ("duration", "timestamp", "matches") or not node.args:
+        return
+    first = node.args[0]
+    if not isinstance(first, Literal):
+        return
+    if node.function == "matches":
+        try:
+            compile_regex(first.value)
+        except RegexError:
+            problems.report(first.offset, "invalid matches argument")
+    elif type(FUNCTIONS[node.function].dispatch(first.value)) is Failure:
+        problems.report(first.offset, f"invalid {node.function} argument")
+
+
+def _mixed(nodes: list[Node], optionals: frozenset[int], problems: Problems, *, once: bool = False) -> None:
+    """Elements of different types are refused; the first one has the type that all should have."""
+    wanted: Type | None = None
+    for index, node in enumerate(nodes):
+        given = node.type
+        if index in optionals:
+            if not given.params:
+                raise FatalError("runtime error: index out of range [0] with length 0")
+            given = given.params[0]
+        if wanted is None:
+            wanted = given
+        elif not equivalent(wanted, given):
+            problems.report(node.offset, f"expected type '{wanted.text}' but found '{given.text}'")
+            if once:
+                return
+
+
+def _format(node: Call, problems: Problems) -> None:
+    if not isinstance(node.target, Literal) or len(node.args) != 1 or not isinstance(node.args[0], ListNode):
+        return
+    args = node.args[0].elements
+    used = 0
+    try:
+        for part in clauses(node.target.value, len(args), checked=True):
+            if isinstance(part, Clause):
+                used += 1
+                if bad := _unfit(args[part.argument], part.letter):
+                    problems.report(bad.offset, complaint(part.letter, bad.type.runtime_name))
+                    return
+    except FormatError as error:
+        problems.report(node.offset, str(error))
+        return
+    if len(args) > used:
+        what = f"too many arguments supplied to string.format (expected {used}, got {len(args)})"
+        problems.report(node.offset, what)
+
+
+def _unfit(node: Node, letter: str) -> Node | None:
+    """The node whose type no clause of that letter can write; a ``%s`` looks into literals."""
+    if node.type is not DYN and node.type.kind not in _ALLOWED[letter]:
+        return node
+    if letter != "s":
+        return None
+    inside: list[Node] = []
+    if isinstance(node, ListNode):
+        inside = node.elements
+    elif isinstance(node, MapNode):
+        inside = [part for key, value, _ in node.entries for part in (key, value)]
+    return next((bad for part in inside if (bad := _unfit(part, letter))), None)

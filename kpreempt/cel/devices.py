@@ -1,11 +1,12 @@
 """Selectors of devices: CEL expressions about one device, which say whether it may be allocated.
 
-Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``, with consumable capacity.
+Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``, with consumable capacity. What a selector
+reads of a device matters, too: selectors say the same of devices that do not differ in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from kpreempt.cel.checker import Environment
 from kpreempt.cel.compiler import Program
 from kpreempt.cel.libraries.quantities import parse_quantity
 from kpreempt.cel.libraries.semvers import parse_semver
-from kpreempt.cel.reads import attributes_read
+from kpreempt.cel.syntax import Call, Comprehension, Ident, Literal, Node, Select
 from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
 from kpreempt.cel.values import ABSENT, DefaultMap, Document, Failure, OptionalValue, Value, type_name
 
@@ -182,3 +183,67 @@ def _capacity(name: str, amount: Mapping[str, Any]) -> Value:
         return parse_quantity(str(amount.get("value", "0")))
     except ValueError as error:
         raise EvaluationError(f"capacity {name}: {error}") from None
+
+
+# An attribute's domain and its name.
+AttributeName = tuple[str, str]
+
+_VARIABLE = "device"
+_WHOLE = frozenset({"driver", "capacity", "allowMultipleAllocations"})
+
+
+class _UnknownError(Exception):
+    """Something is done with all attributes, or with the device itself."""
+
+
+def attributes_read(tree: Node) -> frozenset[AttributeName] | None:
+    """All attributes that the result may hang on; ``None`` where these may be any."""
+    try:
+        return frozenset(_read(tree))
+    except _UnknownError:
+        return None
+
+
+def _read(node: Node) -> Iterator[AttributeName]:
+    attribute = _attribute_of(node)
+    if attribute is not None:
+        yield attribute
+        return
+    if isinstance(node, Select) and node.field in _WHOLE and _is_device(node.operand):
+        return
+    # What a loop calls its variables may hide the device.
+    if isinstance(node, Comprehension) or _is_device(node):
+        raise _UnknownError
+    for child in node.children():
+        yield from _read(child)
+
+
+def _attribute_of(node: Node) -> AttributeName | None:
+    """The attribute, where the node is ``device.attributes["domain"].name``, or asks whether there is one."""
+    if isinstance(node, Select):
+        domain, name = _domain(node.operand), node.field
+    elif isinstance(node, Call) and node.function == "_[_]" and (key := _text(node.args[1])) is not None:
+        domain, name = _domain(node.args[0]), key
+    elif isinstance(node, Call) and node.function == "@in" and (key := _text(node.args[0])) is not None:
+        domain, name = _domain(node.args[1]), key
+    else:
+        return None
+    return None if domain is None else (domain, name)
+
+
+def _domain(node: Node) -> str | None:
+    """The domain of ``device.attributes["domain"]``."""
+    if not (isinstance(node, Call) and node.function == "_[_]"):
+        return None
+    whole = node.args[0]
+    if isinstance(whole, Select) and whole.field == "attributes" and not whole.test_only and _is_device(whole.operand):
+        return _text(node.args[1])
+    return None
+
+
+def _is_device(node: Node) -> bool:
+    return isinstance(node, Ident) and node.name == _VARIABLE
+
+
+def _text(node: Node) -> str | None:
+    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else None

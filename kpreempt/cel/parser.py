@@ -1,15 +1,112 @@
-"""Tokens to a syntax tree, as cel-go v0.26.0 ``parser`` makes it, with its messages for the first syntax error."""
+"""Text to a syntax tree: tokens, literals and grammar, with cel-go's messages for the first syntax error.
+
+Follows cel-go v0.26.0 ``parser``, ``parser/gen/CEL.g4`` and ``parser/unescape.go``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from kpreempt.cel import literals, macros
-from kpreempt.cel.lexer import Token, tokens
+from kpreempt.cel import macros
 from kpreempt.cel.source import Problems
 from kpreempt.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from kpreempt.cel.values import Value
+from kpreempt.cel.values import MAX_INT, MAX_UINT, MIN_INT, Uint, Value
+
+_SIMPLE = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
+}  # fmt: skip
+_DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
+
+
+def string(text: str) -> str:
+    """The string that a token states. Raises ``ValueError`` with cel-go's message."""
+    raw, body = _body(text)
+    return body if raw or "\\" not in body else "".join(chr(code) for code, _ in _characters(body, of_bytes=False))
+
+
+def byte_string(text: str) -> bytes:
+    """The bytes that a token without its ``b`` states. Raises ``ValueError`` with cel-go's message."""
+    raw, body = _body(text)
+    if raw or "\\" not in body:
+        return body.encode()
+    return b"".join(
+        bytes((code,)) if escaped else chr(code).encode() for code, escaped in _characters(body, of_bytes=True)
+    )
+
+
+def integer(text: str) -> int:
+    """Raises ``ValueError`` where the number, with its sign, is no int64."""
+    negative = text.startswith("-")
+    digits = text.removeprefix("-")
+    number = int(digits[2:], 16) if digits.startswith("0x") else _decimal(digits)
+    number = -number if negative else number
+    if not MIN_INT <= number <= MAX_INT:
+        raise ValueError(text)
+    return number
+
+
+def unsigned(text: str) -> Uint:
+    """Raises ``ValueError`` where the number is no uint64."""
+    digits = text[:-1]
+    number = int(digits[2:], 16) if digits.startswith("0x") else _decimal(digits)
+    if number > MAX_UINT:
+        raise ValueError(text)
+    return Uint(number)
+
+
+def double(text: str) -> float:
+    """Raises ``ValueError`` where the number is too large."""
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(text)
+    return number
+
+
+def _decimal(digits: str) -> int:
+    digits = digits.lstrip("0") or "0"
+    # Python itself refuses to read very long numbers; all of them are too large anyway.
+    if len(digits) > 20:
+        raise ValueError(digits)
+    return int(digits)
+
+
+def _body(text: str) -> tuple[bool, str]:
+    raw = text[0] in "rR"
+    text = text[1:] if raw else text
+    quotes = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
+    return raw, text[quotes:-quotes]
+
+
+def _characters(body: str, *, of_bytes: bool) -> list[tuple[int, bool]]:
+    """Code points or bytes, and whether each was written as a number."""
+    found = []
+    place = 0
+    while place < len(body):
+        if body[place] != "\\":
+            found.append((ord(body[place]), False))
+            place += 1
+            continue
+        code = body[place + 1]
+        if code in _SIMPLE:
+            found.append((ord(_SIMPLE[code]), False))
+            place += 2
+            continue
+        if code in _DIGITS:
+            if of_bytes and code in "uU":
+                raise ValueError("unable to unescape string")
+            start, end, base = place + 2, place + 2 + _DIGITS[code], 16
+        else:
+            start, end, base = place + 1, place + 4, 8
+        number = int(body[start:end], base)
+        if not of_bytes and (number > 0x10FFFF or 0xD800 <= number <= 0xDFFF):
+            raise ValueError("invalid unicode code point")
+        found.append((number, True))
+        place = end
+    return found
+
 
 _MAX_DEPTH = 250
 _RESERVED = frozenset(
@@ -62,9 +159,9 @@ _STARTS = frozenset(
 )
 _CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None}
 _NUMBERS: dict[str, tuple[str, Callable[[str], Value]]] = {
-    "NUM_INT": ("int", literals.integer),
-    "NUM_UINT": ("uint", literals.unsigned),
-    "NUM_FLOAT": ("double", literals.double),
+    "NUM_INT": ("int", integer),
+    "NUM_UINT": ("uint", unsigned),
+    "NUM_FLOAT": ("double", double),
 }
 # How tightly binary operators bind, and the functions that they are.
 _BINARY = {
@@ -292,7 +389,7 @@ class _Parser:
     def text(self) -> Node:
         token = self.take()
         try:
-            value = literals.byte_string(token.text[1:]) if token.kind == "BYTES" else literals.string(token.text)
+            value = byte_string(token.text[1:]) if token.kind == "BYTES" else string(token.text)
         except ValueError as error:
             self.problems.report(token.offset, str(error))
             value = ""
@@ -378,3 +475,75 @@ class _Parser:
                 break
         self.expect("}")
         return MapNode(opening.offset, entries)
+
+
+_ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+_STRING = "|".join(
+    (
+        rf'"""(?:{_ESCAPE}|[^\\])*?"""',
+        rf"'''(?:{_ESCAPE}|[^\\])*?'''",
+        rf'"(?:{_ESCAPE}|[^\\"\n\r])*"',
+        rf"'(?:{_ESCAPE}|[^\\'\n\r])*'",
+        r'[rR]"""[\s\S]*?"""',
+        r"[rR]'''[\s\S]*?'''",
+        r'[rR]"[^"\n\r]*"',
+        r"[rR]'[^'\n\r]*'",
+    )
+)
+_TOKEN = re.compile(
+    "|".join(
+        (
+            r"(?P<SKIP>[\t \r\n\f]+|//[^\n]*)",
+            rf"(?P<BYTES>[bB](?:{_STRING}))",
+            rf"(?P<STRING>{_STRING})",
+            r"(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)",
+            r"(?P<NUM_UINT>0x[0-9a-fA-F]+[uU]|[0-9]+[uU])",
+            r"(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)",
+            r"(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)",
+            r"(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)",
+            r"(?P<OPERATOR>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])",
+        )
+    )
+)
+_KEYWORDS = frozenset({"in", "true", "false", "null"})
+# What follows an opening quote that is never closed: up to where no string can go on.
+_OPEN_STRING = {
+    quote: re.compile(rf"{quote}(?:{_ESCAPE}|[^\\{quote[0]}\n\r])*(?:\\?[^{quote[0]}]|\\)?") for quote in ('"', "'")
+}
+
+
+class Token(NamedTuple):
+    """``kind`` is a name of the grammar, or the text itself for operators and keywords; the last is ``<EOF>``."""
+
+    kind: str
+    text: str
+    offset: int
+
+
+def tokens(text: str, problems: Problems) -> list[Token]:
+    """All tokens; what is none is reported and passed over."""
+    found = []
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            end = _unrecognised(text, place)
+            problems.report(place, f"Syntax error: token recognition error at: '{text[place:end]}'")
+            place = end
+            continue
+        kind = match.lastgroup or ""
+        if kind == "OPERATOR" or match[0] in _KEYWORDS:
+            kind = match[0]
+        if kind != "SKIP":
+            found.append(Token(kind, match[0], place))
+        place = match.end()
+    found.append(Token("<EOF>", "<EOF>", len(text)))
+    return found
+
+
+def _unrecognised(text: str, place: int) -> int:
+    """Where what starts no token ends: it takes one character more than could still have become one."""
+    if text[place] in _OPEN_STRING:
+        match = _OPEN_STRING[text[place]].match(text, place)
+        return match.end() if match else place + 1
+    return min(place + (2 if text[place] in "&|=" else 1), len(text))

@@ -33,8 +33,8 @@ from kpreempt.schedulers.kube.versions import PREFIX
 from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.compare import UpgradeComparison
 from kpreempt.verdict.unread import require
-from kpreempt.verdict.upgrade import UpgradeComparison
 
 if TYPE_CHECKING:
     from kpreempt.cli.compare import CompareRequest

@@ -30,11 +30,9 @@ from kpreempt.snapshot.kinds import COMPARED, RECORDED
 from kpreempt.snapshot.live import Api, read_cluster
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.watching import Start, Watches
-from kpreempt.snapshot.recording.folder import is_recording
 from kpreempt.snapshot.recording.info import RecordingInfo, info_of
-from kpreempt.snapshot.recording.lines import Lines
-from kpreempt.snapshot.recording.recorder import Recorder, Stream, version_number
-from kpreempt.snapshot.recording.segments import Limits, Segments
+from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
+from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
 from kpreempt.snapshot.write import DumpHeader
 
 if TYPE_CHECKING:

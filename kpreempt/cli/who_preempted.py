@@ -46,8 +46,8 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
     from kpreempt.report.answers import PAGE_FORMATS
-    from kpreempt.snapshot.recording.folder import is_recording
-    from kpreempt.snapshot.recording.moments import time_of_eviction
+    from kpreempt.snapshot.recording.past import time_of_eviction
+    from kpreempt.snapshot.recording.segments import is_recording
 
     name = pod_name(request.pod)
     single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})

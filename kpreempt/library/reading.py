@@ -12,8 +12,7 @@ import msgspec
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.errors import InputError, UsageError
-from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import KindState, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
@@ -23,7 +22,7 @@ from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
-    from kpreempt.snapshot.live.objects import Named
+    from kpreempt.snapshot.live.lists import Named
 
 
 _FILES_SHOWN = 3
@@ -212,7 +211,7 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequenc
     if live is None or not wanted:
         return loaded
     from kpreempt.snapshot.live import Api
-    from kpreempt.snapshot.live.objects import read_objects
+    from kpreempt.snapshot.live.lists import read_objects
 
     api = Api(live)
     try:

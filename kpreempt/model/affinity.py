@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.empty import NO_ITEMS, Few, Handful, Many
+from kpreempt.model.frozen import NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,

@@ -1,7 +1,7 @@
 """Resource claims and their templates, slices, device classes and taint rules (dynamic resource allocation).
 
 The records have the shape of ``resource.k8s.io/v1``; what only older versions have stands beside it until
-``kpreempt/snapshot/device_versions.py`` has moved it. Each spec and status is strict: a field that is not known here is
+``kpreempt/snapshot/decode.py`` has moved it. Each spec and status is strict: a field that is not known here is
 noted in ``unread_fields`` of its object, because it may decide about an allocation.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from kpreempt.model.affinity import NodeSelector
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
 

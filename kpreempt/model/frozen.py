@@ -2,6 +2,11 @@
 
 Records are frozen, but a list in one is not. Where a record is shared with code that is not ours its lists and maps are
 of these kinds.
+
+So is the empty list that all records share where a field is missing: a plain ``[]`` as default is made anew for every
+record, which for the pods of a big cluster is a million lists. How long a list may be is here, too: schedulers hold
+lists of a pod against those of nodes and of other pods, each entry against each; an object whose list is longer than
+any in earnest is refused where it is read.
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -84,3 +89,26 @@ def _is_plain(hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return all(map(_is_plain, get_args(hint)))
     return hint in (str, int, float, bool, NoneType, datetime)
+
+
+_Entry = TypeVar("_Entry")
+
+Few = Annotated[list[_Entry], msgspec.Meta(max_length=500)]
+# Those of which each entry is held against all pods: terms of affinity, spread constraints, expressions of selectors.
+Handful = Annotated[list[_Entry], msgspec.Meta(max_length=100)]
+# Those of values, ports and images, which programs write.
+Many = Annotated[list[_Entry], msgspec.Meta(max_length=5000)]
+
+
+class _EmptyList(FrozenList):
+    """Not exactly ``list``, so that msgspec takes an instance as the default instead of copying it."""
+
+    __slots__ = ()
+
+
+class _EmptyMap(FrozenDict):
+    __slots__ = ()
+
+
+NO_ITEMS: list[Any] = _EmptyList()
+NO_ENTRIES: dict[Any, Any] = _EmptyMap()

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
 from kpreempt.model.pod import Int32, PodSpec, ResourceList

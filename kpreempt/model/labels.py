@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Handful, Many
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Handful, Many
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")

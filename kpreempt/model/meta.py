@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few
 
 # The API's times always say their offset; one without could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]

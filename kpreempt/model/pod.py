@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from kpreempt.model.affinity import Affinity
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Handful, Many
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import LAST_APPLIED, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity

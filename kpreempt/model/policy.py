@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.model.empty import NO_ENTRIES
+from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Int32

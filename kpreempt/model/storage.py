@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.model.affinity import NodeSelector
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import (

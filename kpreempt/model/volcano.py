@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.meta import AnnotatedMeta, Time
 from kpreempt.model.pod import Int32, ResourceList
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
+from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import ResourceList

@@ -184,7 +184,7 @@ ROWS = (
         lambda comparison: [item.pod for item in comparison.items if not item.is_same],
         formats=PAGE_FORMATS,
     ),
-    Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
+    Row("verdict.compare:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(
         "verdict.verify:Verification",
         {"text": "verify.text:render", "openmetrics": "verify.openmetrics:render"},

@@ -13,7 +13,7 @@ from kpreempt.report.explain.screen_frame import clipped
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.screen import Block, fill
-from kpreempt.verdict.upgrade import (
+from kpreempt.verdict.compare import (
     Certainty,
     UpgradeComparison,
     UpgradedPod,

@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from kpreempt.model.affinity import Affinity, PodAffinityTerm
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.model.unread import KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.unread import unread_of
 

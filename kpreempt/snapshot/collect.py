@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
 from kpreempt.model.pod import Pod, without_annotations
-from kpreempt.model.unread import FORBIDDEN, Unread
 from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
 from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_within
 from kpreempt.snapshot.decode import (

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.errors import UsageError, nearest
+from kpreempt.model.cluster import SHORT_NAMES
 from kpreempt.model.devices import (
     DeviceClass,
     DeviceTaintRule,
@@ -32,7 +33,6 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from kpreempt.model.unread import SHORT_NAMES
 from kpreempt.model.volcano import SCHEDULING_GROUP, PodGroup, Queue
 from kpreempt.model.workloads import (
     DaemonSet,

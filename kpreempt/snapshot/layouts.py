@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.model.unread import FORBIDDEN
+from kpreempt.model.cluster import FORBIDDEN
 from kpreempt.snapshot.batches import NOT_WHOLE, Batch, is_extension, line_of_all, no_kind
 from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
 from kpreempt.snapshot.kinds import KINDS, Kind, plural_of

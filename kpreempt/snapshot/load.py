@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
-from kpreempt.model.cluster import ClusterSnapshot, PodOrder
-from kpreempt.model.empty import NO_ENTRIES
-from kpreempt.model.unread import ABSENT, Unread
+from kpreempt.model.cluster import ABSENT, ClusterSnapshot, PodOrder, Unread
+from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.archives import Intake
@@ -66,7 +65,7 @@ def load_snapshot(
     of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
     is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. What is
     ``wanted`` goes into the cluster; that dumps of kpreempt's do not keep it is an assumption. Of recordings it is the
-    cluster ``at`` a moment (``recording.moments``), or at their end, without documents. Raises ``InputError``.
+    cluster ``at`` a moment (``recording.past``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     intake = intake or Intake()
@@ -126,14 +125,13 @@ def _with_absent_kinds(cluster: ClusterSnapshot) -> ClusterSnapshot:
 def _is_recording(path: str) -> bool:
     if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 - a path may hold a NUL
         return False
-    from kpreempt.snapshot.recording.folder import is_recording  # noqa: PLC0415 - few inputs are folders
+    from kpreempt.snapshot.recording.segments import is_recording  # noqa: PLC0415 - few inputs are folders
 
     return is_recording(path)
 
 
 def _past(path: str, at: str | None, intake: Intake) -> Past:
-    from kpreempt.snapshot.recording.moments import moment_of  # noqa: PLC0415 - few inputs are recordings
-    from kpreempt.snapshot.recording.past import past_of  # noqa: PLC0415
+    from kpreempt.snapshot.recording.past import moment_of, past_of  # noqa: PLC0415 - few inputs are recordings
 
     return past_of(path, moment_of(path, at), intake)
 

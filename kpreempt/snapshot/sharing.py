@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple, force_setattr, replace
 
-from kpreempt.model.empty import NO_ITEMS
+from kpreempt.model.frozen import NO_ITEMS
 from kpreempt.model.pod import (
     AllAnnotations,
     Container,

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from kpreempt.errors import UsageError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread
 from kpreempt.model.pod import Pod
-from kpreempt.model.unread import KindState, Unread
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind

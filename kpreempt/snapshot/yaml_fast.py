@@ -1,19 +1,23 @@
 """YAML to JSON at the speed that big dumps need, with rapidyaml, where the result is that of ``yaml_reference``.
 
 What the fast reader may be given is decided line by line and by the structure of the lines; PyYAML reads the rest.
-The structure is looked at in outlines (``yaml_lines.outline_of``), of which a dump has few different ones: objects of
-one kind mostly differ in their values only.
+The structure is looked at in outlines (``outline_of``), of which a dump has few different ones: objects of one kind
+mostly differ in their values only.
+
+The fast reader may be given the lines that every reader of YAML reads alike: entries of a mapping or of a list with at
+most one simple scalar on it. Whatever YAML's versions disagree on (``yes``, ``~``, ``0o17``, ``1e3``, tags, anchors,
+flow collections, comments, tabs, odd escapes) is no such line. This is how kubectl writes nearly all of its output.
+Bytes, not text, for speed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import compress
 from typing import Any
 
 import msgspec
-
-from kpreempt.snapshot.yaml_lines import UNKNOWN, Outliner, outline_of_text
 
 try:
     import ryml
@@ -177,3 +181,164 @@ class _Structure:
         self._columns.append(column)
         self._keys.append(keys)
         return len(self._columns) <= _MAX_DEPTH
+
+
+# The line breaks, marks and control characters beyond ASCII on which readers differ.
+_ODD_UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]|\xf4\x8f\xbf")
+
+_BOOL_OR_NULL = rb"[yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF|True|TRUE|False|FALSE|Null|NULL"
+_NOT_FINITE = rb"[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN]"
+_PART = rb"[^\x00-\x20\x7f:]"
+# A colon within a word is followed by more of it, and a word does not begin a comment.
+_REST_OF_WORD = _PART + rb"*+(?::++" + _PART + rb"++)*+"
+_WORD = rb"(?:[^\x00-\x20\x7f:#]" + _REST_OF_WORD + rb"|:++" + _PART + rb"++(?::++" + _PART + rb"++)*+)"
+_REST = _REST_OF_WORD + rb"(?: ++" + _WORD + rb")*+"
+
+_PLAIN = rb"(?!-{0,2}(?:" + _BOOL_OR_NULL + rb"|" + _NOT_FINITE + rb")$)(?:[A-Za-z_/$(]|--?[A-Za-z])" + _REST
+_NUMBER = rb"(?:0|-?[1-9][0-9]{0,17}+|(?:0|[1-9][0-9]{0,8}+)\.[0-9]{1,6}+)(?=$)"
+# Digits first, but in no notation a number: 500Gi, 10.0.0.1, a UID, a hash.
+_DIGITS_FIRST = (
+    rb"(?!0[xXbBoO][0-9a-fA-F.]*+(?:[pP][-+]?[0-9]*+)?$|[0-9.]*+[eE][-+]?[0-9]*+$|[^_ ]*+_)"
+    rb"(?:[0-9][0-9.]*+[A-Za-z]|[0-9a-f]++-[0-9a-f]++-|[0-9]++\.[0-9]++\.[0-9])" + _REST
+)
+_SINGLE_QUOTED = rb"'[^'\x00-\x1f\x7f]*+(?:''[^'\x00-\x1f\x7f]*+)*+'"
+_DOUBLE_QUOTED = rb'"[^"\\\x00-\x1f\x7f]*+(?:\\["\\nt][^"\\\x00-\x1f\x7f]*+)*+"'
+_SCALAR = b"|".join((_PLAIN, _DOUBLE_QUOTED, _NUMBER, _DIGITS_FIRST, rb"\{\}|\[\]", _SINGLE_QUOTED))
+_KEY = (
+    # The fast reader takes even a quoted key for a number that is not finite.
+    rb"(?!['\"]?[-+]?(?:" + _NOT_FINITE + rb")['\"]?:(?: |$)|(?:" + _BOOL_OR_NULL + rb"|true|false|null):(?: |$))"
+    rb"(?:[A-Za-z_/$][\w./$@+~-]*+(?::++[\w./$@+~-]++)*+|\.|'[^'\x00-\x1f\x7f]*+'|\"[^\"\\\x00-\x1f\x7f]*+\")"
+)
+_ENTRY = rb"(?P<entry> *+(?:- )*+" + _KEY + rb":)"
+_LINE = re.compile(_ENTRY + rb"(?: (?:" + _SCALAR + rb"))?|( *+(?:- )++)(?:" + _SCALAR + rb")")
+_ENTRY_ALONE = re.compile(_ENTRY)
+_VALUE = re.compile(rb" (?:" + _SCALAR + rb")")
+_MAX_ENTRIES = 100_000
+_PREFIX = re.compile(rb" *+(?:- )*+")
+_LITERAL = re.compile(_ENTRY + rb" \|[-+]?")
+_OPEN_QUOTE = re.compile(_ENTRY + rb" '(?:[^'\x00-\x1f\x7f]|'')*+")
+_MORE_QUOTED = re.compile(rb" *+(?:[^'\x00-\x1f\x7f]|'')*+(?P<end>')?")
+_MORE_PLAIN = re.compile(rb" ++(?![&*!|>'\"%@`{}\[\],?-])" + _WORD + rb"(?: ++" + _WORD + rb")*+")
+_LITERAL_TEXT = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*+")
+
+UNKNOWN = b"\x00"
+
+
+class Outliner:
+    """Outlines of lines. It remembers the beginnings of lines, of which a dump has few."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, bytes] = {}
+
+    def outline_of(self, line: bytes) -> bytes:
+        """What a line contributes to the structure: indentation, dashes, key, and ``=`` where it has a value.
+
+        A line that is not simple has its indentation and dashes, and ``UNKNOWN``.
+        """
+        end = line.find(b": ") + 1
+        if not end or not line.isascii():
+            return _outline_of(line)
+        entry = line[:end]
+        outline = self._entries.get(entry)
+        if outline is None:
+            outline = entry + b"=" if _ENTRY_ALONE.fullmatch(entry) else b""
+            if len(self._entries) < _MAX_ENTRIES:
+                self._entries[entry] = outline
+        if outline and _VALUE.fullmatch(line, end):
+            return outline
+        return _outline_of(line)
+
+
+def _outline_of(line: bytes) -> bytes:
+    match = _LINE.fullmatch(line)
+    if match is None or (not line.isascii() and _ODD_UTF8.search(line)):
+        prefix = _PREFIX.match(line)
+        return (prefix[0] if prefix else b"") + UNKNOWN
+    end = match.end(1)
+    if end < 0:
+        end = match.end(2)
+    return line if end == len(line) else line[:end] + b"="
+
+
+def outline_of_text(lines: list[bytes]) -> list[bytes] | None:
+    """The outline of lines of which some belong to longer scalars, or ``None`` where a line is not simple even so.
+
+    Longer scalars are literal ones (``|``), and single-quoted and plain ones that are folded.
+    """
+    outline = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        simple = _outline_of(line)
+        if simple.endswith(UNKNOWN):
+            match = _LITERAL.fullmatch(line) or _OPEN_QUOTE.fullmatch(line)
+            if match is None or _is_odd(line):
+                return None
+            simple = match["entry"] + b"="
+            end = (_end_of_quoted if line[match.end("entry") + 1] == _QUOTE else _end_of_literal)(lines, at)
+        else:
+            end = _end_of_plain(lines, at, simple)
+        if end is None:
+            return None
+        outline.append(simple)
+        at = end
+    return outline
+
+
+_QUOTE = ord("'")
+
+
+def _key_column(line: bytes) -> int:
+    prefix = _PREFIX.match(line)
+    return prefix.end() if prefix else 0
+
+
+def _indentation(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" "))
+
+
+def _is_odd(line: bytes) -> bool:
+    """Whether a line of a longer scalar has what readers differ on."""
+    return line.endswith(b" ") or (not line.isascii() and _ODD_UTF8.search(line) is not None)
+
+
+def _end_of_literal(lines: list[bytes], start: int) -> int | None:
+    """Where a literal scalar ends that begins on the line ``start``; its first line tells the indentation."""
+    at = start + 1
+    indentation = _indentation(lines[at]) if at < len(lines) else 0
+    if indentation <= _key_column(lines[start]) or not lines[at].strip():
+        return None
+    while at < len(lines) and (not lines[at] or _indentation(lines[at]) >= indentation):
+        if not _LITERAL_TEXT.fullmatch(lines[at]) or _is_odd(lines[at]) or lines[at].lstrip(b" ").startswith(b"\t"):
+            return None
+        at += 1
+    # What is less indented must be the next entry, not a part of this scalar that was moved out.
+    is_next = at == len(lines) or (lines[at].strip() and _indentation(lines[at]) <= _key_column(lines[start]))
+    return at if is_next else None
+
+
+def _end_of_quoted(lines: list[bytes], start: int) -> int | None:
+    """Where a single-quoted scalar ends that begins on the line ``start`` and does not end there."""
+    column = _key_column(lines[start])
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        match = _MORE_QUOTED.fullmatch(line)
+        if match is None or _is_odd(line) or (line and _indentation(line) <= column):
+            return None
+        if match["end"]:
+            return at + 1
+    return None
+
+
+def _end_of_plain(lines: list[bytes], start: int, outline: bytes) -> int | None:
+    """Where a plain scalar ends that begins on the line ``start``: there, or after lines that go on with it."""
+    at = start + 1
+    column = _key_column(lines[start])
+    while at < len(lines) and _outline_of(lines[at]).endswith(UNKNOWN) and _MORE_PLAIN.fullmatch(lines[at]):
+        first = lines[start][len(outline) - 1 :].lstrip(b" ")[:1]
+        if not outline.endswith(b"=") or first in (b"'", b'"', b"{", b"[") or _is_odd(lines[at]):
+            return None
+        if _indentation(lines[at]) <= column:
+            return None
+        at += 1
+    return at

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kpreempt.errors import InputError
-from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import FORBIDDEN, SHORT_NAMES, KindState, Unread, state_of
+from kpreempt.model.cluster import FORBIDDEN, SHORT_NAMES, ClusterSnapshot, KindState, Unread, state_of
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
 
 # The field of an assumption about a kind as a whole.

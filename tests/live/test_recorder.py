@@ -22,9 +22,8 @@ import pytest
 from kpreempt.cli.process import run
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES
-from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.runs import runs_of
-from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segments import Segment, segments_in
 from tests.live.bustle import NAMESPACE, begin, happen
 from tests.live.patience import until
 from tests.live.plane import ControlPlane, program

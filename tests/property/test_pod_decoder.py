@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.model.empty import NO_ITEMS
+from kpreempt.model.frozen import NO_ITEMS
 from kpreempt.model.pod import ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
 from kpreempt.snapshot import sharing
 from kpreempt.snapshot.decode import decoder_of

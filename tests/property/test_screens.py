@@ -35,16 +35,16 @@ from kpreempt.verdict import (
     Threshold,
 )
 from kpreempt.verdict.check import Check, GateStanding
-from kpreempt.verdict.compare import Pair
-from kpreempt.verdict.queue import Mover, MoverKind, PodMove
-from kpreempt.verdict.upgrade import (
+from kpreempt.verdict.compare import (
     Certainty,
+    Pair,
     UpgradeComparison,
     UpgradedPod,
     UpgradeEffect,
     UpgradeGroup,
     VersionChange,
 )
+from kpreempt.verdict.queue import Mover, MoverKind, PodMove
 from tests.checks import big_check, failed, finding, hostile_check, passed, replaced
 from tests.factories import NOW
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.tar import tar_members
+from kpreempt.snapshot.archives import tar_members
 
 _NAMES = st.text(min_size=1, max_size=300).filter(lambda name: "\0" not in name)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from kpreempt.analysis.check.naming import some_of
-from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import KindState, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import absent, unreadable_of

@@ -22,7 +22,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.history import ToldChange
 from kpreempt.verdict import Outcome, PossibleOutcome, Verdict
-from kpreempt.verdict.upgrade import Certainty, UpgradeEffect
+from kpreempt.verdict.compare import Certainty, UpgradeEffect
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 

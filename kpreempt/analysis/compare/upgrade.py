@@ -38,7 +38,7 @@ from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_betwee
 from kpreempt.schedulers.kube.versions import PREFIX, RELEASES, number_of, version_of
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, Verdict
-from kpreempt.verdict.upgrade import (
+from kpreempt.verdict.compare import (
     Certainty,
     UpgradeComparison,
     UpgradedPod,

@@ -11,7 +11,7 @@ from kpreempt.cel.libraries.conversions import string_to_double, to_text
 from kpreempt.cel.libraries.numbers import seconds_text
 from kpreempt.cel.libraries.operators import checked_text
 from kpreempt.cel.libraries.texts import quoted
-from kpreempt.cel.libraries.time_texts import timestamp_text
+from kpreempt.cel.libraries.times import timestamp_text
 from kpreempt.cel.values import LISTS, MAPS, Duration, Failure, List, Timestamp, TypeValue, Uint, Value, type_name
 
 _PRECISION = re.compile(r"\.([0-9]*)", re.ASCII)

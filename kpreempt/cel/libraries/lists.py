@@ -1,4 +1,4 @@
-"""Lists: those of Kubernetes (``library/lists.go``), and version 3 of cel-go v0.26.0 ``ext/lists.go``."""
+"""Lists: Kubernetes' ``library/lists.go``, cel-go's (v0.26.0) ``ext/lists.go``, version 3, and ``ext/sets.go``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cmp_to_key
 
 from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of
 from kpreempt.cel.libraries.costs import traversal
-from kpreempt.cel.libraries.operators import add, unsupported
+from kpreempt.cel.libraries.operators import add, contains, unsupported
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (
     ABSENT,
@@ -220,3 +220,27 @@ declare("first", "list(V).() -> optional_type(V)", _first)
 declare("last", "list(V).() -> optional_type(V)", _last)
 declare("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert)
 declare("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _insert)
+
+
+def _contains(items: List, wanted: List) -> bool:
+    return all(contains(item, items) for item in wanted)
+
+
+def _equivalent(one: List, other: List) -> bool:
+    return _contains(one, other) and _contains(other, one)
+
+
+def _intersects(one: List, other: List) -> bool:
+    return any(contains(item, other) for item in one)
+
+
+def _product(factor: float) -> Cost:
+    def cost(args: Sequence[Value], _result: Value) -> int:
+        return 1 + int(size_of(args[0]) * size_of(args[1]) * factor)
+
+    return cost
+
+
+declare("sets.contains", "(list(T), list(T)) -> bool", _contains, overload_cost=_product(1))
+declare("sets.equivalent", "(list(T), list(T)) -> bool", _equivalent, overload_cost=_product(2))
+declare("sets.intersects", "(list(T), list(T)) -> bool", _intersects, overload_cost=_product(1))

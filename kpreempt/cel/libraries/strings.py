@@ -1,16 +1,30 @@
-"""Strings, version 2 of cel-go v0.26.0 ``ext/strings.go``, and those of the standard library."""
+"""Strings and regular expressions.
+
+Strings are version 2 of cel-go v0.26.0 ``ext/strings.go`` and those of the standard library; regular expressions are
+cel-go's ``matches`` and Kubernetes' ``library/regex.go``.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from kpreempt.cel.functions import TRAVERSAL, Cost, declare, full_size, per_character, size_of
+from kpreempt.cel.functions import (
+    TRAVERSAL,
+    Cost,
+    declare,
+    declare_operator,
+    full_size,
+    per_character,
+    regex_cost,
+    size_of,
+)
 from kpreempt.cel.libraries.costs import traversal
 from kpreempt.cel.libraries.format_strings import format_string
 from kpreempt.cel.libraries.operators import checked_text
 from kpreempt.cel.libraries.texts import shown
-from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, Value
+from kpreempt.cel.regex import Regex, RegexError, RegexWorkError, compile_regex
+from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, TooLargeError, Value
 
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -137,3 +151,54 @@ declare("join", "list(string).() -> string", _join, cost=_result_cost)
 declare("join", "list(string).(string) -> string", _join)
 declare("strings.quote", "(string) -> string", _quote, overload_cost=_ONCE)
 declare("format", "string.(list(dyn)) -> string", format_string, overload_cost=_ONCE, early=True)
+
+
+def _compiled(pattern: str) -> Regex:
+    regex = compile_regex(pattern)
+    # What was left over from elsewhere does not count.
+    regex.work()
+    return regex
+
+
+def _matches(text: Value, pattern: Value) -> Value:
+    if type(text) is not str:
+        return Failure("no such overload: matches")
+    if type(pattern) is not str:
+        return NO_SUCH_OVERLOAD
+    try:
+        return _compiled(pattern).matches(text)
+    except RegexError as error:
+        return Failure(str(error))
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
+
+
+def _find(text: str, pattern: str) -> Value:
+    try:
+        match = _compiled(pattern).find(text)
+    except RegexError as error:
+        return Failure(f"Illegal regex: {error}")
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
+    return text[match[0] : match[1]] if match else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> Value:
+    try:
+        return List(_compiled(pattern).find_all(text, limit))
+    except RegexError as error:
+        return Failure(f"Illegal regex: {error}")
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
+
+
+declare_operator(
+    "matches",
+    _matches,
+    "(string, string) -> bool",
+    "string.(string) -> bool",
+    costs={"string.(string) -> bool": regex_cost},
+)
+declare("find", "string.(string) -> string", _find, cost=regex_cost)
+declare("findAll", "string.(string) -> list(string)", _find_all, cost=regex_cost)
+declare("findAll", "string.(string, int) -> list(string)", _find_all)

@@ -1,13 +1,12 @@
-"""Parts of moments and durations, as in cel-go v0.26.0 ``common/stdlib``."""
+"""Parts of moments and durations, as in cel-go v0.26.0 ``common/stdlib``, and their text, as Go's ``time`` has it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 
 from kpreempt.cel.functions import declare
-from kpreempt.cel.libraries.time_texts import civil
 from kpreempt.cel.values import SECOND, Duration, Failure, Timestamp, Value
 
 # What a year is on average, over 400 of them.
@@ -96,3 +95,77 @@ declare("getHours", "duration.() -> int", _quotient(3600 * SECOND))
 declare("getMinutes", "duration.() -> int", _quotient(60 * SECOND))
 declare("getSeconds", "duration.() -> int", _quotient(SECOND))
 declare("getMilliseconds", "duration.() -> int", _quotient(1_000_000))
+
+
+_UNITS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+_PART = re.compile(r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)", re.ASCII)
+_RFC3339 = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
+    r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
+_MAX_LENGTH = 1000
+
+
+def parse_duration(text: str) -> int | None:
+    """The nanoseconds that ``1h30m`` and the like state, or ``None``."""
+    match = _DURATION.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        return None
+    total = 0
+    for whole, fraction, only, unit in _PART.findall(match[2]):
+        part = int(whole or "0") * _UNITS[unit]
+        # Fractions are cut off, and those beyond what an int64 holds are not looked at.
+        digits = (fraction or only)[:18]
+        part += int(float(int(digits or "0")) * (float(_UNITS[unit]) / 10 ** len(digits)))
+        total += part
+    negative = match[1] == "-"
+    if total > 2**63 - (0 if negative else 1):
+        return None
+    return -total if negative else total
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """The moment that RFC 3339 states, or ``None``."""
+    match = _RFC3339.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    offset = 0
+    if match[9]:
+        hours, minutes = int(match[10]), int(match[11])
+        if hours > 24 or minutes > 60:
+            return None
+        offset = (hours * 60 + minutes) * 60 * (-1 if match[9] == "-" else 1)
+    # Python knows no year 0, which is a leap year like 400.
+    try:
+        shifted = datetime(year or 400, month, day, hour, minute, second, tzinfo=_EPOCH.tzinfo) - _EPOCH
+    except ValueError:
+        return None
+    seconds = shifted.days * 86400 + shifted.seconds - (146097 * 86400 if year == 0 else 0)
+    fraction = int(((match[7] or "") + "0" * 9)[:9])
+    return Timestamp((seconds - offset) * SECOND + fraction, offset)
+
+
+def civil(moment: Timestamp, offset: int) -> datetime:
+    """The wall clock at an offset from UTC in seconds, without the part below a microsecond.
+
+    Raises ``OverflowError`` beyond the years 1 to 9999.
+    """
+    seconds = moment.nanoseconds // SECOND
+    return _EPOCH.replace(tzinfo=None) + timedelta(seconds=seconds + offset)
+
+
+def timestamp_text(moment: Timestamp) -> str:
+    """RFC 3339 with as many digits of a second as there are, in the zone that the moment was written with."""
+    try:
+        clock = civil(moment, moment.offset)
+    except OverflowError:
+        clock = civil(moment, 0)
+    text = f"{clock.year:04d}" + clock.strftime("-%m-%dT%H:%M:%S")
+    fraction = f"{moment.nanoseconds % SECOND:09d}".rstrip("0")
+    minutes = abs(moment.offset) // 60
+    zone = f"{'-' if moment.offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}" if moment.offset else "Z"
+    return text + (f".{fraction}" if fraction else "") + zone

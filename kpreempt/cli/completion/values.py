@@ -271,7 +271,7 @@ def _severities(place: Place, _names: Names) -> Completion:
 
 def _kinds(_place: Place, _names: Names) -> Completion:
     """The kinds that an answer may lack, as kubectl names them."""
-    from kpreempt.model.unread import SHORT_NAMES
+    from kpreempt.model.cluster import SHORT_NAMES
 
     return Completion([Candidate(word, kind) for kind, word in SHORT_NAMES.items()])
 

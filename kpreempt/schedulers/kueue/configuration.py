@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES
+from kpreempt.model.frozen import NO_ENTRIES
 
 FLAVOR_FUNGIBILITY = "FlavorFungibility"
 KEEP_SCAN_PROGRESS = "FlavorFungibilityPreserveScanProgress"

@@ -1,16 +1,21 @@
-"""From kubectl's flags and kubeconfigs to a connection: where, as whom, trusting whom, through what."""
+"""From kubectl's flags and kubeconfigs to a connection: where, as whom, trusting whom, through what.
+
+This is the one module that imports the ``kubernetes`` package, and only in a pod: that takes as long as the rest of a
+small ``explain`` does (``docs/live.md``).
+"""
 
 from __future__ import annotations
 
 import base64
 import ssl
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
-from kpreempt.files import read_file
+from kpreempt.files import read_file, read_text
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.network.proxies import proxy_for
@@ -18,7 +23,6 @@ from kpreempt.network.tls import ClientCertificate, Trust, tls_context
 from kpreempt.snapshot.live.exec_plugins import run_plugin
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 from kpreempt.snapshot.live.kubeconfig import ClusterEntry, UserEntry, choose, read_kubeconfig
-from kpreempt.snapshot.live.providers import service_account
 
 # Requests without --request-timeout: the API server gives up its own after a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -252,3 +256,43 @@ def _impersonation(user: UserEntry) -> Headers:
         if not value.isprintable() or not value.isascii():
             raise UsageError(f"{name.lower()}: a header cannot hold that name", hint="names in ASCII")
     return headers
+
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_HOST = "KUBERNETES_SERVICE_HOST"
+
+
+class ServiceAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pod reaches its own cluster. ``token`` is a secret."""
+
+    server: str
+    token: str
+    certificate_authority: str
+    namespace: str
+
+
+def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ServiceAccount | None:
+    """The service account of the pod that this process is in, or ``None`` outside of pods. Raises ``InputError``."""
+    if not environment.get(_HOST) or not (folder / "token").exists():
+        return None
+    from kubernetes.client import Configuration  # noqa: PLC0415 - takes 0.4 s
+    from kubernetes.config import ConfigException  # noqa: PLC0415
+    from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
+
+    # The package reads them whole, however large they are.
+    for name in ("token", "ca.crt"):
+        read_file(str(folder / name))
+    configuration = Configuration()
+    try:
+        InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt"), False, environment).load_and_set(
+            configuration
+        )
+        namespace = environment.get("POD_NAMESPACE") or read_text(str(folder / "namespace")).strip()
+    except (ConfigException, OSError) as error:
+        raise InputError(f"the pod's service account cannot be used: {error}", source=str(folder)) from None
+    return ServiceAccount(
+        server=configuration.host,
+        token=configuration.api_key["BearerToken"].partition(" ")[2].strip(),
+        certificate_authority=configuration.ssl_ca_cert or "",
+        namespace=namespace,
+    )

@@ -1,26 +1,29 @@
-"""A whole live cluster: every kind that schedulers look at, several at once, all at one version.
+"""A whole live cluster, every kind that schedulers look at, several at once and all at one version; and single objects.
 
 Resource versions count the changes of the whole store, so a list of any kind can be asked for as it was at the version
 of another (``resourceVersionMatch=Exact``; upstream ``apiserver/pkg/storage/etcd3/store.go``, v1.36.3). All kinds are
 read at the version that pods have at the beginning: no pod is lost or doubled, and nothing changes meanwhile. Where a
 server cannot give that version of a kind, or gives it up while it is read, the kind is read as it is then, and an
 assumption says so.
+
+Single objects are of kinds that no snapshot holds: custom resources that a change is about.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Iterable
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.unread import Unread
+from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
@@ -33,10 +36,13 @@ from kpreempt.snapshot.live.listing import (
     EVENTS,
     Listing,
     Page,
+    Resource,
+    is_not_served,
     kinds_of_plugins,
     kinds_to_read,
     kinds_without_place,
     label_of,
+    resources_of,
 )
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -305,3 +311,95 @@ class Workers(Generic[T]):
                 self._results.put(task())
             except BaseException as error:
                 self._results.put(error)
+
+
+_NOT_FOUND = 404
+_LONGEST = 320
+# All that an API server can serve; no path is made of anything else that a manifest says.
+_API_VERSION = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[a-z0-9]+")
+
+
+class Named(Protocol):
+    """An object by its names; those of kinds without namespaces may say one."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+class Objects(msgspec.Struct, frozen=True):
+    """The ``documents`` of those that there are.
+
+    Of the kinds that are ``known`` (``Prometheus.monitoring.coreos.com``) all others are not there; ``unread`` are
+    those that may not be read, or that the server serves in another version than was asked for.
+    """
+
+    documents: list[dict[str, Any]]
+    known: list[str]
+    unread: dict[str, Unread]
+
+
+def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
+    """Read the objects one by one. Raises ``ClusterError`` and ``InputError``."""
+    documents: list[dict[str, Any]] = []
+    known: dict[str, None] = {}
+    unread: dict[str, Unread] = {}
+    resources: dict[tuple[str, str], Resource | None] = {}
+    for each in wanted:
+        group = each.api_version.rpartition("/")[0]
+        label = ".".join(filter(None, (each.kind, group)))
+        place = (each.api_version, each.kind)
+        if not _can_be_there(each):
+            unread[label] = Unread(_NOT_FOUND)
+            continue
+        if place not in resources:
+            resources[place] = _resource(api, *place)
+        resource = resources[place]
+        if resource is None:
+            if group and is_not_served(api, group, each.kind):
+                known[label] = None
+            else:
+                unread[label] = Unread(_NOT_FOUND)
+            continue
+        try:
+            documents += _document(api, each, resource)
+            known[label] = None
+        except ClusterError as error:
+            if error.status != FORBIDDEN:
+                raise
+            unread[label] = Unread(FORBIDDEN, ".".join(filter(None, (resource.name, group))))
+    return Objects(documents, [each for each in known if each not in unread], unread)
+
+
+def _can_be_there(wanted: Named) -> bool:
+    is_name = not {wanted.name, wanted.namespace} & {".", ".."}
+    return is_name and len(wanted.api_version) < _LONGEST and _API_VERSION.fullmatch(wanted.api_version) is not None
+
+
+def _resource(api: Api, api_version: str, kind: str) -> Resource | None:
+    return next((each for each in resources_of(api, api_version) or () if each.kind == kind), None)
+
+
+def _document(api: Api, wanted: Named, resource: Resource) -> list[dict[str, Any]]:
+    """The object, or nothing where it is not there."""
+    place = f"namespaces/{quote(wanted.namespace, safe='')}/" if resource.namespaced else ""
+    start = "apis" if "/" in wanted.api_version else "api"
+    path = f"/{start}/{wanted.api_version}/{place}{resource.name}/{quote(wanted.name, safe='')}"
+    try:
+        body = api.get(path)
+    except ClusterError as error:
+        if error.status == _NOT_FOUND:
+            return []
+        raise
+    try:
+        document = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        document = {}
+    if not isinstance(document.get("metadata"), dict):
+        raise InputError("the server's answer is no object", source=f"{api.connection.server}{path}")
+    return [{**document, "apiVersion": wanted.api_version, "kind": wanted.kind}]

@@ -18,7 +18,7 @@ from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
-from kpreempt.snapshot.recording.segment import named_line
+from kpreempt.snapshot.recording.segments import named_line
 from kpreempt.verdict.history import Happening, History, HistoryStep
 from kpreempt.verdict.verify import DecisionKind
 

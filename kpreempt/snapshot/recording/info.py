@@ -13,9 +13,8 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, What
-from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.past import shown
-from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segments import Segment, segments_in
 
 
 class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,10 +22,8 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import BadObjectError, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
-from kpreempt.snapshot.recording.folder import is_recording, segments_in
 from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
-from kpreempt.snapshot.recording.segment import END, Segment, named_line
-from kpreempt.snapshot.recording.segments import Limits, Segments
+from kpreempt.snapshot.recording.segments import END, Limits, Segment, Segments, is_recording, named_line, segments_in
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.redact.spaces import Known, RoundedImages
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of

@@ -21,14 +21,13 @@ from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
-from kpreempt.snapshot.recording.changes import Change, What
-from kpreempt.snapshot.recording.kept import Key, path_of
+from kpreempt.snapshot.recording.changes import Change, Key, What, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.past import LATE
 from kpreempt.snapshot.recording.pods import seen_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
 from kpreempt.snapshot.recording.runs import Run, Trace
-from kpreempt.snapshot.recording.segment import named_line
+from kpreempt.snapshot.recording.segments import named_line
 from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.verdict.verify import DecisionKind
 

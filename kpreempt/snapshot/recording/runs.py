@@ -14,9 +14,8 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.changes import Change, What
-from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
-from kpreempt.snapshot.recording.segment import Segment
+from kpreempt.snapshot.recording.segments import Segment, segments_in
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
 # The scheduler marks its victims before the preemptor's nomination is written, or after it; events come later still.

@@ -1,26 +1,342 @@
 """The files of a recording: each a base and what changed after it, appended block by block, and bounded together.
 
-A segment gets its name once its base is on the disk, and blocks are on the disk before ``append`` returns, so that a
-kill at any moment leaves all that came before whole.
+A block has its kind, its length and a check sum, and is packed with zstd; it is whole or it is not there, for the check
+sum tells what a kill has torn. A segment gets its name once its base is on the disk, and blocks are on the disk before
+``append`` returns, so that a kill at any moment leaves all that came before whole.
+
+Every line is checked here, once, before it is handed on. A check sum only proves that the file holds what was written;
+it may still have been written by something other than kpreempt. Readers decode checked lines without further care.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from struct import Struct
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.files import name_of
-from kpreempt.snapshot.recording.blocks import BASE, BASE_END, CHANGES, MAGIC, block_bytes
-from kpreempt.snapshot.recording.changes import BaseEnd, Change
-from kpreempt.snapshot.recording.folder import ENDING, began, name_at, segments_in
+from kpreempt.files import name_of, open_file, unreadable
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot.archives import Intake, check_ratio
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json, record_of
+from kpreempt.snapshot.kinds import KINDS, RECORDED
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Key, What
+from kpreempt.snapshot.recording.pods import pod_line
+from kpreempt.verdict import Assumption
+
+MAGIC = b"kprec 1\n"
+# Objects of the base, an object a line; what else is known at its end; changes, one a line.
+BASE, BASE_END, CHANGES = b"B", b"E", b"C"
+
+_FRAME = Struct("<cII")
+_LEVEL = 3
+# Of a block, packed or not. Writers stay far below it.
+MAX_BYTES = 64 * 2**20
+
+
+class DamageError(Exception):
+    """What follows at ``offset`` is no whole block. ``is_torn`` says that it is the last one, which a kill explains."""
+
+    def __init__(self, offset: int, *, is_torn: bool) -> None:
+        super().__init__(offset)
+        self.offset = offset
+        self.is_torn = is_torn
+
+
+class Block(NamedTuple):
+    """A whole block: its kind, and its content as it is packed."""
+
+    kind: bytes
+    packed: bytes
+    offset: int
+
+    def content(self) -> bytes:
+        """The content, unpacked. Raises ``DamageError``."""
+        import zstandard  # noqa: PLC0415 - few runs need it
+
+        try:
+            if not 0 <= zstandard.frame_content_size(self.packed) <= MAX_BYTES:
+                raise DamageError(self.offset, is_torn=False)
+            return zstandard.ZstdDecompressor().decompress(self.packed, max_output_size=MAX_BYTES)
+        except zstandard.ZstdError:
+            raise DamageError(self.offset, is_torn=False) from None
+
+
+def block_bytes(kind: bytes, content: bytes) -> bytes:
+    """The bytes of a block."""
+    import zstandard  # noqa: PLC0415 - few runs need it
+
+    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
+    return _FRAME.pack(kind, len(packed), zlib.crc32(packed, zlib.crc32(kind))) + packed
+
+
+def read_blocks(file: BinaryIO, size: int) -> Iterator[Block]:
+    """The blocks of a segment of ``size`` bytes, up to the first that is not whole. Raises ``DamageError`` there."""
+    if file.read(len(MAGIC)) != MAGIC:
+        raise DamageError(0, is_torn=size < len(MAGIC))
+    offset = len(MAGIC)
+    while offset < size:
+        head = file.read(_FRAME.size)
+        if len(head) < _FRAME.size:
+            raise DamageError(offset, is_torn=True)
+        kind, length, check = _FRAME.unpack(head)
+        end = offset + _FRAME.size + length
+        is_last = end >= size
+        packed = file.read(length) if length <= MAX_BYTES and end <= size else b""
+        if len(packed) != length or zlib.crc32(packed, zlib.crc32(kind)) != check:
+            raise DamageError(offset, is_torn=is_last)
+        yield Block(kind, packed, offset)
+        offset = end
+
+
+_L = TypeVar("_L")
+_T = TypeVar("_T")
+
+# Readers add and subtract less than this.
+_MARGIN = timedelta(days=1)
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
+# Where the line at the end of a base is.
+END = (BASE_END, 1)
+_NOT_OURS = "holds something else than kpreempt writes"
+
+
+class _NamedMeta(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class NamedLine(msgspec.Struct, frozen=True, rename="camel"):
+    """Which object a line is."""
+
+    kind: str
+    api_version: str
+    metadata: _NamedMeta
+
+    @property
+    def key(self) -> Key:
+        """Its namespace and name."""
+        return self.metadata.namespace, self.metadata.name
+
+
+_END = msgspec.json.Decoder(BaseEnd)
+_CHANGE = msgspec.json.Decoder(Change)
+_NAMED = msgspec.json.Decoder(NamedLine)
+
+
+def named_line(line: Json) -> NamedLine:
+    """Which object a line is."""
+    return _NAMED.decode(line)
+
+
+class Segment:
+    """A segment, whose changes can be gone through again and again. ``damage`` is what was found on the way.
+
+    What is wrong with a line raises ``InputError`` with the segment and the line's number: the lines of the base come
+    first, then the one at its end, then those of the changes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read what is known at the end of its base. Raises ``InputError``, also where the base is not whole."""
+        self.name = name_of(str(path))
+        self.damage: DamageError | None = None
+        self._path = path
+        # The line at hand, and how many lines have been checked, by the kind of block.
+        self._at = END
+        self._checked = {BASE: 0, CHANGES: 0}
+        ends = [self._checked_line(line, self._end) for line in self._lines(BASE_END)]
+        if not ends:
+            raise InputError("has no whole base", source=self.name)
+        self.end: BaseEnd = ends[0]
+
+    @property
+    def version(self) -> int:
+        """The version up to which the base has all kinds, if it has them up to the same one; of none it is later."""
+        return max((number for label, number in self.end.versions.items() if not label.startswith("Event")), default=0)
+
+    @cached_property
+    def header(self) -> Batch:
+        """What the base says of itself, without objects."""
+        for line in self._lines(BASE):
+            return self._checked_line(line, self._header)
+        raise InputError("has no whole base", source=self.name)
+
+    def header_cluster(self) -> tuple[ClusterSnapshot, list[Assumption]]:
+        """The cluster of the header, which has no objects, and what was assumed when it was read."""
+        collector = Collector(defaults_namespace=True)
+        collector.add(self.header)
+        return collector.cluster(), collector.assumptions
+
+    def base(self, intake: Intake) -> Iterator[bytes]:
+        """The lines of the objects of the base. They count for ``intake``."""
+        _ = self.header
+        for number, line in enumerate(self._lines(BASE, intake), start=1):
+            if number == 1:
+                continue
+            if number > self._checked[BASE]:
+                self._checked_line(line, _check_object)
+                self._checked[BASE] = number
+            yield line
+
+    def changes(self) -> Iterator[Change]:
+        """What changed after the base, in the order in which it was seen."""
+        for number, line in enumerate(self._lines(CHANGES), start=1):
+            change = self._checked_line(line, _CHANGE.decode)
+            if number > self._checked[CHANGES]:
+                self._checked_line(change, _check_change)
+                self._checked[CHANGES] = number
+            yield change
+
+    def bad_line(self, error: BadObjectError, at: tuple[bytes, int] | None = None) -> InputError:
+        """The error about the line that was handed out last, or about one ``at`` another place."""
+        kind, number = at or self._at
+        if kind != BASE:
+            number += sum(1 for _ in self._lines(BASE)) + (kind == CHANGES)
+        return error.at(self.name, number)
+
+    def _lines(self, kind: bytes, intake: Intake | None = None) -> Iterator[bytes]:
+        number = 0
+        for content in self._contents(kind, intake or Intake()):
+            # A block is split as it is read: it may be little but line breaks.
+            for line in BytesIO(content) if content else (b"",):
+                number += 1
+                self._at = kind, number
+                yield line.removesuffix(b"\n")
+
+    def _contents(self, kind: bytes, intake: Intake) -> Iterator[bytes]:
+        with open_file(str(self._path)) as file:
+            try:
+                for block in read_blocks(file, self._path.stat().st_size):
+                    if block.kind == kind:
+                        content = block.content()
+                        check_ratio(len(block.packed), len(content), self.name)
+                        if kind == BASE:
+                            intake.spend(len(content), self.name)
+                        yield content
+                    if kind != CHANGES and block.kind == BASE_END:
+                        return
+            except DamageError as error:
+                self.damage = error
+
+    def _checked_line(self, line: _L, check: Callable[[_L], _T]) -> _T:
+        """What ``check`` makes of a line. Raises ``InputError`` for whatever it raises."""
+        try:
+            return check(line)
+        except BadObjectError as error:
+            raise self.bad_line(error) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise self.bad_line(BadObjectError("", "", _NOT_OURS)) from None
+
+    def _end(self, line: bytes) -> BaseEnd:
+        end = _END.decode(line)
+        _check_time(end.taken_at)
+        return end
+
+    def _header(self, line: bytes) -> Batch:
+        header = batch_of_header(self.name, TOP_LEVEL.decode(line))
+        if not header.is_own:
+            raise BadObjectError("", "", _NOT_OURS)
+        try:
+            Collector(defaults_namespace=True).add(header)
+        except InputError as error:
+            raise BadObjectError("", error.path, error.problem) from None
+        return header
+
+
+def _check_object(line: Json) -> tuple[str, str, str]:
+    """Check that a line is an object that is recorded. Raises ``BadObjectError`` and what decoders raise."""
+    named = named_line(line)
+    kind = RECORDED.get(named.kind)
+    if kind is None or named.api_version.rpartition("/")[0] not in kind.groups:
+        raise BadObjectError("", "", f'"{named.api_version[:40]} {named.kind[:40]}" is not a kind that is recorded')
+    if not named.metadata.name:
+        raise BadObjectError(named.kind, "metadata.name", "is missing")
+    if named.kind in KINDS:
+        record_of(kind, line)
+    elif not isinstance(parse_json(line), dict):
+        raise BadObjectError("", "", _NOT_OURS)
+    if named.kind == "Pod":
+        pod_line(line)
+    return named.kind, *named.key
+
+
+def _check_change(change: Change) -> None:
+    _check_time(change.seen)
+    if change.what in (What.ALIVE, What.SCHEDULER):
+        return
+    if change.kind not in RECORDED:
+        raise BadObjectError("", "kind", f'"{change.kind[:40]}" is not a kind that is recorded')
+    if change.what not in OBJECT_CHANGES:
+        return
+    key = (change.kind, change.namespace, change.name)
+    name = describe(change.kind, {"metadata": {"namespace": change.namespace, "name": change.name}})
+    if not change.name:
+        raise BadObjectError(name, "name", "is missing")
+    if change.what is not What.DELETED and _check_object(change.object) != key:
+        raise BadObjectError(name, "object", "is another object")
+
+
+def _check_time(time: datetime) -> None:
+    if not _EARLIEST <= time <= _LATEST:
+        raise BadObjectError("", "", "a time is before the year 1 or after the year 9999 in UTC")
+
+
+ENDING = ".kprec"
+_STEM = "%Y%m%dT%H%M%S%fZ"
+_NAME = re.compile(r"[0-9]{8}T[0-9]{12}Z\.kprec")
+
+
+def segments_in(folder: str) -> list[Path]:
+    """The segments of a recording, oldest first; none if the folder is not a recording.
+
+    Raises ``InputError``, also for a segment that is not named after a time.
+    """
+    paths = _named_like_segments(folder)
+    for path in paths:
+        began(path)
+    return paths
+
+
+def is_recording(path: str) -> bool:
+    """Whether the path is a folder with a recording in it. Raises nothing."""
+    try:
+        return Path(path).is_dir() and bool(_named_like_segments(path))
+    except (OSError, ValueError, InputError):
+        return False
+
+
+def name_at(time: datetime) -> str:
+    """The name of a segment that begins at that time."""
+    return f"{time.astimezone(UTC).strftime(_STEM)}{ENDING}"
+
+
+def began(path: Path) -> datetime:
+    """When a segment was begun, which its name says. Raises ``InputError`` if that is not a time."""
+    try:
+        return datetime.strptime(path.stem, _STEM).replace(tzinfo=UTC)
+    except ValueError:
+        problem = "is not named after a time, as the segments of a recording are"
+        raise InputError(problem, source=name_of(str(path)), hint="20261121T030000000000Z.kprec") from None
+
+
+def _named_like_segments(folder: str) -> list[Path]:
+    try:
+        return sorted(path for path in Path(folder).iterdir() if _NAME.fullmatch(path.name))
+    except (OSError, ValueError) as error:
+        raise unreadable(name_of(folder), error) from error
+
 
 _OWNER_ONLY = 0o600
 _PIECE = 2**20

@@ -9,13 +9,12 @@ from kpreempt.admission import PodRefusedError, admit, admit_claim, apply_api_de
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.model.node import Node
 from kpreempt.model.pod import AzureDisk, ImageVolume, ISCSIVolume, Pod, PodSpec, RBDVolume, Volume
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import PersistentVolumeClaim, StorageClass
-from kpreempt.model.unread import ABSENT, Unread
 from kpreempt.model.workloads import LimitRange, Namespace, RuntimeClass
 from kpreempt.verdict import AssumptionKind
 

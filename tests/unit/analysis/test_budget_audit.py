@@ -15,12 +15,11 @@ from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
 from kpreempt.analysis.budgets.audit import NO_MINIMUM_SIZES, MinimumSizes, audit_budgets
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import ObjectMeta, OwnerReference
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets.words import finding_text, fix_in_words

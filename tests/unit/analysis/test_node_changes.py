@@ -11,14 +11,13 @@ import pytest
 from kpreempt.analysis.nodes.changes import MOST_NODES, is_file, with_changed_nodes
 from kpreempt.errors import KpreemptError, NotFoundError, UsageError
 from kpreempt.model.affinity import tied_to
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.devices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.node import ContainerImage, Node, NodeCondition
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import CSINode, CSINodeDriver, CSINodeSpec
 from kpreempt.model.taints import Taint, Toleration
-from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import DaemonSet
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import NOW, make_node, make_pod, owned

@@ -16,13 +16,12 @@ from kpreempt.analysis.nodes.kinds import kinds_of
 from kpreempt.analysis.pending import more_nodes as search
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, tied_to
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint
-from kpreempt.model.unread import Unread
 from kpreempt.report.explain.changes import describe_one_more_node
 from kpreempt.report.layout import plain
 from kpreempt.report.pending.more_nodes import more_nodes_in_words

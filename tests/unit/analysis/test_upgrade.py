@@ -40,7 +40,7 @@ from kpreempt.verdict import (
     SearchOrder,
     Verdict,
 )
-from kpreempt.verdict.upgrade import Certainty, UpgradeComparison, UpgradeEffect
+from kpreempt.verdict.compare import Certainty, UpgradeComparison, UpgradeEffect
 from tests.factories import NOW
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "versions"

@@ -17,8 +17,7 @@ import zstandard
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot import load_snapshot, read_manifest, sources
-from kpreempt.snapshot.archives import Intake, parse_size
-from kpreempt.snapshot.tar import tar_members
+from kpreempt.snapshot.archives import Intake, parse_size, tar_members
 
 POD = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "api", "namespace": "shop"}}).encode()
 END = b"\0" * 1024

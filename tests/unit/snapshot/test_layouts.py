@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState
 from kpreempt.model.quantity import quantity
-from kpreempt.model.unread import KindState
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.archives import Intake
 

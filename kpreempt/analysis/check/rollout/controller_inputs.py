@@ -20,10 +20,9 @@ from kpreempt.controllers.job_records import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.rules import ControllerRules
 from kpreempt.errors import NotFoundError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Container, Pod
-from kpreempt.model.unread import KindState, state_of
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption

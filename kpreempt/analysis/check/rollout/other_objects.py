@@ -25,9 +25,8 @@ from kpreempt.analysis.check.rollout.kinds import (
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.rollout.shape import position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.unread import KindState, Unread, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import LIST, why_unread

@@ -9,9 +9,8 @@ from kpreempt.model.devices import REDACTED_SELECTOR, DeviceSelector
 from kpreempt.schedulers.kube.devices.pools import PoolDevice
 
 if TYPE_CHECKING:
+    from kpreempt.cel.devices import AttributeName, DeviceView
     from kpreempt.cel.devices import DeviceSelector as CompiledSelector
-    from kpreempt.cel.devices import DeviceView
-    from kpreempt.cel.reads import AttributeName
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.errors import InputError
 from kpreempt.snapshot.live import Api, Connection, ConnectionFlags, connect
-from kpreempt.snapshot.live.providers import service_account
+from kpreempt.snapshot.live.connection import service_account
 from tests.fake_api import TLS, FakeApi, good
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kpreempt.model.unread import Unread
+from kpreempt.model.cluster import Unread
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, connect
-from kpreempt.snapshot.live.objects import Objects, read_objects
+from kpreempt.snapshot.live.lists import Objects, read_objects
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, good, refused
 from tests.unit.snapshot.live.test_lists import read
 

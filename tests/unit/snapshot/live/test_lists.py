@@ -11,7 +11,7 @@ import yaml
 
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
-from kpreempt.model.unread import Unread
+from kpreempt.model.cluster import Unread
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster

@@ -11,13 +11,12 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
-from kpreempt.model.unread import Unread
+from kpreempt.model.cluster import Unread
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.recording.changes import What
-from kpreempt.snapshot.recording.lines import Lines
-from kpreempt.snapshot.recording.recorder import Holder, Listed, Recorder, Stream, Told, Watched
+from kpreempt.snapshot.recording.recorder import Holder, Lines, Listed, Recorder, Stream, Told, Watched
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from kpreempt.snapshot.write import DumpHeader, api_version_of
 

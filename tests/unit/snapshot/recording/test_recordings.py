@@ -20,13 +20,11 @@ from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded
-from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.info import info_of
 from kpreempt.snapshot.recording.past import Moment, past_of
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of
-from kpreempt.snapshot.recording.segment import Segment
-from kpreempt.snapshot.recording.segments import Limits, Segments
+from kpreempt.snapshot.recording.segments import Limits, Segment, Segments, segments_in
 from tests.unit.snapshot.recording.making import START, Document, Making, a_node, a_pod
 
 

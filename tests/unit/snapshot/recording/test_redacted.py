@@ -21,13 +21,11 @@ from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.recording.blocks import read_blocks
 from kpreempt.snapshot.recording.chronicle import Subject, history_of
-from kpreempt.snapshot.recording.folder import segments_in
 from kpreempt.snapshot.recording.info import info_of
 from kpreempt.snapshot.recording.past import Moment, past_of
 from kpreempt.snapshot.recording.redacted import Images, redact_recording
-from kpreempt.snapshot.recording.segments import Limits
+from kpreempt.snapshot.recording.segments import Limits, read_blocks, segments_in
 from kpreempt.snapshot.redact import Redaction
 from tests.unit.snapshot.recording.making import Document, Making
 
