@@ -10,11 +10,12 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, scheduler_for
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.questions import question_in_cluster
 from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot import decode_object, load_snapshot
 from kpreempt.verdict import Outcome, Verdict
 

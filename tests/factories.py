@@ -16,9 +16,13 @@ from kpreempt.model.node import Node, NodeSpec, NodeStatus
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
+from kpreempt.scheduler_table import LATEST_VERSION
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import redact
 from kpreempt.verdict import Verdict
+
+# The minor version after all that are modeled.
+LATER_VERSION = f"1.{int(LATEST_VERSION.partition('.')[2]) + 1}"
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

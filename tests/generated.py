@@ -2,7 +2,8 @@
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/, help included, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
-completions, the table of rules in docs/gate.md, a page for each in docs/rules/, and the JSON Schema of a verdict.
+completions, the table of rules in docs/gate.md, a page for each in docs/rules/, the JSON Schema of a verdict, and
+everywhere in them the latest version that is modeled.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.rules import rule_page
 from kpreempt.report.schema import verdict_schema
+from kpreempt.scheduler_table import LATEST_VERSION, RELEASES
 from tests.algorithm_answers import with_answers
 from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
@@ -40,6 +42,9 @@ EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```
 
 # The head of the table of rules, and its rows.
 _RULE_LINKS = re.compile(r"(?m)^(- Each rule, with an example: ).*$")
+_FIRST_VERSION = next(iter(RELEASES))
+# The versions of kube-scheduler that are modeled, in sentences; "up to" is for other ranges.
+_VERSIONS = re.compile(rf"({re.escape(_FIRST_VERSION)}`? to\s`?(?:kube-)?)1\.\d+")
 _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
@@ -81,7 +86,9 @@ def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
     files = {ROOT / "completions" / name: kpreempt("completion", shell) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
-    files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in PAGES}
+    for path in PAGES:
+        text = with_examples(path.read_text(encoding="utf-8"))
+        files[path] = _VERSIONS.sub(lambda match: match[1] + LATEST_VERSION, text)
     files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
     files[GATE] = with_rules(files[GATE])
     files[INDEX] = _RULE_LINKS.sub(lambda match: match[1] + ", ".join(map(_link, RuleId)), files[INDEX])

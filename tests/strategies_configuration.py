@@ -7,8 +7,9 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.gates import MODELLED
-from kpreempt.schedulers.kube.versions import NEWEST, gates_of, known_gates, needed_gates
+from kpreempt.schedulers.kube.versions import gates_of, known_gates, needed_gates
 from tests.strategies import EXTENDED, HOSTNAME, ZONE, Object, maybe, node_affinities, without_none
 
 FILTERS = ("NodeResourcesFit", "PodTopologySpread", "TaintToleration", "InterPodAffinity", "NodePorts", "NodeAffinity")
@@ -203,7 +204,7 @@ def _is_consistent(version: str, setting: dict[str, bool]) -> bool:
     return all(is_on.get(other, True) for name, value in is_on.items() if value for other in needed.get(name, ()))
 
 
-def feature_gates(version: str = NEWEST) -> st.SearchStrategy[dict[str, bool]]:
+def feature_gates(version: str = DEFAULT_VERSION) -> st.SearchStrategy[dict[str, bool]]:
     """One or two modelled gates of the version with another value, and what has to go with them."""
     drawn = st.lists(st.sampled_from(gate_settings(version)), min_size=1, max_size=2)
     merged = drawn.map(lambda settings: {name: value for each in settings for name, value in each.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kpreempt.schedulers.kube.versions import NEWEST, PREFIX
+from kpreempt.scheduler_table import DEFAULT_VERSION, PREFIX
 from tests.strategies import (
     APPS,
     HOSTNAME,
@@ -314,7 +314,7 @@ def whole_scenarios(
     among: tuple[str, ...] = FEATURES,
     max_nodes: int = 5,
     max_pods: int = 5,
-    version: str = NEWEST,
+    version: str = DEFAULT_VERSION,
     always: frozenset[str] = frozenset(),
 ) -> Object:
     """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue.
@@ -352,7 +352,7 @@ def whole_scenarios(
     if "config" in features:
         scenario["config"] = draw(configurations())
         without_crash(objects)
-    if version != NEWEST:
+    if version != DEFAULT_VERSION:
         scenario["algorithm"] = f"{PREFIX}{version}"
     if version == "1.32":
         _take_huge_pages_from_whole_pods([*objects, scenario["pod"]])

@@ -15,9 +15,9 @@ from kpreempt.admission import admit, complete_cluster
 from kpreempt.analysis.compare.upgrade import versions_between
 from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.analysis.version_rules import api_server_rules
+from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import RELEASES
 from kpreempt.snapshot import load_snapshot
 from kpreempt.verdict import Outcome, Verdict
 from tests.algorithm_answers import words

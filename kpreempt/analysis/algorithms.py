@@ -13,7 +13,16 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES, behaviour, version_of
+from kpreempt.scheduler_table import (
+    ALL_ALGORITHMS,
+    DEFAULT_ALGORITHM,
+    KUBE_ALGORITHMS,
+    KUEUE,
+    LEGACY_ROWS,
+    QUEUE_ALGORITHMS,
+    VOLCANO,
+)
+from kpreempt.schedulers.kube.versions import behaviour, version_of
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
@@ -24,21 +33,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.schedulers.queues.interface import SchedulingQueue
     from kpreempt.verdict import Standing
-
-# What a line of ``batch`` means that names none.
-DEFAULT_ALGORITHM = NEWEST_ALGORITHM
-# The old schedulers and the packages that hold them; each has a function ``scheduler``.
-_LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
-# Those of one engine, which also go by their releases (``kube-1.34.1``).
-KUBE_ALGORITHMS = tuple(f"{PREFIX}{minor}" for minor in RELEASES)
-ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
-# Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
-VOLCANO = "volcano-1.8"
-# Runs cycles on whole Workloads (``analysis.kueue``).
-KUEUE = "kueue-0.19"
-ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO, KUEUE)
-# Those whose scheduling queue is modelled.
-QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", *KUBE_ALGORITHMS)
 
 
 def is_kube_algorithm(algorithm: str) -> bool:
@@ -162,8 +156,8 @@ def scheduler_for(
     version = version_of(algorithm)
     if version is None and (asked := next((each for each in plugins if each.is_asked_for), None)):
         raise UsageError(f"{asked.source}: plugins are for {_of_kube()}, and {algorithm} takes none")
-    if algorithm in _LEGACY:
-        package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
+    if algorithm in LEGACY_ROWS:
+        package = import_module(f"kpreempt.schedulers.legacy.{LEGACY_ROWS[algorithm].package}")
         made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy, connect=connect)
         return made
     if algorithm == VOLCANO:
@@ -177,7 +171,7 @@ def scheduler_for(
     if version is None:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
     if policy is not None:
-        hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
+        hint = f"--algorithm {'|'.join(LEGACY_ROWS)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
     if configuration is None and not feature_gates and not plugins:
         from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415

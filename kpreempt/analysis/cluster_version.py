@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS, VOLCANO, Scheduler
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.scheduler_table import ALGORITHMS, KUBE_ALGORITHMS, LATEST_ALGORITHM, PREFIX, VOLCANO
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pods
 from kpreempt.schedulers.kube.versions import (
-    PREFIX,
     behaviour,
     decide_alike,
     minor_of,
@@ -20,7 +20,6 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 # The name for the cluster's own version.
 AUTO = "auto"
-_NEWEST = KUBE_ALGORITHMS[-1]
 
 
 class Chosen(NamedTuple):
@@ -50,8 +49,8 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     numbers = {each: number for each in set(versions) if (number := number_of_server(each)) is not None}
     kubelet = max(numbers, key=lambda each: (numbers[each], each), default="")
     if not kubelet:
-        message = f"the input has none: assumed to be {_shown(_NEWEST)}, the newest that is modelled"
-        return Chosen(_NEWEST, [_about_version(message, AssumptionKind.TOLD)])
+        message = f"the input has none: assumed to be {_shown(LATEST_ALGORITHM)}, the newest that is modelled"
+        return Chosen(LATEST_ALGORITHM, [_about_version(message, AssumptionKind.TOLD)])
     chosen = _of_version(_minor(kubelet), f"its newest kubelet is {kubelet}")
     if chosen.assumptions:
         return chosen

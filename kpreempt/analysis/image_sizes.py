@@ -12,6 +12,7 @@ import msgspec
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.node import ContainerImage
 from kpreempt.model.pod import Pod
+from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import Handle
 from kpreempt.schedulers.kube.plugins.image_locality import (
@@ -20,7 +21,7 @@ from kpreempt.schedulers.kube.plugins.image_locality import (
     scaled_size,
     score_of,
 )
-from kpreempt.schedulers.kube.versions import RELEASES, behaviour
+from kpreempt.schedulers.kube.versions import behaviour
 
 # Of how many bits at the end a size is not told at the most: of 4 MiB, where a point of a score is worth ten and more.
 _MOST_BITS = 22

@@ -15,11 +15,13 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, PossibleOutcome, Verdict
+from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.verify import (
     REDACTED,
     Cause,
@@ -288,8 +290,6 @@ def _violates(decision: TakenDecision, judgement: Judgement) -> bool:
     return bool(fits) and all(each.num_pdb_violations for each in fits)
 
 
-# From 1.37 on a message goes on with the node that is picked, and its victims' number (``Preempt``, ``preemption.go``).
-PLACEMENT = "preemption: found a potential placement for pod on node "
 _SHOWN = 5
 
 
@@ -340,7 +340,7 @@ def is_outcome(outcome: PossibleOutcome, evicted: Collection[str], leaving: Coll
 
 def told_messages(verdict: Verdict, node: str) -> set[str]:
     """What the scheduler may say where ``node`` is picked: the verdict's message is about one of those that tie."""
-    start, placement, _ = verdict.message.partition(PLACEMENT)
+    start, placement, _ = verdict.message.partition(FOUND_PLACEMENT)
     if not placement or node not in verdict.nominated_nodes:
         return {verdict.message}
     sizes = {each.num_victims for each in verdict.possible_outcomes if each.node == node}

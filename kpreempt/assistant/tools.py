@@ -12,6 +12,7 @@ from kpreempt.library.answers import Answer
 from kpreempt.library.cluster import Cluster
 from kpreempt.library.gate.asked import Gate
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot import manifest_in
 from kpreempt.snapshot.archives import Intake
 
@@ -198,7 +199,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "drain": Tool("What becomes of nodes that are drained: what is blocked, and where pods go.", _Drain, _drain),
     "compare": Tool(
-        "Where several versions of the scheduler would put the same pods, such as auto and kube-1.37.",
+        f"Where several versions of the scheduler would put the same pods, such as auto and {LATEST_ALGORITHM}.",
         _Compare,
         lambda cluster, asked: cluster.compare(asked.algorithms, _pods(asked), namespace=asked.namespace),
     ),

@@ -40,12 +40,12 @@ def algorithms(request: AlgorithmsRequest) -> int:
 def modelled() -> Algorithms:
     """The schedulers that are modelled, with what is new in each."""
     from kpreempt.report.algorithms import algorithms_with
+    from kpreempt.scheduler_table import RELEASES
     from kpreempt.schedulers.kube.history import Concern, changes_in
-    from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
 
-    kube = []
-    for minor, release in RELEASES.items():
+    news = {}
+    for minor in RELEASES:
         changes = changes_in(minor)
         told = [each.sentence for each in changes if each.concern is Concern.DECISIONS]
-        kube.append((f"{PREFIX}{minor}", f"v{release}", told, len(changes) - len(told)))
-    return algorithms_with(NEWEST_ALGORITHM, kube)
+        news[minor] = (told, len(changes) - len(told))
+    return algorithms_with(news)

@@ -33,7 +33,7 @@ def at_risk(request: AtRiskRequest) -> int:
     With --algorithm kueue-0.19 it is about Workloads with quota: which Workloads that wait would preempt them, by which
     rule, and what of their quota is borrowed, so that others may reclaim it.
     """
-    from kpreempt.analysis.algorithms import KUEUE
+    from kpreempt.scheduler_table import KUEUE
 
     if request.algorithm == KUEUE:
         from kpreempt.cli.standing_kueue import run_workloads_at_risk

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
@@ -40,6 +40,7 @@ from kpreempt.report.answers import render_answer
 from kpreempt.report.document import with_kind
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUEUE, VOLCANO
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.volcano import SessionVerdict
 

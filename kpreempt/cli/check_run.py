@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.check.rollout.cluster_documents import (
     compared_kinds,
     wanted_by,
@@ -28,6 +27,7 @@ from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import with_objects
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.report.answers import CHECK_FORMATS
+from kpreempt.scheduler_table import VOLCANO
 from kpreempt.snapshot import decode_object, object_decoder
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from kpreempt.cli.options import After, AnswerRequest, Manifests, PageOutputs, Pod, Select
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_RANGE
 
 
 class CompareRequest(
@@ -18,7 +19,7 @@ class CompareRequest(
     pod: Pod = None
     algorithms: Annotated[
         str | None,
-        Option(metavar="NAME,NAME,...", help="Two or more, the first to compare with: auto,kube-1.36"),
+        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{DEFAULT_ALGORITHM}"),
     ] = None
     upgrade_to: Annotated[
         str | None,
@@ -38,7 +39,7 @@ class CompareRequest(
         str | None,
         Option(
             "--algorithm",
-            metavar="auto|kube-1.29...1.37",
+            metavar=f"auto|{KUBE_RANGE}",
             help="With --upgrade-to: not the cluster's own version.",
         ),
     ] = None

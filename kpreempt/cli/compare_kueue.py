@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from kpreempt.analysis.algorithms import KUEUE
 from kpreempt.analysis.kueue.explaining import compare_configurations, with_workloads
 from kpreempt.analysis.kueue.objects import assumed_of_default, assumed_of_made, decode_queueing, with_objects
 from kpreempt.cli.answering import Run, is_unfounded
@@ -16,6 +15,7 @@ from kpreempt.cli.manifests import accepted_objects
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.kueue import Workload
+from kpreempt.scheduler_table import KUEUE
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
 from kpreempt.snapshot import decode_document
 from kpreempt.verdict import Assumption

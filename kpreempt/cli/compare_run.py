@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, KUEUE, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.cli.answering import Run, is_unfounded
@@ -38,8 +38,8 @@ from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.report.answers import PAGE_FORMATS
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUEUE, VOLCANO
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 from kpreempt.snapshot import decode_object, object_decoder
 from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
@@ -76,7 +76,7 @@ def _check(request: CompareRequest) -> None:
     settings: dict[str, Any] = {"--algorithm": request.algorithm, "--scheduler-config": request.scheduler_config}
     settings |= {"--feature-gates": request.feature_gates, "--workloads": request.workloads}
     if alone := next((option for option, value in settings.items() if value), None):
-        hint = f"--algorithms kube-1.13,{NEWEST_ALGORITHM}@FILE:GATE=false"
+        hint = f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}@FILE:GATE=false"
         raise UsageError(f"{alone} goes with --upgrade-to", hint=hint)
     ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
     given = [way for way, value in ways.items() if value]
@@ -232,7 +232,7 @@ def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Com
     """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) < 2:
-        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{NEWEST_ALGORITHM}")
+        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}")
     twice = next((part for part in parts if parts.count(part) > 1), "")
     if twice:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"

@@ -28,8 +28,8 @@ from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
 from kpreempt.library.reading import LoadedCluster
+from kpreempt.scheduler_table import PREFIX
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.schedulers.kube.versions import PREFIX
 from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption

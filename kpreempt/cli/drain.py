@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from kpreempt.cli.gate_options import DrainGate, GatedRequest
 from kpreempt.cli.options import Additions, After, ChangingNodes, Without
+from kpreempt.scheduler_table import LATEST_VERSION
 
 _Text = str | None
 
@@ -79,7 +80,8 @@ class DrainRequest(GatedRequest, without=["namespace", "all_namespaces", "strict
         ),
     ] = False
     kubelet_version: Annotated[
-        _Text, Option("--kubelet-version", metavar="VERSION", help="The new nodes run this kubelet: v1.37.0.")
+        _Text,
+        Option("--kubelet-version", metavar="VERSION", help=f"The new nodes run this kubelet: v{LATEST_VERSION}.0."),
     ] = None
     without: Annotated[Without, After("selector")] = []
     additions: Additions = []

@@ -140,7 +140,7 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     @property
     def shows_all(self) -> bool:
         """Whether every node and every step is wanted; what Volcano does has but one shorter form."""
-        from kpreempt.analysis.algorithms import KUEUE, VOLCANO
+        from kpreempt.scheduler_table import KUEUE, VOLCANO
 
         return self.verbose > (self.algorithm not in (VOLCANO, KUEUE))
 

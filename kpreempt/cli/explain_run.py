@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.algorithms import ALGORITHMS, KUEUE, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags
@@ -23,6 +22,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report import FORMATS
 from kpreempt.report.document import document_of
+from kpreempt.scheduler_table import ALGORITHMS, KUEUE, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.snapshot import parse_yaml_value
 from kpreempt.verdict import Outcome, Verdict
 

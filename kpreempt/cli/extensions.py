@@ -18,7 +18,7 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,7 +60,7 @@ class Extensions(NamedTuple):
         named = {name for configuration in configurations for name in _names_in(configuration)}
         for each in self.found(None):
             if each.name not in named:
-                hint = f"{NEWEST_ALGORITHM}@FILE"
+                hint = f"{DEFAULT_ALGORITHM}@FILE"
                 raise UsageError(f"{each.source}: no configuration enables {each.name}", hint=hint)
 
     @property

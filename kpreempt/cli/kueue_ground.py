@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kpreempt.analysis.algorithms import KUEUE
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kueue_objects
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.cli.answering import Run, select_pods
@@ -18,6 +17,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import Workload
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.wanted import Wanted
+from kpreempt.scheduler_table import KUEUE
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
 from kpreempt.snapshot import decode_document
 from kpreempt.verdict import Assumption

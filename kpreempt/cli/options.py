@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, dataclass
 
 from typer import Argument, Option
 
+from kpreempt.scheduler_table import KUBE_RANGE, LEGACY_ROWS
+
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
     from kpreempt.report.options import RenderOptions
@@ -146,7 +148,7 @@ Additions = Annotated[
     list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
 _DIFFERENCES = "(default: auto, that of the cluster's own version); kpreempt algorithms says how they differ."
-_ALGORITHMS = "auto|kube-1.8|kube-1.13|kube-1.18|kube-1.29...1.37"
+_ALGORITHMS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
 Algorithm = Annotated[
     _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]

@@ -47,8 +47,8 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     With --algorithm kueue-0.19 it lists the Workloads that wait for quota, in the order in which Kueue decides about
     them: what becomes of each with all the others queued, and whom it preempts.
     """
-    from kpreempt.analysis.algorithms import KUEUE
     from kpreempt.cli.answering import select_pods
+    from kpreempt.scheduler_table import KUEUE
 
     if request.algorithm == KUEUE:
         from kpreempt.cli.pending_kueue import run_pending_workloads

@@ -47,11 +47,11 @@ def plugins(request: PluginsRequest) -> int:
     """
     import msgspec
 
-    from kpreempt.analysis.algorithms import KUBE_ALGORITHMS
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.extensions import available_plugins
     from kpreempt.errors import UsageError
+    from kpreempt.scheduler_table import KUBE_ALGORITHMS
     from kpreempt.schedulers.kube.plugin_list import list_plugins
     from kpreempt.schedulers.kube.scheduler import KubeScheduler
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from kpreempt.cli.options import After, AnswerRequest
+from kpreempt.scheduler_table import KUBE_RANGE, LEGACY_ROWS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +26,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     algorithm: Annotated[
         str | None,
         Option(
-            metavar="auto|kube-1.8|kube-1.13|kube-1.29...1.37",
+            metavar="|".join(("auto", *(name for name, row in LEGACY_ROWS.items() if row.has_queue), KUBE_RANGE)),
             help="The queue of this scheduler (default: auto, that of the cluster's own version).",
         ),
     ] = None
@@ -94,8 +95,9 @@ def queue(request: QueueRequest) -> int:
 
 def _check_modelled(algorithm: str) -> None:
     """Raise ``UsageError`` for an algorithm whose queue is not modelled."""
-    from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS, has_queue
+    from kpreempt.analysis.algorithms import has_queue
     from kpreempt.errors import UsageError
+    from kpreempt.scheduler_table import QUEUE_ALGORITHMS
 
     if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))

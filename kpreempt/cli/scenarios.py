@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priorities
-from kpreempt.analysis.algorithms import KUEUE, VOLCANO
 from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.files import open_file
@@ -18,6 +17,7 @@ from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
+from kpreempt.scheduler_table import KUEUE, VOLCANO
 from kpreempt.snapshot import cluster_from_json, merge_clusters, object_decoder, parse_document
 from kpreempt.verdict import Assumption, AssumptionKind
 

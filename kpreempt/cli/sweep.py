@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from kpreempt.cli.options import After, Now, Request, Strict
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
 _Text = str | None
 
@@ -38,7 +39,11 @@ class SweepRequest(Request):
     ask: Annotated[list[str], Option("--ask", metavar="pending|budgets", help="Ask this, too. Repeatable.")] = []
     algorithms: Annotated[
         _Text,
-        Option("--algorithms", metavar="auto,kube-1.36,...", help="The schedulers that decide, each anew.  [auto]"),
+        Option(
+            "--algorithms",
+            metavar=f"auto,{DEFAULT_ALGORITHM},...",
+            help="The schedulers that decide, each anew.  [auto]",
+        ),
     ] = None
     max_unpacked: Annotated[
         _Text, Option("--max-unpacked", metavar="SIZE", help="How much one snapshot may unpack to: 4Gi.  [1Gi]")

@@ -34,7 +34,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
 
     With --algorithm kueue-0.19 it is about a Workload, whose conditions and events say for whom Kueue preempted it.
     """
-    from kpreempt.analysis.algorithms import KUEUE
+    from kpreempt.scheduler_table import KUEUE
 
     if request.algorithm == KUEUE:
         from kpreempt.cli.standing_kueue import run_who_preempted_workload

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
 from kpreempt.fleet.questions import KINDS, Question
 from kpreempt.fleet.rows import SCHEMA_VERSION
 from kpreempt.library.gate.asked import Gate, settings_of
+from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
 from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
 
@@ -185,7 +186,9 @@ def _of_options(given: Given) -> Iterator[dict[str, Any]]:
 
 def _algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(names) > _MOST_ALGORITHMS or len(set(names)) < len(names):
-        raise UsageError("an algorithm is there twice, or there are too many", hint="--algorithms auto,kube-1.36")
+        raise UsageError(
+            "an algorithm is there twice, or there are too many", hint=f"--algorithms auto,{DEFAULT_ALGORITHM}"
+        )
     for each in names:
         if each != AUTO:
             if each not in ALGORITHMS and not each.startswith("kube-"):

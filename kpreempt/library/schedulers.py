@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.verdict import Assumption
 
 

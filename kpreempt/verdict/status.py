@@ -8,6 +8,10 @@ import msgspec
 
 from kpreempt.verdict.details import Detail
 
+# How a message goes on whose attempt evicts, where the version reports that (``tells_preemption``): the node that is
+# picked follows, and the number of victims (``Preempt``, ``framework/preemption/preemption.go``).
+FOUND_PLACEMENT = "found a potential placement for pod on node "
+
 
 class Code(StrEnum):
     """Status codes of the scheduling framework (``k8s.io/kube-scheduler`` v0.36.3 ``framework/interface.go``).

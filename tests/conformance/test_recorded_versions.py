@@ -1,4 +1,4 @@
-"""What kube-scheduler 1.29 to 1.37 decided on the same scenarios, and on some that are made for one difference."""
+"""What each kube-scheduler since 1.29 decided on the same scenarios, and on some that are made for one difference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.schedulers.kube.versions import RELEASES
+from kpreempt.scheduler_table import RELEASES
 from tests.conformance.cases import read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
 

@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from kpreempt.schedulers.kube.versions import NEWEST
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from tests.parity.reference import program_for_tests
 
 Object = dict[str, Any]
 
 # The minor version of Kubernetes whose control plane it is.
-VERSION = os.environ.get("KPREEMPT_LIVE_VERSION") or NEWEST
+VERSION = os.environ.get("KPREEMPT_LIVE_VERSION") or DEFAULT_VERSION
 READY_SECONDS = 120
 ANSWER_SECONDS = 30
 IDLE_SECONDS = 20

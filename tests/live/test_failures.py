@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kpreempt.scheduler_table import LATEST_VERSION
+from tests.factories import LATER_VERSION
 from tests.fake_api import TLS, Answer, Asked, refused
 from tests.live import demo
 from tests.live.faults import TOKEN, Answers, Fault, FaultyProxy, write_kubeconfig
@@ -285,9 +287,12 @@ def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_p
 
 
 def test_a_server_of_a_version_that_is_not_modelled_is_an_assumption(plane: ControlPlane, tmp_path: Path) -> None:
-    body = json.dumps({"major": "1", "minor": "38", "gitVersion": "v1.38.0"}).encode()
+    body = json.dumps(
+        {"major": "1", "minor": LATER_VERSION.removeprefix("1."), "gitVersion": f"v{LATER_VERSION}.0"}
+    ).encode()
     assumed = (
-        "it is v1.38.0, which is not modelled; the nearest that is, 1.37, is used. What differs in 1.38 is not known."
+        f"it is v{LATER_VERSION}.0, which is not modelled; the nearest that is, {LATEST_VERSION}, is used. "
+        f"What differs in {LATER_VERSION} is not known."
     )
     with FaultyProxy(plane, Answers(Answer(body=body), lists("/version"), math.inf)) as proxy:
         kubeconfig = write_kubeconfig(tmp_path, proxy.url)

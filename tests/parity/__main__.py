@@ -14,7 +14,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from kpreempt.schedulers.kube.versions import NEWEST, RELEASES
+from kpreempt.scheduler_table import DEFAULT_VERSION, RELEASES
 from tests.parity import volume_orders
 from tests.parity.kept import keep
 from tests.parity.reference import Genuine, UnavailableError, program, version_of
@@ -27,14 +27,14 @@ def main() -> int:
     """Run as many searches as the number of examples asks for, and say what came of them."""
     parser = option_parser("tests.parity", __doc__)
     parser.add_argument(
-        "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {NEWEST})"
+        "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {DEFAULT_VERSION})"
     )
     parser.add_argument("--all-versions", action="store_true", help="one after the other")
     parser.add_argument(
         "--feature", action="append", choices=(*FEATURES, DEVICES), default=[], help="that all scenarios have"
     )
     asked = parser.parse_args()
-    versions = list(RELEASES) if asked.all_versions else asked.version or [NEWEST]
+    versions = list(RELEASES) if asked.all_versions else asked.version or [DEFAULT_VERSION]
     return max([_compare(asked, version) for version in versions])
 
 
@@ -45,10 +45,10 @@ def _compare(asked: argparse.Namespace, version: str) -> int:
         sys.stderr.write(f"parity: {version} is not compared: {reason}\n")
         return 2
     release = version_of(path)
-    what = "scenarios" if version == NEWEST else f"scenarios for {release}"
+    what = "scenarios" if version == DEFAULT_VERSION else f"scenarios for {release}"
     searcher = partial(_search, path, version, frozenset(asked.feature))
     code = run_searches(asked, searcher, partial(keep, version=release), what)
-    if version == NEWEST:
+    if version == DEFAULT_VERSION:
         fewer = argparse.Namespace(**{**vars(asked), "examples": -(-asked.examples // 10)})
         search_orders = partial(volume_orders.volume_order_search, path)
         what = f"scenarios of equal volumes, each asked {volume_orders.TIMES} times,"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX, RELEASES
 from tests.conformance.cases import FIXTURES, read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
 from tests.parity.answers import kpreempt_answer
@@ -131,7 +131,7 @@ def _drawn(asked: argparse.Namespace, minor: str) -> Score:
 def _suites(minor: str) -> Iterator[tuple[str, list[Scenario]]]:
     algorithm = f"{PREFIX}{minor}"
     paths = [VERSIONS / f"{algorithm}.jsonl.gz"]
-    if algorithm == NEWEST_ALGORITHM:
+    if algorithm == DEFAULT_ALGORITHM:
         paths += sorted(FIXTURES.glob("*.jsonl.gz"))
     yield "recorded", [line for path in paths for line in read_lines(path)]
     yield "made", [line for line in read_lines(VERSIONS / "extra.jsonl.gz") if line["algorithm"] == algorithm]

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kpreempt.schedulers.kube.versions import NEWEST, NEWEST_ALGORITHM, minor_of
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, DEFAULT_VERSION
+from kpreempt.schedulers.kube.versions import minor_of
 from kpreempt.schedulers.kube.versions import version_of as version_of_algorithm
 from tests.conformance.cases import FIXTURES
 from tests.conformance.comparison import disagreements
@@ -56,8 +57,8 @@ def kept_text(path: Path, ask: Ask, version: str) -> str:
 
 def version_asked(path: Path) -> str:
     """The minor version of the scheduler that a suite or a kept scenario is put to."""
-    algorithm = NEWEST_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
-    return minor_of(version_of_algorithm(algorithm or NEWEST_ALGORITHM) or NEWEST)
+    algorithm = DEFAULT_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
+    return minor_of(version_of_algorithm(algorithm or DEFAULT_ALGORITHM) or DEFAULT_VERSION)
 
 
 def _record(paths: list[Path], reference: Path, *, is_check: bool) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kpreempt.schedulers.kube.versions import NEWEST
+from kpreempt.scheduler_table import DEFAULT_VERSION
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
@@ -58,7 +58,7 @@ class Recipe(NamedTuple):
         return digest.hexdigest()[:16]
 
 
-def program(name: str, version: str = NEWEST, *, may_build: bool = True) -> Path:
+def program(name: str, version: str = DEFAULT_VERSION, *, may_build: bool = True) -> Path:
     """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
 
     ``version`` is a minor version of Kubernetes; of others than the newest only ``reference`` is built, and of some
@@ -70,7 +70,7 @@ def program(name: str, version: str = NEWEST, *, may_build: bool = True) -> Path
     return built(_recipe(name, version), may_build=may_build)
 
 
-def program_for_tests(name: str, version: str = NEWEST) -> Path:
+def program_for_tests(name: str, version: str = DEFAULT_VERSION) -> Path:
     """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
     return built_for_tests(_recipe(name, version))
 
@@ -127,7 +127,7 @@ def _recipe(name: str, version: str) -> Recipe:
     sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
     pinned = [SOURCES / "go.mod", SOURCES / "go.sum"]
     target, options = MAKES[name], []
-    if version != NEWEST:
+    if version != DEFAULT_VERSION:
         pinned += sorted((SOURCES / "versions").glob(f"{version}.*"))
         pinned += sorted((SOURCES / "internals").iterdir())
         target, options = f"{target} VERSION={version}", ["--version", version]

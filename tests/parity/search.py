@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
-from kpreempt.schedulers.kube.versions import NEWEST
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from tests.parity.answers import kpreempt_answer
 from tests.parity.differences import differences
 from tests.parity.reference import Answer, Scenario
@@ -46,7 +46,9 @@ class Search:
     difference: Difference | None = None
 
 
-def search(ask: Ask, examples: int, start: int, version: str = NEWEST, always: frozenset[str] = frozenset()) -> Search:
+def search(
+    ask: Ask, examples: int, start: int, version: str = DEFAULT_VERSION, always: frozenset[str] = frozenset()
+) -> Search:
     """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk.
 
     ``version`` is the minor version of the scheduler that is asked. All scenarios have the features of ``always``.

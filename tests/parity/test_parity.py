@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.schedulers.kube.versions import NEWEST, RELEASES, known_gates, needed_gates
+from kpreempt.scheduler_table import DEFAULT_VERSION, RELEASES
+from kpreempt.schedulers.kube.versions import known_gates, needed_gates
 from tests.parity.reference import SOURCES, Genuine, program_for_tests, version_of
 from tests.parity.search import search
 from tests.strategies_configuration import gate_settings
 
 
 @pytest.mark.go
-@pytest.mark.parametrize(("version", "seed"), [(NEWEST, 11), (NEWEST, 12), ("1.33", 13)])
+@pytest.mark.parametrize(("version", "seed"), [(DEFAULT_VERSION, 11), (DEFAULT_VERSION, 12), ("1.33", 13)])
 def test_random_scenarios_are_decided_as_the_real_scheduler_does(version: str, seed: int) -> None:
     path = program_for_tests("reference", version)
     assert version_of(path) == f"v{RELEASES[version]}"
@@ -44,7 +45,7 @@ def test_the_gates_of_one_scenario_do_not_reach_the_next(reference: Path) -> Non
 
 @pytest.mark.parametrize("minor", RELEASES)
 def test_the_reference_of_each_version_is_its_recorded_release(minor: str) -> None:
-    path = SOURCES / ("go.mod" if minor == NEWEST else f"versions/{minor}.mod")
+    path = SOURCES / ("go.mod" if minor == DEFAULT_VERSION else f"versions/{minor}.mod")
     assert re.findall(r"^(?:require |\t)k8s\.io/kubernetes v(\S+)$", path.read_text(), re.MULTILINE) == [
         RELEASES[minor]
     ]
@@ -59,4 +60,6 @@ def test_gates_are_drawn_that_the_version_lets_be_set(minor: str) -> None:
         assert [name for name, others in needed.items() if is_on.get(name) and not all(map(is_on.get, others))] == []
     settings = gate_settings(minor)
     assert ({"VolumeCapacityPriority": True} in settings) == (minor in ("1.29", "1.30", "1.31", "1.32"))
-    assert ({"StorageCapacityScoring": minor != "1.37"} in settings) == (minor not in ("1.29", "1.30", "1.31", "1.32"))
+    scoring = known.get("StorageCapacityScoring")
+    assert (scoring is None) == (minor in ("1.29", "1.30", "1.31", "1.32"))
+    assert scoring is None or {"StorageCapacityScoring": not scoring.default} in settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.schedulers.kube.versions import RELEASES
+from kpreempt.scheduler_table import RELEASES
 from tests.conformance.cases import FIXTURES
 from tests.parity.kept import FOLDER
 from tests.parity.record import kept_text, recorded, suite_text, version_asked

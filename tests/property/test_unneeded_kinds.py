@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.subject import kinds_not_needed, pods_of
+from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot.kinds import KINDS
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import Object
@@ -21,7 +22,9 @@ MANY = settings(
 HARMLESS = [{"name": "tmp", "emptyDir": {}}, {"name": "token", "projected": {}}, {"name": "logs", "hostPath": {}}]
 
 
-@pytest.mark.parametrize("algorithm", ["kube-1.29", "kube-1.36", "kube-1.37", "kube-1.18", "kube-1.13", "kube-1.8"])
+@pytest.mark.parametrize(
+    "algorithm", ["kube-1.29", "kube-1.36", LATEST_ALGORITHM, "kube-1.18", "kube-1.13", "kube-1.8"]
+)
 @MANY
 @given(scenario=whole_scenarios(among=tuple(each for each in FEATURES if each != "gates")))
 def test_a_pod_without_volumes_needs_none_of_these_kinds(algorithm: str, scenario: Object) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO, Scheduler
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import (
     Excuses,
@@ -47,6 +47,7 @@ from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, Check, Range
 from kpreempt.verdict.simulation import Simulation

@@ -17,6 +17,7 @@ from kpreempt.eviction.deletion import later
 from kpreempt.model.durations import go_seconds
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Agreement, Assumption, AssumptionKind, Leaving, Outcome, PendingState, Verdict
+from kpreempt.verdict.status import FOUND_PLACEMENT
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
@@ -24,7 +25,7 @@ LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 DISRUPTION = "DisruptionTarget"
-_PLACEMENT = re.compile(r"^(found a potential placement) for pod on node \S+, preempting \d+ victims$")
+_PLACEMENT = re.compile(rf"^({FOUND_PLACEMENT})\S+, preempting \d+ victims$")
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _OF_NODES = re.compile(r"^\d+/(\d+) nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")

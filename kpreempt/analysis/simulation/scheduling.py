@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, has_queue, queue_for
+from kpreempt.analysis.algorithms import Scheduler, has_queue, queue_for
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
@@ -14,6 +14,7 @@ from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of
 from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.volcano.sessions import Volcano, explain_submission, submit
 from kpreempt.model.cluster import ClusterSnapshot
@@ -16,6 +15,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.scheduler_table import VOLCANO
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings

@@ -189,8 +189,8 @@ def _gates_asked(place: Place) -> dict[str, str]:
 
     Each with its stage, and without those that are locked. Old versions tell no stages.
     """
-    from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS
-    from kpreempt.schedulers.kube.versions import PREFIX, known_gates, version_of
+    from kpreempt.scheduler_table import ALGORITHMS, LATEST_VERSION, PREFIX
+    from kpreempt.schedulers.kube.versions import known_gates, version_of
 
     target = place.given.get("--upgrade-to", [""])[-1].removeprefix("v")
     named = f"{PREFIX}{target}" if target else place.given.get("--algorithm", [""])[-1]
@@ -199,7 +199,7 @@ def _gates_asked(place: Place) -> dict[str, str]:
         from kpreempt.schedulers.legacy.base.gate_names import GATES_BY_ALGORITHM
 
         return dict.fromkeys(GATES_BY_ALGORITHM[named], "")
-    gates = known_gates(version or version_of(KUBE_ALGORITHMS[-1]) or "")
+    gates = known_gates(version or LATEST_VERSION)
     return {
         name: each.stage if each.stage == "alpha" else f"{each.stage}, {_ON[each.default]}"
         for name, each in gates.items()
@@ -209,11 +209,10 @@ def _gates_asked(place: Place) -> dict[str, str]:
 
 def _algorithm(place: Place, _names: Names) -> Completion:
     """What the option says that there is, every version on its own."""
-    from kpreempt.analysis.algorithms import ALL_ALGORITHMS, KUBE_ALGORITHMS
-    from kpreempt.schedulers.kube.versions import PREFIX
+    from kpreempt.scheduler_table import ALL_ALGORITHMS, KUBE_ALGORITHMS, KUBE_RANGE
 
     several = {
-        "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1].removeprefix(PREFIX))): KUBE_ALGORITHMS,
+        KUBE_RANGE: KUBE_ALGORITHMS,
         "kube-VERSION": [each for each in ALL_ALGORITHMS if each.startswith("kube-")],
     }
     named = [several.get(each, (each,)) for each in _metavar(place).split("|")]
@@ -222,14 +221,14 @@ def _algorithm(place: Place, _names: Names) -> Completion:
 
 def _algorithms(place: Place, _names: Names) -> Completion:
     """A name after any number of others and commas."""
-    from kpreempt.analysis.algorithms import ALL_ALGORITHMS
+    from kpreempt.scheduler_table import ALL_ALGORITHMS
 
     return _one_more(place, ("auto", *ALL_ALGORITHMS))
 
 
 def _versions(_place: Place, _names: Names) -> Completion:
     """The versions of Kubernetes to which a cluster can be upgraded."""
-    from kpreempt.schedulers.kube.versions import RELEASES
+    from kpreempt.scheduler_table import RELEASES
 
     return Completion([Candidate(minor, f"v{release}") for minor, release in RELEASES.items()])
 

@@ -12,12 +12,11 @@ from kpreempt.report.explain.failures import Depth, add_failures, is_crowd, may_
 from kpreempt.report.explain.victims import bare_name
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
+from kpreempt.scheduler_table import row_of
 from kpreempt.verdict import Candidate, Reprieve, Verdict
 from kpreempt.verdict.unread import are_budgets_unread
 
 _ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left")
-# The scheduler that knows no budgets.
-_WITHOUT_BUDGETS = ("kube-1.8",)
 _STEPS_SHOWN = 5
 _STEPS_SHOWN_OF_CROWD = 3
 _COSTS_SHOWN = 2
@@ -153,13 +152,13 @@ def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
 
 def knows_budgets(verdict: Verdict) -> bool:
     """Whether the scheduler asks for budgets, and they could be read."""
-    return verdict.algorithm not in _WITHOUT_BUDGETS and not are_budgets_unread(verdict.assumptions)
+    return row_of(verdict.algorithm).reads_budgets and not are_budgets_unread(verdict.assumptions)
 
 
 def _no_violations(verdict: Verdict) -> Span:
     if are_budgets_unread(verdict.assumptions):
         return Span("budgets not read", "warn")
-    return Span("budgets not asked") if verdict.algorithm in _WITHOUT_BUDGETS else Span("no budget violated", "good")
+    return Span("no budget violated", "good") if row_of(verdict.algorithm).reads_budgets else Span("budgets not asked")
 
 
 def _add_summaries(page: Page, candidates: Sequence[Candidate], verdict: Verdict) -> None:

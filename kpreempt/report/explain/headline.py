@@ -14,6 +14,7 @@ from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
+from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread, is_absent
 
 _NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
@@ -306,10 +307,10 @@ _HEADLINES = {
 
 
 def tie_in_event(verdict: Verdict) -> str:
-    """What to know of a message that names the node, since 1.37, where several tie."""
+    """What to know of a message that names the node where several tie."""
     number = len(verdict.nominated_nodes)
     return (
         f"It names the node that is picked, one of {number:,} equal ones."
-        if number > 1 and "found a potential placement" in verdict.message
+        if number > 1 and FOUND_PLACEMENT in verdict.message
         else ""
     )

@@ -21,6 +21,7 @@ from kpreempt.report.explain.headline import acted_on, answer, for_many, tie_in_
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
 from kpreempt.report.layout import Line, Page, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import RenderOptions
+from kpreempt.scheduler_table import row_of
 from kpreempt.verdict import (
     Assumption,
     AssumptionKind,
@@ -44,9 +45,6 @@ _SCORES_SHOWN = 3
 _PLUGINS_SHOWN = 3
 _OUTCOMES_SHOWN = 2
 _CALLS_SHOWN = 2
-# The rules of the choice that the old schedulers have.
-_RULES = {"kube-1.8": 3, "kube-1.13": 4}
-_USUAL_RULES = 5
 _INDENT = 2
 # With so few lines for changes there is none left for one more node, or for the option that adds it.
 _NO_ROOM_FOR_NODE = 2
@@ -157,7 +155,7 @@ def _budgets(victim: Victim, verdict: Verdict) -> Phrase:
     if are_budgets_unread(verdict.assumptions):
         return (Span("budgets not read", "warn"),)
     if not victim.budgets:
-        return ("no budget" if verdict.algorithm != "kube-1.8" else "budgets not asked",)
+        return ("no budget" if row_of(verdict.algorithm).reads_budgets else "budgets not asked",)
     return tuple(part for number, use in enumerate(victim.budgets) for part in _use(use, number))
 
 
@@ -239,7 +237,7 @@ def _rule(verdict: Verdict) -> Phrase:
     tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
     rounds = verdict.selection.rounds if verdict.selection else []
     among = f" of {count(len(verdict.candidates), 'candidate')}: "
-    rules = _RULES.get(verdict.algorithm, _USUAL_RULES)
+    rules = row_of(verdict.algorithm).choice_rules
     if len(verdict.candidates) == 1 or not rounds:
         return describe_choice(verdict)
     if len(tied) > 1:

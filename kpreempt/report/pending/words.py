@@ -11,6 +11,7 @@ from kpreempt.report.explain.equal_pods import order_in_brief
 from kpreempt.report.layout import Phrase, Span, Style, strong
 from kpreempt.verdict import Agreement, Leaving, Outcome, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
 
 _VICTIMS_NAMED = 3
@@ -18,8 +19,6 @@ _NODES_NAMED = 3
 # What begins the scheduler's words on preemption. It has none where an attempt has just evicted somebody
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
-# What an attempt that evicts has behind it since 1.37.
-_PLACEMENT = f"{_PREEMPTION}found a potential placement"
 NO_NODE_FITS = "no node fits, even empty"
 _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
@@ -98,7 +97,9 @@ def agreement_in_words(item: PendingPod) -> str:
         return "last message of the scheduler: the same"
     if item.agreement == Agreement.COUNTS:
         return "last message of the scheduler: the same reasons, other numbers of nodes"
-    has_evicted = _PLACEMENT in item.scheduler_message or _PREEMPTION not in item.scheduler_message
+    has_evicted = (
+        f"{_PREEMPTION}{FOUND_PLACEMENT}" in item.scheduler_message or _PREEMPTION not in item.scheduler_message
+    )
     if item.state == PendingState.WAITS_FOR_VICTIMS and has_evicted:
         return f"message of the scheduler when it preempted: {item.scheduler_message}"
     expected = f"; expected now: {item.message}" if item.message else ""

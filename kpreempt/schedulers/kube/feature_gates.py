@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kpreempt.errors import UsageError
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.versions import (
     GATE_FIELDS,
-    NEWEST,
     Behaviour,
     Gate,
     behaviour,
@@ -45,7 +45,7 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
     return settings
 
 
-def behaviour_with(settings: Mapping[str, bool], version: str = NEWEST) -> tuple[Behaviour, list[str]]:
+def behaviour_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behaviour, list[str]]:
     """What holds in the version with ``settings`` (registered name to value) applied to its gates.
 
     Beside it the names of the gates that the scheduler's decisions depend on and that are set to something else than

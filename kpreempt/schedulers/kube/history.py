@@ -9,17 +9,11 @@ from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import NOT_MODELLED
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
-from kpreempt.schedulers.kube.versions import (
-    GATE_FIELDS,
-    RELEASES,
-    Behaviour,
-    Gate,
-    behaviour,
-    gates_of,
-)
+from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behaviour, Gate, behaviour, gates_of
 
 _FEATURES = "pkg/features/kube_features.go"
 _DEFAULT_PLUGINS = "pkg/scheduler/apis/config/v1/default_plugins.go"

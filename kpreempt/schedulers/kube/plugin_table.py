@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.plugins import (
     default_preemption,
@@ -32,7 +33,7 @@ from kpreempt.schedulers.kube.plugins import (
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_binding
-from kpreempt.schedulers.kube.versions import NEWEST, Behaviour, holds
+from kpreempt.schedulers.kube.versions import Behaviour, holds
 
 
 class EnabledPlugin(NamedTuple):
@@ -132,12 +133,12 @@ def registry_of(version: str) -> Registry:
     return {name: each._replace(points=in_tree[name]) for name, each in REGISTRY.items() if name in in_tree}
 
 
-def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:
+def plugins_in_tree(version: str = DEFAULT_VERSION) -> dict[str, frozenset[str]]:
     """The extension points of every plugin that the version has."""
     return {each.name: _points(each) for each in _PLUGINS if holds(version, each.since, each.until)}
 
 
-def plugins_elsewhere(version: str = NEWEST) -> dict[str, frozenset[str]]:
+def plugins_elsewhere(version: str = DEFAULT_VERSION) -> dict[str, frozenset[str]]:
     """The plugins of other versions that this one does not have."""
     own = plugins_in_tree(version)
     return {each.name: _points(each) for each in _PLUGINS if each.name not in own}

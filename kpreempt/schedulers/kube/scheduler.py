@@ -16,6 +16,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.scheduler_table import PREFIX
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending, ask_extenders
@@ -115,7 +116,7 @@ class KubeScheduler:
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
         self.behaviour = behaviour or versions.behaviour()
-        self.algorithm = f"{versions.PREFIX}{self.behaviour.version}"
+        self.algorithm = f"{PREFIX}{self.behaviour.version}"
         self.registry = registry_of(self.behaviour.version) if registry is None else registry
         self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]

@@ -3,7 +3,8 @@
 Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards
 (``changes.py``). All others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
 
-A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES``).
+A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES`` in
+``kpreempt/scheduler_table.py``).
 """
 
 from __future__ import annotations
@@ -13,28 +14,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from kpreempt.scheduler_table import DEFAULT_VERSION, PREFIX, RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
 
-# What each minor version stands for: the release whose decisions are recorded.
-RELEASES: Mapping[str, str] = {
-    "1.29": "1.29.6",
-    "1.30": "1.30.14",
-    "1.31": "1.31.14",
-    "1.32": "1.32.13",
-    "1.33": "1.33.13",
-    "1.34": "1.34.4",
-    "1.35": "1.35.4",
-    "1.36": "1.36.3",
-    "1.37": "1.37.1",
-}
 # Releases of versions that are not modelled, and the minor version whose scheduler they have.
-_ALIKE = {"1.38.0-alpha.0": "1.37"}
-# The version that is asked where none is named.
-NEWEST = "1.36"
-NEWEST_RELEASE = f"v{RELEASES[NEWEST]}"
-PREFIX = "kube-"
-NEWEST_ALGORITHM = f"{PREFIX}{NEWEST}"
+ALIKE = {"1.38.0-alpha.0": "1.37"}
 
 
 class Behaviour(NamedTuple):
@@ -182,7 +167,7 @@ GATE_FIELDS: Mapping[str, str] = {
 }
 
 
-def behaviour(version: str = NEWEST, gates: Mapping[str, bool] | None = None) -> Behaviour:
+def behaviour(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behaviour:
     """What holds in the version, with ``gates`` (registered name to value) set; of these only the modelled count.
 
     Whether the scheduler takes such settings is ``feature_gates.py``'s matter.
@@ -200,7 +185,7 @@ def modelled_gates(facts: Behaviour) -> dict[str, bool]:
     return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
 
 
-def known_gates(version: str = NEWEST) -> dict[str, Gate]:
+def known_gates(version: str = DEFAULT_VERSION) -> dict[str, Gate]:
     """All gates that can be named in the version."""
     tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
     return {name: gate for table in tables for name, gate in gates_of(version, table).items()}
@@ -213,7 +198,7 @@ def gates_of(version: str, table: str) -> Mapping[str, Gate]:
 
 
 @cache
-def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
+def needed_gates(version: str = DEFAULT_VERSION) -> Mapping[str, tuple[str, ...]]:
     """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
     needed: dict[str, tuple[str, ...]] = {}
     for head, names in _rows(DEPENDENCIES):
@@ -230,7 +215,7 @@ def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
 _DEPENDENCIES_SINCE = "1.35"
 
 
-def told_gates(version: str = NEWEST) -> Mapping[str, Gate]:
+def told_gates(version: str = DEFAULT_VERSION) -> Mapping[str, Gate]:
     """The gates of the version on which decisions may depend, and that are not modelled: who sets one is told."""
     locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
     return {**gates_of(version, NOT_MODELLED), **locked_later}
@@ -260,7 +245,7 @@ def modelled_version(server: str) -> Modelled | None:
     if minor in RELEASES:
         is_release = patch is not None and not found[4]
         return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
-    if alike := next((its for release, its in _ALIKE.items() if _is_release(server, release)), ""):
+    if alike := next((its for release, its in ALIKE.items() if _is_release(server, release)), ""):
         return Modelled(f"{PREFIX}{alike}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
     if older:

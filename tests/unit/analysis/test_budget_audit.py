@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.admission import fill_budget_statuses
-from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.budgets.audit import NO_MINIMUM_SIZES, MinimumSizes, audit_budgets
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
@@ -25,6 +25,7 @@ from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets.words import finding_text, fix_in_words
 from kpreempt.report.layout import Page
 from kpreempt.report.options import RenderOptions
+from kpreempt.scheduler_table import ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.budgets import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
 from tests.conformance.cases import cluster_of, pod_of

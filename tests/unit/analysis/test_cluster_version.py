@@ -7,7 +7,10 @@ import pytest
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node, NodeStatus, NodeSystemInfo
+from kpreempt.scheduler_table import LATEST_ALGORITHM, LATEST_VERSION, RELEASES
+from kpreempt.schedulers.kube.versions import ALIKE, minor_of
 from kpreempt.verdict import AssumptionKind
+from tests.factories import LATER_VERSION
 
 TOLD, NOT_MODELLED = AssumptionKind.TOLD, AssumptionKind.NOT_MODELLED
 
@@ -59,8 +62,8 @@ def test_the_newest_kubelet_stands_for_the_server(kubelets: list[str], algorithm
 def test_without_any_sign_the_newest_is_asked(kubelets: list[str]) -> None:
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
-    assert (chosen.algorithm, assumption.kind) == ("kube-1.37", TOLD)
-    assert assumption.message == "the input has none: assumed to be 1.37, the newest that is modelled"
+    assert (chosen.algorithm, assumption.kind) == (LATEST_ALGORITHM, TOLD)
+    assert assumption.message == f"the input has none: assumed to be {LATEST_VERSION}, the newest that is modelled"
 
 
 def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None:
@@ -73,10 +76,20 @@ def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None
         pytest.param(cluster("v1.28.9"), "kube-1.29", "SidecarContainers is on", id="one older"),
         pytest.param(cluster("v1.27.9"), "kube-1.29", "Known to differ: ", id="two older"),
         pytest.param(cluster("v1.22.1"), "kube-1.29", "What differs in 1.22 is not known.", id="much older"),
-        pytest.param(cluster("v1.38.1"), "kube-1.37", "What differs in 1.38 is not known.", id="newer"),
-        pytest.param(cluster("v2.0.1"), "kube-1.37", "What differs in 2.0 is not known.", id="much newer"),
+        pytest.param(
+            cluster(f"v{LATER_VERSION}.1"),
+            LATEST_ALGORITHM,
+            f"What differs in {LATER_VERSION} is not known.",
+            id="newer",
+        ),
+        pytest.param(cluster("v2.0.1"), LATEST_ALGORITHM, "What differs in 2.0 is not known.", id="much newer"),
         pytest.param(cluster("", "v1.28.9"), "kube-1.29", "its newest kubelet is v1.28.9", id="older kubelets"),
-        pytest.param(cluster("", "v1.38.1"), "kube-1.37", "its newest kubelet is v1.38.1", id="newer kubelets"),
+        pytest.param(
+            cluster("", f"v{LATER_VERSION}.1"),
+            LATEST_ALGORITHM,
+            f"its newest kubelet is v{LATER_VERSION}.1",
+            id="newer kubelets",
+        ),
     ],
 )
 def test_one_that_is_not_modelled_is_not_evaluated(found: ClusterSnapshot, algorithm: str, said: str) -> None:
@@ -86,14 +99,18 @@ def test_one_that_is_not_modelled_is_not_evaluated(found: ClusterSnapshot, algor
     assert said in assumption.message
 
 
-@pytest.mark.parametrize("server", ["v1.38.0-alpha.0", "v1.38.0-alpha.0+0123abc"])
-def test_a_release_whose_scheduler_is_that_of_another_is_that_one(server: str) -> None:
-    chosen = algorithm_for(AUTO, cluster(server))
-    (assumption,) = chosen.assumptions
-    assert (chosen.algorithm, assumption.kind) == ("kube-1.37", TOLD)
-    assert "its scheduler is that of 1.37" in assumption.message
-    # Another release with the same beginning is not known.
-    assert algorithm_for(AUTO, cluster("v1.38.0-alpha.01")).assumptions[0].kind == NOT_MODELLED
+@pytest.mark.parametrize("suffix", ["", "+0123abc"])
+def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -> None:
+    for release, its in ALIKE.items():
+        if minor_of(release) in RELEASES:
+            continue
+        chosen = algorithm_for(AUTO, cluster(f"v{release}{suffix}"))
+        (assumption,) = chosen.assumptions
+        assert (chosen.algorithm, assumption.kind) == (f"kube-{its}", TOLD)
+        assert f"its scheduler is that of {its}" in assumption.message
+        assert algorithm_for(f"kube-{its}", cluster(f"v{release}{suffix}", "v1.29.0")).assumptions == []
+        # Another release with the same beginning is not known.
+        assert algorithm_for(AUTO, cluster(f"v{release}1")).assumptions[0].kind == NOT_MODELLED
 
 
 @pytest.mark.parametrize(
@@ -105,8 +122,7 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(server: str) -
         ("kube-1.36", "v1.33.9", True),
         ("kube-1.13", "v1.13.12", False),
         ("kube-1.13", "v1.33.9", True),
-        ("kube-1.37", "v1.38.0-alpha.0", False),
-        ("kube-1.37", "v1.38.0", True),
+        (LATEST_ALGORITHM, f"v{LATER_VERSION}.0", True),
         ("kube-1.36", "", False),
         ("volcano-1.8", "v1.33.9", False),
     ],

@@ -13,12 +13,13 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import Container, ImageVolume, Pod, Volume
 from kpreempt.model.volcano import Queue
+from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import Handle
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import RELEASES, behaviour
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import AssumptionKind
 from tests.factories import NOW, make_node, make_pod
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.algorithms import ALL_ALGORITHMS, DEFAULT_ALGORITHM
+from kpreempt.scheduler_table import ALL_ALGORITHMS, DEFAULT_ALGORITHM
 
 DEMO = Path(__file__).parents[3] / "fixtures/demo"
 SNAPSHOT = ["--snapshot", str(DEMO / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]

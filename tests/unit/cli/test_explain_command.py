@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS
+from kpreempt.scheduler_table import QUEUE_ALGORITHMS
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = str(ROOT / "fixtures/demo/cluster.yaml")

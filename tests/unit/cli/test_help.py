@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from kpreempt.cli.app import make_app
 from kpreempt.cli.command_line import EXAMPLES, HEADINGS
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
 ROOT = Path(__file__).parents[3]
 COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
@@ -89,8 +89,8 @@ def test_help_and_a_command_is_its_help(kpreempt: Kpreempt, command: str) -> Non
     assert kpreempt("help", command).stdout == kpreempt(command, "--help").stdout
 
 
-def test_an_option_with_algorithms_names_the_newest(kpreempt: Kpreempt) -> None:
-    assert f"auto,{NEWEST_ALGORITHM} " in " ".join(kpreempt("compare", "--help").stdout.split())
+def test_an_option_with_algorithms_names_the_default(kpreempt: Kpreempt) -> None:
+    assert f"auto,{DEFAULT_ALGORITHM} " in " ".join(kpreempt("compare", "--help").stdout.split())
 
 
 def test_help_alone_is_the_programs(kpreempt: Kpreempt) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, LATEST_ALGORITHM, RELEASES
+from tests.factories import LATER_VERSION
 from tests.fake_api import FakeApi, FakeCluster, good
 from tests.rollouts import QUOTA
 from tests.unit.cli.test_completion import offered
@@ -85,7 +87,7 @@ def of_version(version: str, path: Path, folder: Path) -> str:
         pytest.param("v1.33.9-eks-abc", "v1.32.1", "kube-1.33", False, id="the server's"),
         pytest.param("v1.34.1", "", "kube-1.34.1", False, id="a patch that matters"),
         pytest.param("", "v1.33.5-eks-abc", "kube-1.33", True, id="that of kubelets"),
-        pytest.param("", "", "kube-1.37", True, id="none"),
+        pytest.param("", "", LATEST_ALGORITHM, True, id="none"),
     ],
 )
 def test_explain_says_which_version_it_goes_by(
@@ -99,7 +101,7 @@ def test_explain_says_which_version_it_goes_by(
     assert f" {algorithm} · " in kpreempt(*ask).stdout
 
 
-@pytest.mark.parametrize("minor", [f"1.{number}" for number in range(29, 38)])
+@pytest.mark.parametrize("minor", RELEASES)
 @pytest.mark.parametrize("place", ["server", "kubelet"])
 def test_a_harmless_rollout_passes_on_every_version_unconfigured(
     kpreempt: Kpreempt, tmp_path: Path, minor: str, place: str
@@ -113,7 +115,9 @@ def test_a_harmless_rollout_passes_on_every_version_unconfigured(
     assert check["algorithm"].startswith(f"kube-{minor}")
 
 
-@pytest.mark.parametrize(("server", "kubelet"), [("v1.28.1", ""), ("v1.38.2", ""), ("", "v1.38.2")])
+@pytest.mark.parametrize(
+    ("server", "kubelet"), [("v1.28.1", ""), (f"v{LATER_VERSION}.2", ""), ("", f"v{LATER_VERSION}.2")]
+)
 def test_a_version_that_is_not_modelled_fails_the_gate(
     kpreempt: Kpreempt, tmp_path: Path, server: str, kubelet: str
 ) -> None:
@@ -125,7 +129,7 @@ def test_a_version_that_is_not_modelled_fails_the_gate(
     (finding,) = json.loads(run.stdout)["findings"]
     assert (finding["rule"], finding["subject"]) == ("fields-not-modelled", "cluster")
     # Whoever names an algorithm for it, that of the nearest included, is told the same.
-    assert kpreempt(*ask, "--algorithm", "kube-1.37").returncode == (1 if server else 0)
+    assert kpreempt(*ask, "--algorithm", LATEST_ALGORITHM).returncode == (1 if server else 0)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +179,10 @@ def test_a_line_of_a_batch_is_recorded_or_that_of_its_objects(kpreempt: Kpreempt
     run = kpreempt("batch", "-", stdin="".join(json.dumps(each) + "\n" for each in lines))
     verdicts = {each["name"]: each["verdict"] for each in map(json.loads, run.stdout.splitlines())}
     assert {name: each["algorithm"] for name, each in verdicts.items()} == {
-        "recorded": "kube-1.36",
+        "recorded": DEFAULT_ALGORITHM,
         "own": "kube-1.30",
         "newer": "kube-1.34",
-        "none": "kube-1.37",
+        "none": LATEST_ALGORITHM,
         "named": "kube-1.34.1",
     }
     assert [name for name, each in verdicts.items() if each.get("assumptions")] == ["own", "newer", "none"]

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from kpreempt.report.schema import verdict_schema
+from kpreempt.scheduler_table import LATEST_ALGORITHM
 
 CONFIG = ["--scheduler-config", str(Path(__file__).parents[3] / "fixtures/plugin-list/config.yaml")]
 Kpreempt = Callable[..., Any]
@@ -27,7 +28,7 @@ def listed(kpreempt: Kpreempt, *arguments: str) -> dict[str, Any]:
 
 def test_without_anything_the_default_plugins_are_listed_by_point(kpreempt: Kpreempt) -> None:
     document = listed(kpreempt)
-    assert (document["kind"], document["algorithm"]) == ("SchedulerPlugins", "kube-1.37")
+    assert (document["kind"], document["algorithm"]) == ("SchedulerPlugins", LATEST_ALGORITHM)
     (profile,) = document["profiles"]
     by_point = {each["point"]: [plugin["name"] for plugin in each["plugins"]] for each in profile["points"]}
     assert by_point["queueSort"] == ["PrioritySort"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.extender_protocol import (
     CURRENT,
     Connect,
@@ -45,7 +46,7 @@ from kpreempt.schedulers.kube.profile import (
     from_outside,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import NEWEST, Behaviour
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -58,7 +59,7 @@ def scheduler_from_configuration(
     feature_gates: Mapping[str, bool] | None = None,
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
-    version: str = NEWEST,
+    version: str = DEFAULT_VERSION,
     facts: Behaviour | None = None,
 ) -> KubeScheduler:
     """The scheduler that a kube-scheduler of the version with this configuration and these feature gates would be.

@@ -50,6 +50,7 @@ from kpreempt.verdict import (
     Selection,
     Status,
 )
+from kpreempt.verdict.status import FOUND_PLACEMENT
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
@@ -177,7 +178,7 @@ class Evaluator:
         # The message names one node. The recorded runs ended with the one in the middle of those that tie.
         node = tied[len(tied) // 2]
         victims = next(each.victims for each in evidence.candidates if each.node == node)
-        told = f"found a potential placement for pod on node {node}, preempting {len(victims)} victims"
+        told = f"{FOUND_PLACEMENT}{node}, preempting {len(victims)} victims"
         return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [told])
 
     def _in_short(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.errors import UsageError
+from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with, parse_feature_gates
 from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
-from kpreempt.schedulers.kube.versions import NEWEST, behaviour, gates_of, known_gates, needed_gates
+from kpreempt.schedulers.kube.versions import behaviour, gates_of, known_gates, needed_gates
 
 GATES = known_gates()
 
@@ -121,11 +122,11 @@ def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None
 
 def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:
     tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
-    assert sum(len(gates_of(NEWEST, table)) for table in tables) == len(GATES)
-    assert {gate.stage for gate in gates_of(NEWEST, LOCKED).values()} == {"locked"}
+    assert sum(len(gates_of(DEFAULT_VERSION, table)) for table in tables) == len(GATES)
+    assert {gate.stage for gate in gates_of(DEFAULT_VERSION, LOCKED).values()} == {"locked"}
 
 
-@pytest.mark.parametrize("name", sorted(gates_of(NEWEST, NOT_MODELLED)))
+@pytest.mark.parametrize("name", sorted(gates_of(DEFAULT_VERSION, NOT_MODELLED)))
 def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> None:
     needed = {}
     pending = [name]

@@ -8,8 +8,9 @@ import pytest
 
 from kpreempt.analysis.compare.fates import Versions
 from kpreempt.analysis.compare.upgrade import versions_between
+from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, changes_in, partly
-from kpreempt.schedulers.kube.versions import RELEASES, behaviour
+from kpreempt.schedulers.kube.versions import behaviour
 from tests.version_answers import DOCUMENT, FIXTURES, PAIRS, answers_on, document, fixture_of
 
 _CHANGES = [(before, after, change) for before, after in PAIRS for change in changes_in(after)]

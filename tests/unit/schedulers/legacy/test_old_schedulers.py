@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import ALL_ALGORITHMS, scheduler_for
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.affinity import Affinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot
@@ -26,6 +26,7 @@ from kpreempt.model.pod import (
 )
 from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.scheduler_table import ALL_ALGORITHMS
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
