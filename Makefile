@@ -35,6 +35,7 @@ lint: $(VENV)/.development ## Format check, lint, types, import rules, generated
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+	@$(PYTHON) tools/structure.py --check
 	@$(PYTHON) -m tests.generated --check
 
 golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden (read the diff)
