@@ -40,9 +40,8 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
         from kpreempt.cli.standing_kueue import run_who_preempted_workload
 
         return run_who_preempted_workload(request)
-    from kpreempt.analysis.preempted_by import reconstruct
+    from kpreempt.analysis import preempted_by
     from kpreempt.analysis.subject import pod_name
-    from kpreempt.analysis.who_preempted import events
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
     from kpreempt.report.answers import PAGE_FORMATS
@@ -59,7 +58,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     recording = next(filter(is_recording, request.snapshots), None)
     at = time_of_eviction(recording, namespace, name) if recording is not None and request.at is None else None
     cluster = run.load(live, asked.wanted, at=at).cluster
-    answer = events.who_preempted(cluster, namespace, name)
+    answer = preempted_by.who_preempted(cluster, namespace, name)
     preemptors = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
     of_recording = [recording] if recording is not None and preemptors else []
     if before := request.before or of_recording:
@@ -76,7 +75,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
         configured = asked.on(earlier.cluster)
         # What plugins miss in a dump is part of the answer.
         assumptions = earlier.assumptions if asked.wanted else ()
-        answer = reconstruct(
+        answer = preempted_by.reconstruct(
             answer,
             cluster,
             earlier.cluster,

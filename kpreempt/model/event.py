@@ -11,7 +11,7 @@ from kpreempt.model.meta import ObjectMeta, Time
 
 PREEMPTED = "Preempted"
 FAILED_SCHEDULING = "FailedScheduling"
-# What the scheduler says in the events of victims (``analysis/who_preempted/events.py`` tells the shapes).
+# What the scheduler says in the events of victims (``analysis/preempted_by.py`` tells the shapes).
 PREEMPTED_TEXT = re.compile(
     r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>[\w.-]{1,253})|(?P<anonymous>a pod)"
     r"|(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})|(?P<bare_uid>[\w.-]{1,253}))"
