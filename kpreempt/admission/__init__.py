@@ -2,8 +2,8 @@
 
 from kpreempt.admission.admit import admit
 from kpreempt.admission.api_defaults import apply_api_defaults
-from kpreempt.admission.claims import admit_claim
 from kpreempt.admission.cluster_defaults import (
+    admit_claim,
     apply_cluster_defaults,
     apply_object_defaults,
     complete_cluster,
@@ -11,8 +11,7 @@ from kpreempt.admission.cluster_defaults import (
     fill_priorities,
 )
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import Admission, PodRefusedError
-from kpreempt.admission.rules import USUAL, ApiServerRules
+from kpreempt.admission.records import USUAL, Admission, ApiServerRules, PodRefusedError
 
 __all__ = [
     "USUAL",

@@ -1,36 +1,53 @@
 """All that the API server does to a new pod before the scheduler sees it, in the API server's order.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/kubeapiserver/options/plugins.go`` (the order, and which plugins are on by
-default), and for ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions,
-``pkg/registry/core/pod/strategy.go`` (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``): the scheduler
-reads only the selector of an affinity term, never its keys. Versions differ in what ``rules`` say. Webhooks and
-admission policies of a cluster are unknown here, and quotas are not counted.
+default); versions differ in what ``rules`` say. Webhooks and admission policies of a cluster are unknown here, and
+quotas are not counted. The parts:
+
+* tolerations that every pod gets: ``plugin/pkg/admission/defaulttolerationseconds`` (with the API server's default of
+  300 seconds) and ``pkg/util/tolerations``. The toleration of memory pressure comes from a plugin that is off by
+  default (PodTolerationRestriction), so it is not added here;
+* what a RuntimeClass adds: ``plugin/pkg/admission/runtimeclass``;
+* fields that the API server of a version drops, as their feature gate is off, or not there yet:
+  ``dropDisabledFields`` in ``pkg/api/pod/util.go``, as far as they decide where a pod goes. Others that schedulers know
+  are left to them (``schedulers/kube/dormant_gates.py``);
+* ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions: ``pkg/registry/core/pod/strategy.go``
+  (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``). The scheduler reads only the selector of an affinity
+  term, never its keys.
 """
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 
 from kpreempt.admission.api_defaults import admit_api_defaults, admit_pod_level_resources
+from kpreempt.admission.pod_resources import round_up_to_milli
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import Admission
-from kpreempt.admission.rules import USUAL, ApiServerRules
-from kpreempt.admission.runtime_classes import admit_runtime_class, check_overhead
-from kpreempt.admission.tolerations import admit_default_tolerations
-from kpreempt.model.affinity import PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
+from kpreempt.admission.records import USUAL, Admission, ApiServerRules, rejected
+from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.labels import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, format_requirement
-from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.model.pod import Pod
+from kpreempt.model.taints import Toleration
+from kpreempt.model.workloads import RuntimeClass
 from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict.unread import unread_of
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
 
 _EVERY_CLUSTER_HAS = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
-
-_Rules = TypeVar("_Rules", PodAffinity, PodAntiAffinity)
-
+_RUNTIME_CLASS = "RuntimeClass"
+_DEFAULT_SECONDS = 300
+_REASON = "admission plugin DefaultTolerationSeconds"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+_Rules = TypeVar("_Rules", PodAffinity, PodAntiAffinity)
 
 
 def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> Admission:
@@ -40,15 +57,20 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
     A pod that is in the cluster was admitted when it was created; this is for new ones.
     """
     changes: list[Admitted] = []
-    assumptions: list[Assumption] = _missing_namespace(pod, cluster)
+    assumptions: list[Assumption] = []
+    name = pod.metadata.namespace
+    known = {namespace.metadata.name for namespace in cluster.namespaces}
+    if known and name not in known | _EVERY_CLUSTER_HAS and "Namespace" not in cluster.unread:
+        message = f'the input has no namespace "{name}"; without it the API server refuses the pod'
+        assumptions.append(Assumption(subject=f"Pod {pod.key}", field="metadata.namespace", message=message))
     steps = (
         lambda pod: admit_api_defaults(pod, rules),
         lambda pod: _with_limit_ranges(pod, cluster),
         lambda pod: admit_priority(pod, cluster),
-        admit_default_tolerations,
-        lambda pod: admit_runtime_class(pod, cluster),
-        lambda pod: _kept_fields(pod, rules),
-        lambda pod: admit_label_keys(pod, rules),
+        _with_default_tolerations,
+        lambda pod: _with_runtime_class(pod, cluster),
+        lambda pod: _without_disabled_fields(pod, rules),
+        lambda pod: _with_label_keys(pod, rules),
         lambda pod: admit_pod_level_resources(pod, rules),
         lambda pod: _validated(pod, cluster),
         # The stored pod is read back before the scheduler sees it, and gets the defaults once more.
@@ -64,118 +86,254 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
 
 def _with_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     state = state_of(cluster, "LimitRange")
-    if not cluster.limit_ranges and (state is KindState.READ or (state is KindState.ABSENT and _has_requests(pod))):
+    # Where each container requests something, a default request would be no surprise.
+    has_requests = all(each.resources.requests or each.resources.limits for each in pod.spec.containers)
+    if not cluster.limit_ranges and (state is KindState.READ or (state is KindState.ABSENT and has_requests)):
         return Admission(pod)
     from kpreempt.admission.limit_ranges import admit_limit_ranges  # noqa: PLC0415 - few clusters have any
 
     return admit_limit_ranges(pod, cluster)
 
 
-def _has_requests(pod: Pod) -> bool:
-    """Whether each container requests something, so that a default request would be no surprise."""
-    return all(each.resources.requests or each.resources.limits for each in pod.spec.containers)
-
-
-def _kept_fields(pod: Pod, rules: ApiServerRules) -> Admission:
-    if rules.has_all_fields:
-        return Admission(pod)
-    from kpreempt.admission.disabled_fields import drop_disabled_fields  # noqa: PLC0415 - none since 1.34
-
-    return drop_disabled_fields(pod, rules)
-
-
 def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    """The same pod; validation comes after every plugin that may change it."""
+    """The same pod; validation comes after every plugin that may change it. Raises ``InputError``."""
     if cluster.limit_ranges:
         from kpreempt.admission.limit_ranges import check_limit_ranges  # noqa: PLC0415 - few clusters have any
 
         check_limit_ranges(pod, cluster)
-    check_overhead(pod, cluster)
+    name = pod.spec.runtime_class_name
+    # An overhead that an unread RuntimeClass may give is not held against the pod.
+    is_known = pod.spec.overhead and not (name and _may_be_unread(name, cluster))
+    if is_known and (not name or _find(pod, cluster).overhead is None):
+        reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise rejected(pod, reason, path="spec.overhead")
     return Admission(pod)
 
 
-def _missing_namespace(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
-    name = pod.metadata.namespace
-    known = {namespace.metadata.name for namespace in cluster.namespaces}
-    if not known or name in known or name in _EVERY_CLUSTER_HAS or "Namespace" in cluster.unread:
-        return []
-    message = f'the input has no namespace "{name}"; without it the API server refuses the pod'
-    return [Assumption(subject=f"Pod {pod.key}", field="metadata.namespace", message=message)]
+def _with_default_tolerations(pod: Pod) -> Admission:
+    """The pod with five minutes' tolerance of nodes that are not ready or not reachable, unless it has its own."""
+    added = [
+        Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=_DEFAULT_SECONDS)
+        for key in (NOT_READY, UNREACHABLE)
+        if not any(each.key in (key, "") and each.effect in ("NoExecute", "") for each in pod.spec.tolerations)
+    ]
+    if not added:
+        return Admission(pod)
+    tolerations = [*pod.spec.tolerations, *added]
+    changes = _toleration_changes(pod.spec.tolerations, tolerations, _REASON)
+    spec = msgspec.structs.replace(pod.spec, tolerations=tolerations)
+    return Admission(msgspec.structs.replace(pod, spec=spec), changes)
 
 
-def admit_label_keys(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
+def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list[Toleration]:
+    """Both lists in order, without those that another one covers; of equal ones the first stays."""
+    together = [*first, *second]
+    merged: list[Toleration] = []
+    for index, toleration in enumerate(together):
+        is_redundant = any(_is_superset(kept, toleration) for kept in merged) or any(
+            later != toleration and _is_superset(later, toleration) for later in together[index + 1 :]
+        )
+        if not is_redundant:
+            merged.append(toleration)
+    return merged
+
+
+def _toleration_changes(before: list[Toleration], after: list[Toleration], reason: str) -> list[Admitted]:
+    """A change for each toleration of ``after`` that is not in ``before``, at its new place.
+
+    Its text is what people write: ``key=value:Effect``, with its seconds where it has some.
+    """
+    changes = []
+    for index, toleration in enumerate(after):
+        if toleration in before:
+            continue
+        text = toleration.key or "*"
+        if toleration.operator in ("", "Equal"):
+            text += f"={toleration.value}"
+        elif toleration.operator != "Exists":
+            text += f" {toleration.operator} {toleration.value}"
+        if toleration.effect:
+            text += f":{toleration.effect}"
+        if toleration.toleration_seconds is not None:
+            text += f" for {toleration.toleration_seconds}s"
+        changes.append(Admitted(f"spec.tolerations[{index}]", text, reason))
+    return changes
+
+
+def _is_superset(wide: Toleration, narrow: Toleration) -> bool:
+    """Whether ``wide`` tolerates all that ``narrow`` does (upstream's ``isSuperset``, with its blind spots)."""
+    if wide == narrow:
+        return True
+    if narrow.key != wide.key and (wide.key or wide.operator != "Exists"):
+        return False
+    if wide.effect and narrow.effect != wide.effect:
+        return False
+    if wide.effect == "NoExecute" and wide.toleration_seconds is not None:
+        seconds = narrow.toleration_seconds
+        if seconds is None or seconds > wide.toleration_seconds:
+            return False
+    if wide.operator in ("", "Equal"):
+        return narrow.operator == "Equal" and narrow.value == wide.value
+    return wide.operator == "Exists"
+
+
+def _with_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+    """The pod with its RuntimeClass' overhead and placement.
+
+    Raises ``InputError`` where the API server refuses the pod: an unknown class, an overhead that is not the class's,
+    a node selector that contradicts it. If RuntimeClasses were not read, the pod is taken as it is, with an assumption.
+    """
+    name = pod.spec.runtime_class_name
+    if name and _may_be_unread(name, cluster):
+        return Admission(pod, assumptions=unread_of(cluster, [_RUNTIME_CLASS]))
+    if not name:
+        return Admission(pod)
+    runtime_class = _find(pod, cluster)
+    reason = f"RuntimeClass {name}"
+    spec = pod.spec
+    changes: list[Admitted] = []
+    if runtime_class.overhead is not None:
+        fixed = round_up_to_milli(runtime_class.overhead.pod_fixed)
+        if spec.overhead and spec.overhead != fixed:
+            raise rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead", path="spec.overhead")
+        missing = {resource: amount for resource, amount in fixed.items() if resource not in spec.overhead}
+        changes += (Admitted(f"spec.overhead.{key}", str(amount), reason) for key, amount in missing.items())
+        spec = msgspec.structs.replace(spec, overhead=fixed)
+    scheduling = runtime_class.scheduling
+    if scheduling is not None:
+        for key, value in sorted(scheduling.node_selector.items()):
+            stated = spec.node_selector.get(key)
+            if stated is None:
+                changes.append(Admitted(f"spec.nodeSelector.{key}", value, reason))
+            elif stated != value:
+                conflict = (
+                    f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                    f"pod.spec.nodeSelector[{key}] = {stated}"
+                )
+                raise rejected(pod, conflict, path="spec.nodeSelector")
+        tolerations = merge_tolerations(spec.tolerations, scheduling.tolerations)
+        changes += _toleration_changes(spec.tolerations, tolerations, reason)
+        selector = {**spec.node_selector, **scheduling.node_selector}
+        spec = msgspec.structs.replace(spec, node_selector=selector, tolerations=tolerations)
+    return Admission(msgspec.structs.replace(pod, spec=spec), changes)
+
+
+def _may_be_unread(name: str, cluster: ClusterSnapshot) -> bool:
+    return _RUNTIME_CLASS in cluster.unread and all(each.metadata.name != name for each in cluster.runtime_classes)
+
+
+def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:
+    name = pod.spec.runtime_class_name
+    by_name = {each.metadata.name: each for each in cluster.runtime_classes}
+    if name in by_name:
+        return by_name[name]
+    near = difflib.get_close_matches(name, sorted(by_name), n=1)
+    there = f"; there is: {', '.join(sorted(by_name))}" if by_name else ""
+    reason = f'RuntimeClass "{name}" not found{there}'
+    raise rejected(pod, reason, path="spec.runtimeClassName", hint=near[0] if near else "")
+
+
+def _without_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
+    """The pod without the fields that the API server drops, each with an assumption: a gate may be on after all."""
+    spec = pod.spec
+    assumptions: list[Assumption] = []
+
+    def dropped(field: str, gate: str, effect: str) -> None:
+        message = (
+            f"dropped by the API server, whose feature gate {gate} is assumed to be off, as by default in this version,"
+            f" or is not there yet; where it is on, {effect}"
+        )
+        assumptions.append(Assumption(f"Pod {pod.key}", field, message))
+
+    if not rules.pod_level_resources and spec.resources is not None:
+        spec = msgspec.structs.replace(spec, resources=None)
+        effect = "what the pod requests as a whole takes the place of what its containers do"
+        dropped("spec.resources", "PodLevelResources", effect)
+    if not rules.match_label_keys_in_pod_affinity and spec.affinity is not None:
+        affinity = _with_terms(
+            spec.affinity,
+            lambda term, _: msgspec.structs.replace(term, match_label_keys=[], mismatch_label_keys=[]),
+        )
+        if affinity != spec.affinity:
+            spec = msgspec.structs.replace(spec, affinity=affinity)
+            effect = "they narrow the pods that its affinity is about to those with the same labels, or with others"
+            dropped("spec.affinity[].matchLabelKeys", "MatchLabelKeysInPodAffinity", effect)
+    constraints = spec.topology_spread_constraints
+    if not rules.match_label_keys_in_pod_topology_spread and any(each.match_label_keys for each in constraints):
+        constraints = [msgspec.structs.replace(each, match_label_keys=[]) for each in constraints]
+        spec = msgspec.structs.replace(spec, topology_spread_constraints=constraints)
+        effect = "they narrow the pods that are counted to those with the same labels"
+        dropped("spec.topologySpreadConstraints[].matchLabelKeys", "MatchLabelKeysInPodTopologySpread", effect)
+    if spec is pod.spec:
+        return Admission(pod)
+    return Admission(msgspec.structs.replace(pod, spec=spec), assumptions=assumptions)
+
+
+def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
     """The pod with the labels that its affinity and spread terms refer to written into their selectors."""
     changes: list[Admitted] = []
     labels = pod.metadata.labels
+
+    def selector(
+        selector: LabelSelector | None, keys: list[str], operator: LabelSelectorOperator, path: str
+    ) -> LabelSelector | None:
+        """The selector with one more expression per key of a label of the pod; None matches nothing and stays."""
+        if selector is None:
+            return None
+        expressions = list(selector.match_expressions)
+        source = "matchLabelKeys" if operator == "In" else "mismatchLabelKeys"
+        for key in keys:
+            if key not in labels:
+                continue
+            expression = LabelSelectorRequirement(key=key, operator=operator, values=[labels[key]])
+            where = f"{path}.labelSelector.matchExpressions[{len(expressions)}]"
+            changes.append(Admitted(where, format_requirement(key, operator, expression.values), source))
+            expressions.append(expression)
+        return msgspec.structs.replace(selector, match_expressions=expressions)
+
+    def merged(term: PodAffinityTerm, path: str) -> PodAffinityTerm:
+        found = selector(term.label_selector, term.match_label_keys, "In", path)
+        found = selector(found, term.mismatch_label_keys, "NotIn", path)
+        return msgspec.structs.replace(term, label_selector=found)
+
     affinity = pod.spec.affinity
     if affinity is not None and rules.match_label_keys_in_pod_affinity:
-        near, far = affinity.pod_affinity, affinity.pod_anti_affinity
-        affinity = msgspec.structs.replace(
-            affinity,
-            pod_affinity=_merged(near, labels, "spec.affinity.podAffinity", changes) if near else None,
-            pod_anti_affinity=_merged(far, labels, "spec.affinity.podAntiAffinity", changes) if far else None,
-        )
-    merges = rules.match_label_keys_in_pod_topology_spread_selector_merge
+        affinity = _with_terms(affinity, merged)
+    constraints = pod.spec.topology_spread_constraints
     # Elsewhere the scheduler narrows the selector by itself.
-    constraints = [
-        _spread(constraint, labels, f"spec.topologySpreadConstraints[{index}]", changes) if merges else constraint
-        for index, constraint in enumerate(pod.spec.topology_spread_constraints)
-    ]
+    if rules.match_label_keys_in_pod_topology_spread_selector_merge:
+        constraints = [
+            msgspec.structs.replace(
+                each,
+                label_selector=selector(
+                    each.label_selector, each.match_label_keys, "In", f"spec.topologySpreadConstraints[{index}]"
+                ),
+            )
+            for index, each in enumerate(constraints)
+        ]
     if not changes:
         return Admission(pod)
     spec = msgspec.structs.replace(pod.spec, affinity=affinity, topology_spread_constraints=constraints)
     return Admission(msgspec.structs.replace(pod, spec=spec), changes)
 
 
-def _merged(rules: _Rules, labels: dict[str, str], path: str, changes: list[Admitted]) -> _Rules:
-    required = [
-        _term(term, labels, f"{path}.{_REQUIRED}[{index}]", changes) for index, term in enumerate(rules.required)
-    ]
-    preferred = [
-        _weighted(weighted, labels, f"{path}.{_PREFERRED}[{index}].podAffinityTerm", changes)
-        for index, weighted in enumerate(rules.preferred)
-    ]
-    return msgspec.structs.replace(rules, required=required, preferred=preferred)
+def _with_terms(affinity: Affinity, changed: Callable[[PodAffinityTerm, str], PodAffinityTerm]) -> Affinity:
+    """The affinity with what ``changed`` makes of each term to other pods, which it gets with its path."""
 
+    def with_terms(rules: _Rules, path: str) -> _Rules:
+        required = [changed(term, f"{path}.{_REQUIRED}[{index}]") for index, term in enumerate(rules.required)]
+        preferred = [
+            msgspec.structs.replace(
+                each,
+                pod_affinity_term=changed(each.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm"),
+            )
+            for index, each in enumerate(rules.preferred)
+        ]
+        return msgspec.structs.replace(rules, required=required, preferred=preferred)
 
-def _weighted(
-    weighted: WeightedPodAffinityTerm, labels: dict[str, str], path: str, changes: list[Admitted]
-) -> WeightedPodAffinityTerm:
-    term = _term(weighted.pod_affinity_term, labels, path, changes)
-    return msgspec.structs.replace(weighted, pod_affinity_term=term)
-
-
-def _term(term: PodAffinityTerm, labels: dict[str, str], path: str, changes: list[Admitted]) -> PodAffinityTerm:
-    selector = _selector(term.label_selector, term.match_label_keys, "In", labels, path, changes)
-    selector = _selector(selector, term.mismatch_label_keys, "NotIn", labels, path, changes)
-    return msgspec.structs.replace(term, label_selector=selector)
-
-
-def _spread(
-    constraint: TopologySpreadConstraint, labels: dict[str, str], path: str, changes: list[Admitted]
-) -> TopologySpreadConstraint:
-    selector = _selector(constraint.label_selector, constraint.match_label_keys, "In", labels, path, changes)
-    return msgspec.structs.replace(constraint, label_selector=selector)
-
-
-def _selector(
-    selector: LabelSelector | None,
-    keys: list[str],
-    operator: LabelSelectorOperator,
-    labels: dict[str, str],
-    path: str,
-    changes: list[Admitted],
-) -> LabelSelector | None:
-    """The selector with one more expression per key that the pod has a label for. None matches nothing and stays."""
-    if selector is None:
-        return None
-    expressions = list(selector.match_expressions)
-    source = "matchLabelKeys" if operator == "In" else "mismatchLabelKeys"
-    for key in keys:
-        if key not in labels:
-            continue
-        expression = LabelSelectorRequirement(key=key, operator=operator, values=[labels[key]])
-        where = f"{path}.labelSelector.matchExpressions[{len(expressions)}]"
-        changes.append(Admitted(where, format_requirement(key, operator, expression.values), source))
-        expressions.append(expression)
-    return msgspec.structs.replace(selector, match_expressions=expressions)
+    near, far = affinity.pod_affinity, affinity.pod_anti_affinity
+    return msgspec.structs.replace(
+        affinity,
+        pod_affinity=with_terms(near, "spec.affinity.podAffinity") if near else None,
+        pod_anti_affinity=with_terms(far, "spec.affinity.podAntiAffinity") if far else None,
+    )

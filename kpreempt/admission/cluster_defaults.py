@@ -5,29 +5,53 @@ What an API server hands out has it already, which is found out fast; this is fo
 
 Priorities come from classes as in ``kpreempt/admission/priority.py``. Departure: a pod without a class that was there
 before keeps no priority, which counts as 0, since the global default may be younger than the pod; that is said.
+
+Budgets without a status get the one that the disruption controller would compute. Departure: where the object that owns
+a pod is not in the input, its size is assumed to be the number of its pods, and that is said.
+
+A new PersistentVolumeClaim gets the default storage class and the volume mode, after
+``plugin/pkg/admission/storage/storageclass/setdefault``, ``pkg/volume/util/storageclass.go`` (the newest default class
+wins, then the name) and ``pkg/apis/core/v1/defaults.go``. Claims for devices follow those of ``resource/v1``.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
+from kpreempt.admission.pod_defaults import CLAIM_SPEC
 from kpreempt.admission.priority import global_default, known_classes, with_class
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.devices import ResourceClaim, ResourceClaimTemplate
+from kpreempt.model.devices import (
+    EXACT_COUNT,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
+from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Namespace
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
+_DEFAULT_CLASS_ANNOTATIONS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-_Object = TypeVar("_Object", Node, Namespace)
+_Stated = TypeVar("_Stated", ExactDeviceRequest, DeviceSubRequest)
 _Record = TypeVar("_Record")
 
 _NEVER = "Never"
@@ -61,34 +85,16 @@ def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
     Pods get what ``apply_api_defaults`` gives, nodes their capacity as allocatable, namespaces the label with their
     name, claims for devices the mode and number of each request.
     """
-    pods = _completed_pods(cluster.pods)
-    nodes = _completed(cluster.nodes, _lacks_allocatable, _with_allocatable)
-    namespaces = _completed(cluster.namespaces, _lacks_name_label, _with_name_label)
-    claims, templates = _completed_claims(cluster)
     changes = {
-        "pods": pods,
-        "nodes": nodes,
-        "namespaces": namespaces,
-        "resource_claims": claims,
-        "resource_claim_templates": templates,
+        "pods": _completed_pods(cluster.pods),
+        "nodes": _completed(cluster.nodes, _with_allocatable),
+        "namespaces": _completed(cluster.namespaces, _with_name_label),
+        "resource_claims": _completed(cluster.resource_claims, _with_claim_defaults),
+        "resource_claim_templates": _completed(cluster.resource_claim_templates, _with_template_defaults),
     }
     if all(getattr(cluster, field) is objects for field, objects in changes.items()):
         return cluster
     return msgspec.structs.replace(cluster, **changes)
-
-
-def _completed_claims(cluster: ClusterSnapshot) -> tuple[list[ResourceClaim], list[ResourceClaimTemplate]]:
-    claims, templates = cluster.resource_claims, cluster.resource_claim_templates
-    if not claims and not templates:
-        return claims, templates
-    from kpreempt.admission.device_defaults import with_claim_defaults, with_template_defaults  # noqa: PLC0415
-
-    completed = list(map(with_claim_defaults, claims))
-    completed_templates = list(map(with_template_defaults, templates))
-    return (
-        claims if all(map(operator.is_, completed, claims)) else completed,
-        templates if all(map(operator.is_, completed_templates, templates)) else completed_templates,
-    )
 
 
 def apply_object_defaults(record: _Record) -> _Record:
@@ -96,14 +102,14 @@ def apply_object_defaults(record: _Record) -> _Record:
     completed: object = record
     if isinstance(record, Pod):
         completed = apply_api_defaults(record)
-    elif isinstance(record, Node) and _lacks_allocatable(record):
+    elif isinstance(record, Node):
         completed = _with_allocatable(record)
-    elif isinstance(record, Namespace) and _lacks_name_label(record):
+    elif isinstance(record, Namespace):
         completed = _with_name_label(record)
-    elif isinstance(record, ResourceClaim | ResourceClaimTemplate):
-        from kpreempt.admission.device_defaults import with_claim_defaults, with_template_defaults  # noqa: PLC0415
-
-        completed = with_claim_defaults(record) if isinstance(record, ResourceClaim) else with_template_defaults(record)
+    elif isinstance(record, ResourceClaim):
+        completed = _with_claim_defaults(record)
+    elif isinstance(record, ResourceClaimTemplate):
+        completed = _with_template_defaults(record)
     return completed  # type: ignore[return-value]
 
 
@@ -141,31 +147,60 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
     return [changed.get(index, pod) for index, pod in enumerate(pods)] if changed else pods
 
 
-def _completed(
-    objects: list[_Object], lacks: Callable[[_Object], bool], complete: Callable[[_Object], _Object]
-) -> list[_Object]:
-    if not any(map(lacks, objects)):
-        return objects
-    return [complete(each) if lacks(each) else each for each in objects]
-
-
-def _lacks_allocatable(node: Node) -> bool:
-    return not node.status.allocatable and bool(node.status.capacity)
+def _completed(objects: list[_Record], complete: Callable[[_Record], _Record]) -> list[_Record]:
+    """What ``complete`` makes of each of the objects; the very same list where nothing is missing."""
+    completed = list(map(complete, objects))
+    return objects if all(map(operator.is_, completed, objects)) else completed
 
 
 def _with_allocatable(node: Node) -> Node:
+    if node.status.allocatable or not node.status.capacity:
+        return node
     status = msgspec.structs.replace(node.status, allocatable=node.status.capacity)
     return msgspec.structs.replace(node, status=status)
 
 
-def _lacks_name_label(namespace: Namespace) -> bool:
-    return bool(namespace.metadata.name) and namespace.metadata.labels.get(_NAME_LABEL) != namespace.metadata.name
-
-
 def _with_name_label(namespace: Namespace) -> Namespace:
     metadata = namespace.metadata
+    if not metadata.name or metadata.labels.get(_NAME_LABEL) == metadata.name:
+        return namespace
     labels = {**metadata.labels, _NAME_LABEL: metadata.name}
     return msgspec.structs.replace(namespace, metadata=msgspec.structs.replace(metadata, labels=labels))
+
+
+def _with_claim_defaults(claim: ResourceClaim) -> ResourceClaim:
+    spec = _completed_spec(claim.spec)
+    return claim if spec is claim.spec else msgspec.structs.replace(claim, spec=spec)
+
+
+def _with_template_defaults(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    spec = _completed_spec(template.spec.spec)
+    if spec is template.spec.spec:
+        return template
+    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, spec=spec))
+
+
+def _completed_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """The requests for devices with a mode and a number each; the very same record where nothing is missing."""
+    requests = _completed(spec.devices.requests, _completed_request)
+    if requests is spec.devices.requests:
+        return spec
+    return msgspec.structs.replace(spec, devices=msgspec.structs.replace(spec.devices, requests=requests))
+
+
+def _completed_request(request: DeviceRequest) -> DeviceRequest:
+    def counted(stated: _Stated) -> _Stated:
+        mode = stated.allocation_mode or EXACT_COUNT
+        count = 1 if mode == EXACT_COUNT and not stated.count else stated.count
+        if mode == stated.allocation_mode and count == stated.count:
+            return stated
+        return msgspec.structs.replace(stated, allocation_mode=mode, count=count)
+
+    exactly = None if request.exactly is None else counted(request.exactly)
+    alternatives = _completed(request.first_available, counted)
+    if exactly is request.exactly and alternatives is request.first_available:
+        return request
+    return msgspec.structs.replace(request, exactly=exactly, first_available=alternatives)
 
 
 class _Case(NamedTuple):
@@ -242,6 +277,54 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
     """
     if all(budget.status is not None for budget in cluster.pod_disruption_budgets):
         return cluster, []
-    from kpreempt.admission.budget_statuses import with_statuses  # noqa: PLC0415 - clusters written by hand need it
+    # Clusters written by hand need it.
+    from kpreempt.controllers.actions import SyncError  # noqa: PLC0415
+    from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget  # noqa: PLC0415
+    from kpreempt.controllers.scales import Scales  # noqa: PLC0415
 
-    return with_statuses(cluster)
+    scales, candidates = Scales(cluster), Candidates(cluster.pods)
+    assumptions: list[Assumption] = []
+    budgets = []
+    for budget in cluster.pod_disruption_budgets:
+        if budget.status is not None:
+            budgets.append(budget)
+            continue
+        kind = AssumptionKind.UNCERTAIN
+        try:
+            sync = sync_budget(budget, candidates.of(budget), scales.scale_of, None)
+        except SyncError as error:
+            status = failed_status(budget)
+            why = f"the disruption controller could compute none ({error.message})"
+            message = f"has no status, and {why}, so 0 may be disrupted"
+        else:
+            status = sync.status
+            message = (
+                f"has no status; as the disruption controller would compute it: {status.current_healthy} of "
+                f"{status.expected_pods} expected pods are ready, {status.desired_healthy} must stay, so "
+                f"{status.disruptions_allowed} may be disrupted"
+            )
+            guessed = [f"{scale.kind} {scale.namespace}/{scale.name}" for scale in sync.scales if scale.is_guessed]
+            if guessed:
+                message += f" ({', '.join(guessed)} not in the input: counted by pods)"
+            else:
+                kind = AssumptionKind.TOLD
+        budgets.append(msgspec.structs.replace(budget, status=status))
+        assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
+
+
+def admit_claim(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> PersistentVolumeClaim:
+    """The claim as the API server stores it, pending."""
+    class_name = claim.spec.storage_class_name
+    if class_name is None and _BETA_CLASS_ANNOTATION not in claim.metadata.annotations:
+        defaults = [
+            each.metadata
+            for each in cluster.storage_classes
+            if any(each.metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS_ANNOTATIONS)
+        ]
+        newest = max((each.creation_timestamp or _LONG_AGO for each in defaults), default=None)
+        same_age = (each.name for each in defaults if (each.creation_timestamp or _LONG_AGO) == newest)
+        class_name = min(same_age, default=None)
+    status = msgspec.structs.replace(claim.status, phase=claim.status.phase or "Pending")
+    spec = msgspec.structs.replace(CLAIM_SPEC.filled(claim.spec), storage_class_name=class_name)
+    return msgspec.structs.replace(claim, spec=spec, status=status)

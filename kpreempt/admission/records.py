@@ -1,6 +1,12 @@
-"""What admission hands back: the pod as the scheduler sees it, and what was filled in on the way."""
+"""What admission hands back, the pod as the scheduler sees it, and the facts of a version that it goes by.
+
+The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them, which are those of feature gates.
+``kpreempt/analysis/version_rules.py`` hands them on. The defaults are those of Kubernetes 1.36.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,3 +38,17 @@ class PodRefusedError(InputError):
 def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRefusedError:
     """The error for a pod that the API server would refuse to create, with the API server's reason."""
     return PodRefusedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
+
+
+class ApiServerRules(NamedTuple):
+    """What the API server of one version makes of a new pod otherwise than that of another."""
+
+    match_label_keys_in_pod_affinity: bool = True
+    match_label_keys_in_pod_topology_spread: bool = True
+    match_label_keys_in_pod_topology_spread_selector_merge: bool = True
+    pod_level_resources: bool = True
+    pod_level_resources_fix_defaulting: bool = False
+    taint_toleration_comparison_operators: bool = False
+
+
+USUAL = ApiServerRules()

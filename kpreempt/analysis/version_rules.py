@@ -12,7 +12,7 @@ from kpreempt.schedulers.kube.versions import behaviour, version_of
 from kpreempt.schedulers.settings import Settings
 
 if TYPE_CHECKING:
-    from kpreempt.controllers.rules import ControllerRules
+    from kpreempt.controllers.actions import ControllerRules
     from kpreempt.eviction.records import EvictionRules
 
 
@@ -23,7 +23,7 @@ def api_server_rules(settings: Settings) -> ApiServerRules:
 
 def controller_rules(settings: Settings) -> ControllerRules:
     """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    from kpreempt.controllers.rules import ControllerRules  # noqa: PLC0415 - few questions go on to controllers
+    from kpreempt.controllers.actions import ControllerRules  # noqa: PLC0415 - few questions go on to controllers
 
     return ControllerRules(**_held(ControllerRules, settings.facts))
 

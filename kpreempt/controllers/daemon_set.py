@@ -14,10 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
-from kpreempt.controllers.int_or_percent import scaled_value
+from kpreempt.controllers.actions import USUAL, Action, ControllerRules, CreatePods, DeletePod, scaled_value
 from kpreempt.controllers.pods import ControlledPod
-from kpreempt.controllers.rules import USUAL, ControllerRules
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 

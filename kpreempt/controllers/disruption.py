@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.int_or_percent import scaled_value
+from kpreempt.controllers.actions import SyncError, scaled_value
 from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scale, ScaleOf, owner_scales
 from kpreempt.model.labels import LabelIndex

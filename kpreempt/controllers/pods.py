@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from kpreempt.controllers.rules import USUAL, ControllerRules
+from kpreempt.controllers.actions import USUAL, ControllerRules
 from kpreempt.model.affinity import tied_node_of
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition

@@ -12,8 +12,8 @@ from datetime import datetime
 
 import msgspec
 
+from kpreempt.controllers.actions import USUAL, ControllerRules
 from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
-from kpreempt.controllers.rules import USUAL, ControllerRules
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodAnnotations, PodMeta, PodStatus

@@ -8,8 +8,7 @@ from random import Random
 import msgspec
 
 from kpreempt.controllers.actions import Action, CreateReplicaSet, ScaleReplicaSet
-from kpreempt.controllers.deployment import reconcile_deployment
-from kpreempt.controllers.deployment_records import DeploymentState, ReplicaSetState, StrategyType
+from kpreempt.controllers.deployment import DeploymentState, ReplicaSetState, StrategyType, reconcile_deployment
 from tests.parity.controllers_states import Compared, Object, State, chance, metadata, owner, text_of
 from tests.parity.reference import Answer
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from kpreempt.controllers.actions import CreatePods, DeletePod, ReleasePod
-from kpreempt.controllers.job import JobStep, reconcile_job
-from kpreempt.controllers.job_records import Ending, FailureRule, JobState, total, with_indexes
+from kpreempt.controllers.job import Ending, FailureRule, JobState, JobStep, reconcile_job, total, with_indexes
 from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, ControlledPod, controlled_pod
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (

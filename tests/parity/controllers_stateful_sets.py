@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
+from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod
 from kpreempt.controllers.pods import REVISION_LABEL, controlled_pod
-from kpreempt.controllers.rules import USUAL
 from kpreempt.controllers.stateful_set import StatefulSetState, reconcile_stateful_set
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (

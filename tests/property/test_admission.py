@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.admission import admit, apply_api_defaults, fill_budget_statuses
+from kpreempt.admission.admit import merge_tolerations
 from kpreempt.admission.pod_resources import format_nano
-from kpreempt.admission.tolerations import merge_tolerations
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget

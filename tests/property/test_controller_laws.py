@@ -13,17 +13,27 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.controllers.actions import CreatePods, CreateReplicaSet, DeletePod, ReleasePod, ScaleReplicaSet
+from kpreempt.controllers.actions import (
+    USUAL,
+    CreatePods,
+    CreateReplicaSet,
+    DeletePod,
+    ReleasePod,
+    ScaleReplicaSet,
+    scaled_value,
+)
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.deployment import is_complete, reconcile_deployment
-from kpreempt.controllers.deployment_records import DeploymentState, ReplicaSetState, allowances
+from kpreempt.controllers.deployment import (
+    DeploymentState,
+    ReplicaSetState,
+    allowances,
+    is_complete,
+    reconcile_deployment,
+)
 from kpreempt.controllers.disruption import Candidates, sync_budget
-from kpreempt.controllers.int_or_percent import scaled_value
-from kpreempt.controllers.job import reconcile_job
-from kpreempt.controllers.job_records import JobState
+from kpreempt.controllers.job import JobState, reconcile_job
 from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.replica_set import in_deletion_order, in_ranked_deletion_order, reconcile_replica_set
-from kpreempt.controllers.rules import USUAL
 from kpreempt.controllers.scales import Scale
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.labels import LabelSelector

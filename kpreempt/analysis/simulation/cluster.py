@@ -13,9 +13,8 @@ import msgspec
 
 from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.simulation.budgets import Budgets
+from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.claims import bind_claims
-from kpreempt.analysis.simulation.quotas import Quotas
 from kpreempt.analysis.version_rules import controller_rules
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS

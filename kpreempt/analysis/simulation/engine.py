@@ -20,26 +20,23 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.simulation.attachments import Attachments
-from kpreempt.analysis.simulation.chain import Chain
 from kpreempt.analysis.simulation.client import Controller, Operator
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, owner_key
-from kpreempt.analysis.simulation.controller_manager import ControllerManager
-from kpreempt.analysis.simulation.kubelet import admit_pod
+from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
-from kpreempt.analysis.simulation.readmission import Readmission
 from kpreempt.analysis.simulation.replacing import (
     ORPHANED_SECONDS,
     JobBackoffs,
     Moment,
+    Readmission,
     is_known_owner,
     is_of_node,
     moment_of,
 )
-from kpreempt.analysis.simulation.result import Ended, result_of
+from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
-from kpreempt.analysis.simulation.stages import Endings, RunTime, Stage, Stages
+from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage, Stages
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of

@@ -1,20 +1,35 @@
-"""What there is to tell of a simulation that has ended."""
+"""The result of a simulation that has ended.
+
+It has which pods had to go for which and what came in their place (``Chain``), which pods wait, how workloads fared,
+and what is worse off without having been evicted: left without pods that it needs (``stranded``).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import msgspec
 
-from kpreempt.analysis.simulation.chain import Chain
 from kpreempt.analysis.simulation.client import Controller
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
-from kpreempt.analysis.simulation.stranded import stranded
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.model.meta import controller_name
+from kpreempt.controllers.pods import tied_node
+from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, SimulationStep, StepKind, Waiting
+from kpreempt.model.workloads import Service
+from kpreempt.verdict.simulation import (
+    Displaced,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+    Stranded,
+    StrandedKind,
+    Waiting,
+)
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,3 +209,229 @@ def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: 
             found[name] = None
         seen.add(name)
     return list(found)
+
+
+_PODS_NAMED = 5
+
+
+def stranded(cluster: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
+    """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
+
+    ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
+    with the strategy Recreate, is meant to be so.
+    """
+    services = [each for each in _services(cluster) if each.until is None or not evicted.isdisjoint(each.missing)]
+    named = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
+    return [*named, *_lonely(cluster), *_daemons(cluster, waiting)]
+
+
+def _services(cluster: SimulatedCluster) -> list[Stranded]:
+    """Services that had a ready pod, and at some time have none; the longest such time, or the last."""
+    touched = {change.pod.metadata.namespace for change in cluster.readiness if change.by < 0}
+    found = []
+    for service in cluster.snapshot.services:
+        if not service.spec.selector or service.metadata.namespace not in touched:
+            continue
+        gap = _gap(cluster, service)
+        if gap is not None:
+            found.append(gap)
+    return found
+
+
+def _gap(cluster: SimulatedCluster, service: Service) -> Stranded | None:
+    count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
+    if not count:
+        return None
+    since: float | None = None
+    gaps: list[tuple[float, float | None]] = []
+    gone: dict[str, None] = {}
+    for at, pod, by in cluster.readiness:
+        if not _serves(service, pod):
+            continue
+        count += by
+        if by < 0:
+            gone[pod.key] = None
+        if count == 0:
+            since = at
+        elif since is not None:
+            gaps.append((since, at))
+            since = None
+    if since is not None:
+        gaps.append((since, None))
+    gaps = [gap for gap in gaps if gap[1] is None or gap[1] > gap[0]]
+    if not gaps:
+        return None
+    worst = max(gaps, key=lambda gap: float("inf") if gap[1] is None else gap[1] - gap[0])
+    return Stranded(
+        kind=StrandedKind.SERVICE,
+        subject=f"{service.metadata.namespace}/{service.metadata.name}",
+        missing=list(gone),
+        since=worst[0],
+        until=worst[1],
+    )
+
+
+def _serves(service: Service, pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    return pod.metadata.namespace == service.metadata.namespace and all(
+        labels.get(key) == value for key, value in service.spec.selector.items()
+    )
+
+
+def _lonely(cluster: SimulatedCluster) -> list[Stranded]:
+    """Running pods that require a pod nearby of which there was one, and is none any more."""
+    gone = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
+    if not gone:
+        return []
+    zones = {node.name: node.labels for node in cluster.snapshot.nodes}
+    found = []
+    for pod in cluster.pods.values():
+        affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None
+        if affinity is None or not pod.spec.node_name or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
+            continue
+        for term in affinity.required:
+            place = zones.get(pod.spec.node_name, {}).get(term.topology_key)
+            near = [each for each in gone if zones.get(each.spec.node_name, {}).get(term.topology_key) == place]
+            missing = [each.key for each in _wanted(term, pod, near) if each.key != pod.key]
+            if place is None or not missing:
+                continue
+            others = (
+                each
+                for each in cluster.pods.values()
+                if each.spec.node_name
+                and each.metadata.deletion_timestamp is None
+                and zones.get(each.spec.node_name, {}).get(term.topology_key) == place
+            )
+            if not any(True for _ in _wanted(term, pod, others)):
+                found.append(
+                    Stranded(
+                        kind=StrandedKind.AFFINITY,
+                        subject=pod.key,
+                        node=pod.spec.node_name,
+                        missing=list(dict.fromkeys(missing))[:_PODS_NAMED],
+                        since=max(change.at for change in cluster.readiness if change.pod.key in missing),
+                    )
+                )
+                break
+    return found
+
+
+def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[Pod]:
+    """The pods that a term is about, as far as namespaces are named; without a selector it is about none."""
+    namespaces = term.namespaces or ([owner.metadata.namespace] if term.namespace_selector is None else [])
+    for pod in pods:
+        in_reach = pod.metadata.namespace in namespaces or term.namespace_selector is not None
+        if in_reach and term.label_selector is not None and term.label_selector.matches(pod.metadata.labels):
+            yield pod
+
+
+def _daemons(cluster: SimulatedCluster, waiting: Sequence[Waiting]) -> list[Stranded]:
+    """Pods of DaemonSets that ran on their node, and cannot come back to it."""
+    found = []
+    for each in waiting:
+        # One that a quota refuses is not there at all.
+        pod = cluster.pods.get(each.pod)
+        if each.was_running and each.owner.startswith("DaemonSet "):
+            node = tied_node(pod) if pod is not None else ""
+            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))
+    return found
+
+
+_Name = tuple[str, int]
+_NOBODY: _Name = ("", 0)
+
+
+class Chain:
+    """Victims by the pod that they left for, and replacements by the pod that they took the place of.
+
+    Keys come again, since a StatefulSet's pods keep their names: a pod is named by its key and by how many of that key
+    came before it, a victim by its key and how often a pod of that key was evicted. So nobody follows from itself.
+    """
+
+    def __init__(self) -> None:
+        self._victims: dict[_Name, list[tuple[Pod, list[str], int]]] = {}
+        self._with_node: set[_Name] = set()
+        self._drained: set[_Name] = set()
+        self._times: dict[str, int] = {}
+        self._came: dict[str, int] = {}
+        self._replacements: dict[_Name, _Name] = {}
+        self._replaced: set[_Name] = set()
+        self._were_replaced: set[str] = set()
+        self._nodes: dict[_Name, str] = {}
+        self._pods: dict[str, Pod] = {}
+        self.evictions = 0
+
+    def evicted(self, pod: Pod, cause: str, violated: Sequence[str]) -> None:
+        """A pod had to go for ``cause``."""
+        self.evictions += 1
+        self._pods[pod.key] = pod
+        time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
+        self._victims.setdefault(self._latest(cause), []).append((pod, list(violated), time))
+
+    def went_with_node(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
+        """A pod is lost with its node (``Node n1``)."""
+        self.evicted(pod, node, violated)
+        self._with_node.add((pod.key, self._times[pod.key]))
+
+    def was_drained(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
+        """A pod is evicted so that its node (``Node n1``) gets empty."""
+        self.evicted(pod, node, violated)
+        self._drained.add((pod.key, self._times[pod.key]))
+
+    def was_evicted(self, key: str) -> bool:
+        """Whether a pod of that key had to go."""
+        return key in self._times
+
+    def came(self, key: str) -> None:
+        """A pod is made that takes no victim's place."""
+        self._came[key] = self._came.get(key, 0) + 1
+
+    def replaced(self, key: str, replacement: str) -> None:
+        """A pod is made in the place of the one that went last under that key."""
+        self.came(replacement)
+        name = self._replacements[key, self._times[key]] = self._latest(replacement)
+        self._replaced.add(name)
+        self._were_replaced.add(replacement)
+
+    def is_replacement(self, key: str) -> bool:
+        """Whether a pod of that key took the place of another."""
+        return key in self._were_replaced
+
+    def landed(self, key: str, node: str) -> None:
+        """A pod was bound."""
+        self._nodes[self._latest(key)] = node
+
+    def pod(self, key: str) -> Pod:
+        """A pod that had to go, as it was."""
+        return self._pods[key]
+
+    def displaced(self) -> list[Displaced]:
+        """All victims, each followed by those that had to go for what took its place."""
+        found: list[Displaced] = []
+        causes = [cause for cause in self._victims if cause not in self._replaced]
+        # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
+        left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
+        while left:
+            cause, (pod, violated, time), depth = left.pop()
+            replacement = self._replacements.get((pod.key, time), _NOBODY)
+            found.append(
+                Displaced(
+                    pod=pod.key,
+                    priority=pod.priority,
+                    node=pod.spec.node_name,
+                    cause=cause[0],
+                    depth=depth,
+                    owner=controller_name(pod.metadata),
+                    violated=violated,
+                    replacement=replacement[0],
+                    lands_on=self._nodes.get(replacement, ""),
+                    with_node=(pod.key, time) in self._with_node,
+                    drained=(pod.key, time) in self._drained,
+                    lost=controller_of(pod.metadata) is None,
+                )
+            )
+            left += [(replacement, victim, depth + 1) for victim in self._victims.get(replacement, [])][::-1]
+        return found
+
+    def _latest(self, key: str) -> _Name:
+        return (key, self._came.get(key, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.analysis.simulation.chain import Chain
+from kpreempt.analysis.simulation.result import Chain
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 

@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from kpreempt.controllers.actions import Action, CreateReplicaSet, ScaleReplicaSet, SyncError
-from kpreempt.controllers.deployment import is_complete, reconcile_deployment
-from kpreempt.controllers.deployment_records import DeploymentState, ReplicaSetState, allowances
+from kpreempt.controllers.deployment import (
+    DeploymentState,
+    ReplicaSetState,
+    allowances,
+    is_complete,
+    reconcile_deployment,
+)
 
 
 def rolling(replicas: int, surge: int | str = 0, unavailable: int | str = 0, **fields: Any) -> DeploymentState:

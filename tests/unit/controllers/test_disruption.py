@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.actions import SyncError, scaled_value
 from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
-from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.scales import Scale, Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import OwnerReference

@@ -13,11 +13,9 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod, ReleasePod
-from kpreempt.controllers.job import JobStep, reconcile_job
-from kpreempt.controllers.job_records import FailureRule, JobState, first_missing, total, with_indexes
+from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.job import FailureRule, JobState, JobStep, first_missing, reconcile_job, total, with_indexes
 from kpreempt.controllers.pods import ControlledPod
-from kpreempt.controllers.rules import USUAL
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=3)

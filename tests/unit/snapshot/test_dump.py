@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from msgspec import inspect
 
-from kpreempt.admission import claims as admission_claims
+from kpreempt.admission import cluster_defaults
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
@@ -233,7 +233,7 @@ def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
         volumes.SELECTED_NODE_ANNOTATION,
         volumes.MIGRATED_PLUGINS_ANNOTATION,
         EXTENDED_RESOURCE_CLAIM,
-        *admission_claims._DEFAULT_CLASS_ANNOTATIONS,
+        *cluster_defaults._DEFAULT_CLASS_ANNOTATIONS,
         *(getattr(volcano, name) for name in VOLCANO_ANNOTATIONS),
     }
     assert frozenset().union(*ANNOTATIONS.values()) == read

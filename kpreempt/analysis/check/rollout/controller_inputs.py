@@ -12,13 +12,13 @@ from kpreempt.admission import PodRefusedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.simulation.controllers import Maker
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of, stateful_claims
-from kpreempt.controllers.deployment_records import DeploymentState
-from kpreempt.controllers.job_records import FailureRule, JobState
+from kpreempt.controllers.actions import ControllerRules
+from kpreempt.controllers.deployment import DeploymentState
+from kpreempt.controllers.job import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of
-from kpreempt.controllers.rules import ControllerRules
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import Time

@@ -37,11 +37,11 @@ from kpreempt.analysis.simulation.controllers import (
     DeletionController,
     DeploymentController,
     JobController,
+    Maker,
     ReplicaSetController,
     SimulatedReplicaSet,
     StatefulSetController,
 )
-from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.simulation.stages import RunTime, Stage
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules

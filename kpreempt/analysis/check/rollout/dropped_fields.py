@@ -1,7 +1,7 @@
 """Fields of a pod template that the cluster's API server is seen to drop, as their feature gate is off.
 
 Follows ``dropDisabledFields`` in ``k8s.io/kubernetes`` v1.36.3 ``pkg/api/pod/util.go``, for the fields that
-``kpreempt/admission/disabled_fields.py`` knows.
+``kpreempt/admission/admit.py`` knows.
 """
 
 from __future__ import annotations
