@@ -6,12 +6,12 @@ KPREEMPT := $(VENV)/bin/kpreempt
 # Installs exactly what a lock file names; nothing is resolved, and every file has a known hash.
 PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 CONFORMANCE := ../shared/conformance
-PYTEST_ARGS ?= --numprocesses auto
+PYTEST_ARGS ?= --numprocesses auto --dist worksteal
 BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated fuzz lock dist clean parity reference parity-all fidelity volcano-parity controllers-parity record live
+.PHONY: help demo test test-all test-rest lint golden conformance bench bench-reference bench-live generated fuzz lock dist clean parity reference parity-all fidelity volcano-parity controllers-parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -19,14 +19,14 @@ help: ## Show the targets
 demo: $(VENV)/.runtime ## Install into .venv and explain a pod on the example cluster
 	@$(KPREEMPT) explain -f fixtures/demo/api.yaml --snapshot fixtures/demo/cluster.yaml --now 2026-11-21T03:12:00Z
 
-test: $(VENV)/.development ## Run the tests (PYTEST_ARGS adds options)
+test: $(VENV)/.development ## Validate the checkout in a few minutes: unit tests, goldens, samples of the rest
+	@$(PYTHON) -m pytest --tier quick $(PYTEST_ARGS)
+
+test-all: $(VENV)/.development ## Run all tests (PYTEST_ARGS replaces the options of pytest)
 	@$(PYTHON) -m pytest $(PYTEST_ARGS)
 
-# The rooms that answer without the program as a whole; Hypothesis marks its own tests.
-QUICK := $(addprefix tests/unit/,admission controllers extenders model plugins report schedulers snapshot)
-
-quick: $(VENV)/.development ## Run the tests that answer within a minute
-	@$(PYTHON) -m pytest $(QUICK) -m "not hypothesis" $(PYTEST_ARGS)
+test-rest: $(VENV)/.development ## Run what `make test` leaves out
+	@$(PYTHON) -m pytest --tier rest $(PYTEST_ARGS)
 
 lint: $(VENV)/.development ## Format check, lint, types, import rules, generated files
 	@ignored=$$(git ls-files --cached --ignored --exclude-standard 2>/dev/null); \

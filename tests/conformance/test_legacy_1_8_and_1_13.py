@@ -29,6 +29,7 @@ from kpreempt.schedulers.legacy.v1_13.version import Version113
 from kpreempt.verdict import Code, Outcome, PodSummary, Status, Verdict
 from tests.conformance.cases import cluster_of, pod_of, read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
+from tests.tiers import Sample
 
 Case = dict[str, Any]
 
@@ -200,7 +201,7 @@ def test_whole_default_profile_on_the_objects_of_a_case(case: Case) -> None:
 
 
 @pytest.mark.parametrize("minor", ["1.8", "1.13"])
-def test_all_recorded_verdicts_agree(minor: str, tmp_path: Path) -> None:
-    scenarios = list(read_lines(LEGACY / f"kube-{minor}.jsonl.gz"))
+def test_all_recorded_verdicts_agree(minor: str, tmp_path: Path, sample: Sample) -> None:
+    scenarios = sample(read_lines(LEGACY / f"kube-{minor}.jsonl.gz"))
     assert not [each["name"] for each in scenarios if "error" in each["expect"]]
     assert disagreeing(scenarios, batch_answers(scenarios, tmp_path)) == {}

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from tests.conformance.cases import read_lines
 from tests.conformance.comparison import batch_answers, disagreements
+from tests.tiers import Sample
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "dra" / "scenarios.jsonl.gz"
 
 
-def test_all_verdicts_on_claims_for_devices_agree(tmp_path: Path) -> None:
-    scenarios = list(read_lines(SCENARIOS))
+def test_all_verdicts_on_claims_for_devices_agree(tmp_path: Path, sample: Sample) -> None:
+    scenarios = sample(read_lines(SCENARIOS))
     answers = batch_answers(scenarios, tmp_path)
     wrong = {
         each["name"]: lines
@@ -27,6 +28,6 @@ def test_a_line_whose_attempt_ends_in_an_error_has_it_beside_the_verdict(tmp_pat
     assert [answer["error"]["message"] for answer in answers] == [each["expect"]["error"] for each in scenarios]
 
 
-def test_no_verdict_is_uncertain(tmp_path: Path) -> None:
-    answers = batch_answers(list(read_lines(SCENARIOS)), tmp_path)
+def test_no_verdict_is_uncertain(tmp_path: Path, sample: Sample) -> None:
+    answers = batch_answers(sample(read_lines(SCENARIOS)), tmp_path)
     assert not [answer["name"] for answer in answers if answer["verdict"]["outcome"] == "Uncertain"]

@@ -13,6 +13,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.volcano.resources import Missing, Resource, SchedulerPanicError, larger, smaller
 from tests.conformance.cases import read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
+from tests.tiers import Sample
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "volcano-1.8"
 TABLE = list(read_lines(FOLDER / "resource_ops.jsonl.gz"))
@@ -22,8 +23,8 @@ PANIC = "PANIC"
 
 
 @pytest.mark.parametrize("suite", ["generated", "upstream"])
-def test_all_sessions_of_a_suite_agree(suite: str, tmp_path: Path) -> None:
-    scenarios = list(read_lines(FOLDER / f"{suite}.jsonl.gz"))
+def test_all_sessions_of_a_suite_agree(suite: str, tmp_path: Path, sample: Sample) -> None:
+    scenarios = sample(read_lines(FOLDER / f"{suite}.jsonl.gz"))
     answers = batch_answers(scenarios, tmp_path)
     assert disagreeing(scenarios, answers) == {}
     refused = {each["name"] for each in scenarios if "error" in each["expect"]}

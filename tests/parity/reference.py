@@ -7,7 +7,9 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -90,19 +92,20 @@ def built(recipe: Recipe, *, may_build: bool = True) -> Path:
     if not may_build:
         raise UnavailableError(f"{name} is not built, which takes minutes; make {recipe.target} builds it")
     partial = path.parent / f"{name}.{os.getpid()}"
-    build = subprocess.run(
-        [recipe.folder / "build", *recipe.options, partial, *recipe.arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=BUILD_SECONDS,
-    )
+    command = [recipe.folder / "build", *recipe.options, partial, *recipe.arguments]
+    until = float(os.environ.get("KPREEMPT_BUILD_UNTIL", "inf"))
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as build:
+        try:
+            _, errors = build.communicate(timeout=max(min(BUILD_SECONDS, until - time.time()), 0))
+        except subprocess.TimeoutExpired as error:
+            os.killpg(build.pid, signal.SIGTERM)
+            raise UnavailableError(f"there was not enough time to build {name}") from error
     if build.returncode == MISSING:
-        raise UnavailableError(
-            f"the Go modules of {recipe.modules} are not there: {build.stderr.strip().splitlines()[-1]}"
-        )
+        raise UnavailableError(f"the Go modules of {recipe.modules} are not there: {errors.strip().splitlines()[-1]}")
     if build.returncode:
-        raise RuntimeError(f"building {name} failed:\n{build.stderr}")
+        raise RuntimeError(f"building {name} failed:\n{errors}")
     (partial / name).replace(path)
     partial.rmdir()
     return path
