@@ -85,7 +85,7 @@ PYTHONS ?=
 # Where the project and the files of its releases are, for the Krew manifest.
 HOMEPAGE ?=
 RELEASE_URL ?= $(HOMEPAGE)/releases/download/v$(OWN_VERSION)
-OWN_VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/__init__.py)
+OWN_VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/version.py)
 
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 dist: $(VENV)/.development ## Wheel, sdist and single file into dist/ (PYTHONS=3.12); the Krew manifest, too (HOMEPAGE=URL)

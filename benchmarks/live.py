@@ -33,7 +33,10 @@ _LOAD = """
 import os, sys, time
 begin = time.perf_counter()
 from datetime import UTC, datetime
-from kpreempt.snapshot.live import Api, ConnectionFlags, connect, read_cluster
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.snapshot.live.lists import read_cluster
 api = Api(connect(ConnectionFlags(kubeconfig=sys.argv[1]), os.environ))
 reading = read_cluster(api, taken_at=datetime.now(UTC))
 assert not reading.assumptions, reading.assumptions

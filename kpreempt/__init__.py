@@ -12,6 +12,8 @@ Answers are frozen records, the documents that ``-o json`` prints: ``answer.to_d
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kpreempt.version import __version__
+
 if TYPE_CHECKING:
     from kpreempt.errors import ConfigurationError, InputError, KpreemptError, NotFoundError, UsageError
     from kpreempt.library.answers import (
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from kpreempt.library.gate.asked import Gate
     from kpreempt.model.cluster import ClusterSnapshot
     from kpreempt.verdict.status import Outcome
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Answer",

@@ -19,7 +19,7 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live import Connection
+    from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 

@@ -79,6 +79,6 @@ def _versioned(request: PluginsRequest, run: Run) -> ClusterSnapshot:
     live = run.connect()
     if live is None:
         return run.load(None).cluster
-    from kpreempt.snapshot.live import read_version
+    from kpreempt.snapshot.live.lists import read_version
 
     return ClusterSnapshot(version=read_version(live))

@@ -27,8 +27,9 @@ from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.archives import parse_size
 from kpreempt.snapshot.kinds import COMPARED, RECORDED
-from kpreempt.snapshot.live import Api, read_cluster
+from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.lists import read_cluster
 from kpreempt.snapshot.live.watching import Start, Watches
 from kpreempt.snapshot.recording.info import RecordingInfo, info_of
 from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
@@ -37,7 +38,7 @@ from kpreempt.snapshot.write import DumpHeader
 
 if TYPE_CHECKING:
     from kpreempt.cli.record import RecordRequest
-    from kpreempt.snapshot.live import Connection
+    from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 # So long nothing need be heard before it is time to look at the clock: what waits is due then.

@@ -21,8 +21,8 @@ from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live import Connection, Reading
-    from kpreempt.snapshot.live.lists import Named
+    from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.snapshot.live.lists import Named, Reading
 
 
 _FILES_SHOWN = 3
@@ -210,7 +210,7 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequenc
     """
     if live is None or not wanted:
         return loaded
-    from kpreempt.snapshot.live import Api
+    from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_objects
 
     api = Api(live)
@@ -266,7 +266,8 @@ def _read(
     wanted: Wanted,
     unneeded: Container[str],
 ) -> Reading:
-    from kpreempt.snapshot.live import Api, read_cluster
+    from kpreempt.snapshot.live.api import Api
+    from kpreempt.snapshot.live.lists import read_cluster
 
     listener, api = source.listener(), Api(live)
     taken_at = datetime.now(UTC).replace(microsecond=0)

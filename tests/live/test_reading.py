@@ -17,9 +17,12 @@ import yaml
 from kpreempt.cli.process import run
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live import Api, ConnectionFlags, Reading, connect, read_cluster
 from kpreempt.snapshot.live import listing as paging
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.listing import CUSTOM, api_versions_of, path_of
+from kpreempt.snapshot.live.lists import Reading, read_cluster
 from tests.live import cluster
 from tests.live.plane import VERSION, ControlPlane, Object, RefusedError, program
 from tests.live.rights import ROLES, bind

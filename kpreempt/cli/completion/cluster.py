@@ -18,7 +18,7 @@ from kpreempt.cli.completion.values import Candidate
 from kpreempt.cli.completion.words import Place
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live import ConnectionFlags
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
 # From the start of the process to the last moment at which an answer is still taken, so that all of it ends within two
 # seconds; and what a start takes where the system does not tell when it was.
@@ -131,7 +131,8 @@ def _seconds_since_start() -> float:
 
 
 def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
-    from kpreempt.snapshot.live import Api, connect
+    from kpreempt.snapshot.live.api import Api
+    from kpreempt.snapshot.live.connection import connect
 
     connection = connect(_flags(place), os.environ)
     namespace = _last(place, "--namespace") or connection.namespace

@@ -15,12 +15,12 @@ import msgspec
 import urllib3
 from urllib3 import exceptions as http
 
-from kpreempt import __version__
 from kpreempt.errors import InputError
 from kpreempt.network.deadlines import DeadlineError, cuttable, within
 from kpreempt.snapshot.archives import check_density, check_ratio
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, no_answer, refusal
+from kpreempt.version import __version__
 
 JSON = "application/json"
 

@@ -1,7 +1,7 @@
 """From kubectl's flags and kubeconfigs to a connection: where, as whom, trusting whom, through what.
 
-This is the one module that imports the ``kubernetes`` package, and only in a pod: that takes as long as the rest of a
-small ``explain`` does (``docs/live.md``).
+This is the one module that imports the ``kubernetes`` package, and only in a pod. ``docs/live.md`` has the figures, and
+says why kubeconfigs and credential plugins are read here instead.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import ClientCertificate, Trust, tls_context
 from kpreempt.snapshot.live.exec_plugins import run_plugin
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
-from kpreempt.snapshot.live.kubeconfig import ClusterEntry, UserEntry, choose, read_kubeconfig
+from kpreempt.snapshot.live.kubeconfig import Chosen, ClusterEntry, UserEntry, choose, read_kubeconfig
 
 # Requests without --request-timeout: the API server gives up its own after a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0
 # Credential plugins without it: some wait for their user to log in with a browser.
 PLUGIN_SECONDS = 180.0
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 Headers = list[tuple[str, str]]
 
@@ -68,8 +69,10 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
     timeout = timeout_seconds(flags.request_timeout)
     config = read_kubeconfig(flags, environment)
     if config.is_empty and not flags.server:
-        return msgspec.structs.replace(_in_cluster(flags, environment), timeout=timeout)
-    chosen = choose(config, flags)
+        chosen, who = _in_cluster(flags, environment), "the pod's service account"
+    else:
+        chosen = choose(config, flags)
+        who = f"user {chosen.user_name}" if chosen.user_name else ""
     cluster, user = chosen.cluster, chosen.user
     if not cluster.server:
         raise _no_server(chosen.context, config.contexts)
@@ -87,7 +90,7 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
         server=server,
         context=chosen.context,
         namespace=chosen.namespace or DEFAULT_NAMESPACE,
-        user=f"user {chosen.user_name}" if chosen.user_name else "",
+        user=who,
         headers=[*headers, *_impersonation(user)],
         tls=tls,
         tls_server_name=cluster.tls_server_name,
@@ -117,27 +120,48 @@ def _no_server(context: str, contexts: Mapping[str, object]) -> UsageError:
     return UsageError("the kubeconfig has no current context", hint=hint)
 
 
-def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connection:
-    account = service_account(environment)
-    if account is None or flags.context or flags.cluster or flags.user:
+def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Chosen:
+    chosen = service_account(environment)
+    if chosen is None or flags.context or flags.cluster or flags.user:
         raise NoClusterError(
             "no cluster is given: there is no --snapshot, and no kubeconfig",
             hint="--snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment",
         )
-    cluster = ClusterEntry(server=account.server, certificate_authority=account.certificate_authority)
-    user = UserEntry(token=flags.token or account.token, as_user=flags.as_user, as_uid=flags.as_uid)
-    user = msgspec.structs.replace(user, as_groups=list(flags.as_groups))
-    _, trust = _trust(cluster)
-    headers = _bearer(user.token)
-    proxy = proxy_for(account.server, "", environment)
-    return Connection(
-        server=account.server,
-        namespace=account.namespace or DEFAULT_NAMESPACE,
-        user="the pod's service account",
-        headers=[*headers, *_impersonation(user)],
-        tls=tls_context(trust, None),
-        proxy=proxy,
-        secrets=_secrets(user, headers, None, proxy),
+    user = UserEntry(
+        token=flags.token or chosen.user.token,
+        as_user=flags.as_user,
+        as_uid=flags.as_uid,
+        as_groups=list(flags.as_groups),
+    )
+    return msgspec.structs.replace(chosen, user=user)
+
+
+def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Chosen | None:
+    """The cluster of the pod that this process is in, and its service account; ``None`` outside of pods.
+
+    Raises ``InputError``.
+    """
+    if not environment.get("KUBERNETES_SERVICE_HOST") or not (folder / "token").exists():
+        return None
+    # This takes as long as all else that a small cluster needs.
+    from kubernetes.client import Configuration  # noqa: PLC0415
+    from kubernetes.config import ConfigException  # noqa: PLC0415
+    from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
+
+    token, authority = str(folder / "token"), str(folder / "ca.crt")
+    # The package reads them whole, however large they are.
+    read_file(token)
+    read_file(authority)
+    configuration = Configuration()
+    try:
+        InClusterConfigLoader(token, authority, False, environment).load_and_set(configuration)
+        namespace = environment.get("POD_NAMESPACE") or read_text(str(folder / "namespace")).strip()
+    except (ConfigException, OSError) as error:
+        raise InputError(f"the pod's service account cannot be used: {error}", source=str(folder)) from None
+    return Chosen(
+        namespace=namespace,
+        cluster=ClusterEntry(server=configuration.host, certificate_authority=configuration.ssl_ca_cert or ""),
+        user=UserEntry(token=configuration.api_key["BearerToken"].partition(" ")[2].strip()),
     )
 
 
@@ -256,43 +280,3 @@ def _impersonation(user: UserEntry) -> Headers:
         if not value.isprintable() or not value.isascii():
             raise UsageError(f"{name.lower()}: a header cannot hold that name", hint="names in ASCII")
     return headers
-
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_HOST = "KUBERNETES_SERVICE_HOST"
-
-
-class ServiceAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """How a pod reaches its own cluster. ``token`` is a secret."""
-
-    server: str
-    token: str
-    certificate_authority: str
-    namespace: str
-
-
-def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ServiceAccount | None:
-    """The service account of the pod that this process is in, or ``None`` outside of pods. Raises ``InputError``."""
-    if not environment.get(_HOST) or not (folder / "token").exists():
-        return None
-    from kubernetes.client import Configuration  # noqa: PLC0415 - takes 0.4 s
-    from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
-
-    # The package reads them whole, however large they are.
-    for name in ("token", "ca.crt"):
-        read_file(str(folder / name))
-    configuration = Configuration()
-    try:
-        InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt"), False, environment).load_and_set(
-            configuration
-        )
-        namespace = environment.get("POD_NAMESPACE") or read_text(str(folder / "namespace")).strip()
-    except (ConfigException, OSError) as error:
-        raise InputError(f"the pod's service account cannot be used: {error}", source=str(folder)) from None
-    return ServiceAccount(
-        server=configuration.host,
-        token=configuration.api_key["BearerToken"].partition(" ")[2].strip(),
-        certificate_authority=configuration.ssl_ca_cert or "",
-        namespace=namespace,
-    )

@@ -10,13 +10,13 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import urllib3
 from urllib3 import exceptions as http
 
-from kpreempt import __version__
 from kpreempt.errors import InputError
 from kpreempt.model.urls import without_secrets
 from kpreempt.network.deadlines import DeadlineError, cuttable, within
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import Trust, tls_context
 from kpreempt.snapshot.live.failures import failure
+from kpreempt.version import __version__
 
 SECONDS = 30.0
 MAX_BYTES = 32 * 2**20

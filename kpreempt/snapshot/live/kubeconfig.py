@@ -129,10 +129,10 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster and one user, with what flags changed on them; ``context`` and ``namespace`` may be empty."""
 
-    context: str
-    namespace: str
+    context: str = ""
+    namespace: str = ""
     cluster: ClusterEntry
-    user_name: str
+    user_name: str = ""
     user: UserEntry
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt import __version__
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
@@ -27,6 +26,7 @@ from kpreempt.snapshot.recording.segments import END, Limits, Segment, Segments,
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.redact.spaces import Known, RoundedImages
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of
+from kpreempt.version import __version__
 
 _T = TypeVar("_T")
 

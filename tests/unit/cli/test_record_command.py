@@ -17,7 +17,7 @@ import pytest
 from kpreempt.errors import KpreemptError
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live import Api
+from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.watching import Start, Watches
 from kpreempt.snapshot.recording.changes import Change, What

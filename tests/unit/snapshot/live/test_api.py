@@ -14,7 +14,11 @@ import pytest
 
 from kpreempt.errors import InputError
 from kpreempt.network.secrets import scrubbed
-from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect, read_version
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import Connection, connect
+from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.snapshot.live.lists import read_version
 from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
 from tests.fake_extender import Dripping, FakeExtender, head
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.live import Api, Connection, ConnectionFlags, connect
-from kpreempt.snapshot.live.connection import service_account
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import Connection, connect, service_account
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.fake_api import TLS, FakeApi, good
 
 
@@ -253,8 +254,8 @@ def test_within_a_pod_its_service_account_is_used(tmp_path: Path) -> None:
     environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     account = service_account(environment, tmp_path)
     assert account is not None
-    assert (account.server, account.token, account.namespace) == ("https://[fd00::1]:443", "secret", "shop")
-    assert account.certificate_authority == str(tmp_path / "ca.crt")
+    assert (account.cluster.server, account.namespace) == ("https://[fd00::1]:443", "shop")
+    assert (account.user.token, account.cluster.certificate_authority) == ("secret", str(tmp_path / "ca.crt"))
     assert service_account({}, tmp_path) is None
     (tmp_path / "ca.crt").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="the pod's service account cannot be used"):

@@ -9,7 +9,10 @@ import pytest
 
 from kpreempt.model.cluster import Unread
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, connect
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.lists import Objects, read_objects
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, good, refused
 from tests.unit.snapshot.live.test_lists import read

@@ -8,8 +8,8 @@ import pytest
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.network.proxies import proxy_for
-from kpreempt.snapshot.live import Connection, ConnectionFlags, NoClusterError, connect
-from kpreempt.snapshot.live.connection import timeout_seconds
+from kpreempt.snapshot.live.connection import Connection, connect, timeout_seconds
+from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 
 
 def write(path: Path, **content: Any) -> Path:

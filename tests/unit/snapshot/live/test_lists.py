@@ -14,13 +14,17 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
-from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.listing import (
     api_versions_of,
     kinds_to_read,
     path_of,
     plural_of,
 )
+from kpreempt.snapshot.live.lists import Reading, read_cluster
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]

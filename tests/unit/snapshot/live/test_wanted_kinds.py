@@ -10,7 +10,10 @@ import pytest
 
 from kpreempt.model.pod import annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.snapshot.live import Api, ConnectionFlags, Reading, connect, read_cluster
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.snapshot.live.lists import Reading, read_cluster
 from kpreempt.verdict import AssumptionKind
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, refused
 

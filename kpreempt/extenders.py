@@ -1,4 +1,6 @@
-"""POST requests to an extender: each bounded in time as a whole and in size, and tried once.
+"""Calls of HTTP extenders over the network: the only room but ``snapshot`` and ``cli`` that has effects.
+
+POST requests to an extender: each bounded in time as a whole and in size, and tried once.
 
 Departures from Go's ``http.Client``: redirects are not followed, for they would take the pod elsewhere; every call has
 a connection of its own, which also keeps processes apart that were forked from one. TLS is as the settings state it
@@ -21,7 +23,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import urllib3
 from urllib3 import exceptions as urllib3_errors
 
-from kpreempt import __version__
 from kpreempt.errors import ConfigurationError, InputError
 from kpreempt.files import read_file
 from kpreempt.model.urls import without_secrets
@@ -37,6 +38,7 @@ from kpreempt.schedulers.extender_protocol import (
     TlsSettings,
     is_whole,
 )
+from kpreempt.version import __version__
 
 MAX_BYTES = 64 * 2**20
 _CHUNK = 2**16
@@ -297,3 +299,6 @@ def _certificate_words(error: ssl.SSLCertVerificationError) -> str:
     if error.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
         return f"certificate is valid for other names: {error.verify_message.rstrip('.')}"
     return "certificate signed by unknown authority"
+
+
+__all__ = ["connect"]

@@ -1,0 +1,3 @@
+"""The version of kpreempt itself."""
+
+__version__ = "0.1.0"
