@@ -49,6 +49,12 @@ _VERDICT = {
     "markdown": "explain.markdown:render",
     "html": "explain.html:render",
 }
+# What renders the report of an answer.
+_OF_REPORTS = {
+    "text": "terminal:render_text",
+    "markdown": "markdown:render_markdown",
+    "html": "html.report:render_page",
+}
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
 VERIFY_FORMATS = (*ANSWER_FORMATS, "openmetrics")
@@ -62,9 +68,10 @@ def _pods(answer: Any) -> Iterable[str]:
 class Row(NamedTuple):
     """An answer, by its record (``module:Class``).
 
-    ``renderers`` are functions by the format that they write, ``module:function`` of this room; without one,
-    ``markdown`` is the ``text`` in a block. ``items`` are the lines of ``jsonl``. ``name`` prints the last part of
-    each of the ``names`` after their ``kind``, as kubectl does. ``formats`` are all that there are, the default first.
+    ``report`` makes the ``Report`` of it, which ``text``, ``markdown`` and ``html`` are rendered from.
+    ``renderers`` are functions by the format that they write. Both are ``module:function`` of this room. Without either
+    ``markdown`` is the ``text`` in a block. ``items`` are the lines of ``jsonl``. ``name`` prints the last part of each
+    of the ``names`` after their ``kind``, as kubectl does. ``formats`` are all that there are, the default first.
     Of a list (``is_list``) renderers and ``names`` get the items.
     """
 
@@ -75,6 +82,7 @@ class Row(NamedTuple):
     items: Callable[[Any], Sequence[msgspec.Struct]] = attrgetter("items")
     formats: Sequence[str] = ANSWER_FORMATS
     is_list: bool = False
+    report: str = ""
 
     @property
     def record_type(self) -> type[msgspec.Struct]:
@@ -85,8 +93,17 @@ class Row(NamedTuple):
     def write(self, answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
         """The answer in a format that has a renderer."""
         shown = self.items(answer) if self.is_list else answer
-        text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
+        if format in self.renderers:
+            text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
+        else:
+            text = _imported(f"report.{_OF_REPORTS[format]}")(
+                _imported(f"report.{self.report}")(shown, options), options
+            )
         return text
+
+    def has_renderer(self, format: str) -> bool:  # noqa: A002 - the option's name
+        """Whether the format is written by a renderer of its own, or from the report."""
+        return format in self.renderers or (bool(self.report) and format in _OF_REPORTS)
 
 
 def _imported(place: str) -> Any:
@@ -132,10 +149,10 @@ ROWS = (
     ),
     Row(
         "verdict.who_preempted:PreemptionsOfPod",
-        {"text": "who_preempted:render_preempted", "html": "who_preempted_html:render"},
-        lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
+        names=lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
         items=attrgetter("preemptions"),
         formats=PAGE_FORMATS,
+        report="who_preempted:report",
     ),
     Row("verdict.at_risk:PodsAtRisk", {"text": "at_risk:render_risk"}),
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
@@ -306,7 +323,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     row = _BY_NAME[type(answer).__name__]
     if format not in row.formats:
         raise UsageError(f"there is no output format {format!r}", hint=nearest(format, row.formats))
-    if format in row.renderers:
+    if row.has_renderer(format):
         return row.write(answer, format, options)
     return _COMMON[format](row, answer, options)
 

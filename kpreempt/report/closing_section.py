@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.report.blocks import Listing, Section, Sentence, Words
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.failures import add_causes, find_nearest
 from kpreempt.report.explain.headline import acted_on, destinations, tie_in_event
@@ -14,6 +15,8 @@ from kpreempt.verdict.unread import absent_sentence
 
 # What could not be read comes first; what only informs, or stands in the first lines, last.
 _ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
+# The last sections of a screen.
+_ASSUMED = 10
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
@@ -93,6 +96,33 @@ def add_assumptions_section(
     lines = [_assumption(each) for each in shown]
     _add_listed(page, Span("ASSUMED", "warn"), lines, len(others) - len(shown), hint)
     _add_listed(page, Span("FILES", "heading"), [_assumption(each) for each in listed], 0, hint)
+
+
+def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINES_SHOWN) -> list[Section]:
+    """``ASSUMED``: what the answer does not evaluate and could change it. ``FILES``: those without objects."""
+    listed, others = _divided(assumptions)
+    first: Words = ""
+    if others:
+        weightiest = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
+        first = (f"{len(others):,} things (-v); the first: " if len(others) > 1 else "", *weightiest)
+    return [
+        Section(
+            "ASSUMED",
+            blocks=[Listing([[_assumption(each)] for each in others], noun="assumption", shown=shown)],
+            heading="What is assumed",
+            anchor="assumptions",
+            is_beside=True,
+            style="warn",
+            priority=_ASSUMED,
+            short=Section("ASSUMED", blocks=[Sentence(first)], is_beside=True, style="warn"),
+        ),
+        Section(
+            "FILES",
+            blocks=[Listing([[_assumption(each)] for each in listed], noun="file")],
+            is_beside=True,
+            priority=_ASSUMED - 1,
+        ),
+    ]
 
 
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:

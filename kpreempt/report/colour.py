@@ -20,11 +20,11 @@ def finished(page: Page, options: RenderOptions) -> str:
 
 def to_coloured(lines: Iterable[Line]) -> str:
     """The lines with escape sequences of the 16 basic colours; without those it is the plain text."""
-    return "".join("".join(_render(text, style) for text, style in line) + "\n" for line in lines)
+    return "".join("".join(_render(text, style) for text, style, _ in line) + "\n" for line in lines)
 
 
 def _render(text: str, style: Style) -> str:
-    if not style:
+    if style in ("", "name", "code"):
         return text
     from rich.color import ColorSystem  # noqa: PLC0415 - only loaded for colour
 

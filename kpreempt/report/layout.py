@@ -8,26 +8,16 @@ than the page runs over it rather than being cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
 
+from kpreempt.report.blocks import Align, Part, Phrase, Span, strong
+from kpreempt.report.blocks import Role as Style
 from kpreempt.report.escape import printable
 
-Style = Literal["", "strong", "good", "bad", "warn", "dim", "heading"]
+__all__ = ["Align", "Page", "Part", "Phrase", "Span", "Style", "strong"]
 
-
-class Span(NamedTuple):
-    """Text in one style."""
-
-    text: str
-    style: Style = ""
-
-
-Part = str | Span
-Phrase = tuple[Part, ...]
 Line = tuple[Span, ...]
-Align = Literal["left", "right"]
 
 COLUMN_GAP = 2
 # Ends a line of which the rest is left out.
@@ -38,11 +28,6 @@ LABEL_COLUMN = 12
 _FEW_COLUMNS = 2
 # Below this width a last column is not worth wrapping in place.
 _NARROWEST_COLUMN = 24
-
-
-def strong(text: str) -> Span:
-    """Text that the eye should find first."""
-    return Span(text, "strong")
 
 
 def plain(phrase: Iterable[Part]) -> str:
@@ -206,13 +191,13 @@ def to_plain(lines: Iterable[Line]) -> str:
 def _safe(phrase: Iterable[Part]) -> Line:
     """The phrase as spans that show what they hold."""
     spans = (part if isinstance(part, Span) else Span(part) for part in phrase)
-    return tuple(Span(printable(text), style) for text, style in spans)
+    return tuple(Span(printable(text), style) for text, style, _ in spans)
 
 
 def _words(phrase: Iterable[Part]) -> list[list[Span]]:
     """The words between spaces; a word may change its style in the middle, and is empty between two spaces."""
     words: list[list[Span]] = [[]]
-    for text, style in _safe(phrase):
+    for text, style, _ in _safe(phrase):
         for index, piece in enumerate(text.split(" ")):
             if index:
                 words.append([])
@@ -271,7 +256,7 @@ def _joined_cells(cells: Sequence[Line]) -> Line:
 def _strip_end(line: Line) -> Line:
     kept = list(line)
     while kept:
-        text, style = kept.pop()
+        text, style, _ = kept.pop()
         if stripped := text.rstrip(" "):
             return (*kept, Span(stripped, style))
     return ()

@@ -1,15 +1,15 @@
-"""Whom a pod was evicted for, for a terminal."""
+"""Which pod a pod was evicted for: a sentence on the last eviction, then each with its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kpreempt.report.amounts import count
-from kpreempt.report.colour import finished
+from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, joined, name, strong
+from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.durations import format_duration, format_since, format_snapshot, format_time
 from kpreempt.report.evidence import describe, join_names
 from kpreempt.report.explain.victims import format_budgets
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import (
     Evidence,
@@ -23,20 +23,79 @@ from kpreempt.verdict import (
 from kpreempt.verdict.unread import are_budgets_unread
 
 _NAMES = 4
+_EVICTION = 60
 
 
-def render_preempted(answer: PreemptionsOfPod, options: RenderOptions) -> str:
-    """A sentence on the last eviction, then each with its evidence."""
-    page = Page(options.width)
-    page.paragraph(*preempted_by(answer, options))
-    page.paragraph(*victim_facts(answer, options), indent=2, hanging=2)
-    for preemption in answer.preemptions:
-        page.blank()
-        _add_preemption(page, preemption, are_budgets_unread(answer.assumptions))
-    return finished(page, options)
+def report(answer: PreemptionsOfPod, options: RenderOptions) -> Report:
+    """A section for each eviction, the last one first."""
+    was = " was preempted" if answer.preemptions else " was not preempted, as far as is known"
+    lacks_budgets = are_budgets_unread(answer.assumptions)
+    # Without events little is known.
+    is_known = not answer.preemptions and not answer.assumptions and answer.has_events
+    return Report(
+        title=(name(answer.victim.pod), Span(was, "strong")),
+        tone="good" if is_known else "warn",
+        lead=_headline(answer, options),
+        facts=[_victim_facts(answer, options)],
+        sections=[
+            *(_eviction(each, number, lacks_budgets) for number, each in enumerate(answer.preemptions, 1)),
+            *assumption_sections(answer.assumptions),
+        ],
+        command="who-preempted",
+    )
 
 
-def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Section:
+    source = "CONDITION" if preemption.evidence == Evidence.CONDITION else "EVENT"
+    when = format_time(preemption.at) if preemption.at else ""
+    return Section(
+        source,
+        (f"{when}: " if when else "", preemption.message),
+        [Rows(list(_facts(preemption, lacks_budgets)))],
+        heading=f"Eviction at {when or 'a time that is not known'}",
+        anchor=f"eviction-{number}",
+        is_beside=True,
+        priority=_EVICTION,
+    )
+
+
+def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
+    """Who, where and why, as terms with what they are."""
+    if preemption.preemptor is not None:
+        yield "by", (*_name_of_preemptor(preemption), _preemptor_facts(preemption.preemptor))
+    if preemption.suspects:
+        yield "perhaps by", joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.suspects)
+    if preemption.node:
+        yield "on", name(preemption.node)
+    if preemption.also:
+        yield "also", f"preempted by the same pod: {join_names(preemption.also, limit=len(preemption.also))}"
+    if (found := preemption.reconstruction) is not None:
+        there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
+        by = f", by {found.algorithm}" if found.algorithm else ""
+        yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
+        yield from _reconstruction(found, lacks_budgets)
+
+
+def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
+    """What the snapshot from before says of it."""
+    if found.refusal is not None and not found.refusal.is_success:
+        evidence = describe(found.refusal.detail)
+        words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
+        yield "no room", f"{found.node} did not fit the preemptor: {words}"
+    step = found.step
+    if step is None:
+        return
+    without = "; budgets were not read" if lacks_budgets else "; no budget"
+    budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
+    if step.kept:
+        yield "reprieve", (f"reprieved on {found.node}", *budgets)
+        return
+    blocked = step.blocked_by
+    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "no room"
+    yield "reprieve", (f"not reprieved: {why}", *budgets)
+
+
+def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     """Whether the pod was preempted, for whom and when, in a sentence or two."""
     victim = strong(answer.victim.pod)
     if not answer.preemptions:
@@ -50,7 +109,7 @@ def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
             victim,
             Span(" was preempted", "warn"),
             " by ",
-            *name_of_preemptor(last),
+            *_name_of_preemptor(last),
             _priority_of(last),
             f"{node}{when}.",
         )
@@ -83,7 +142,7 @@ def _unread_events(answer: PreemptionsOfPod) -> str:
     return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
 
 
-def name_of_preemptor(preemption: Preemption) -> Phrase:
+def _name_of_preemptor(preemption: Preemption) -> Phrase:
     """The preemptor, by its UID where no name is known."""
     preemptor = preemption.preemptor
     assert preemptor is not None
@@ -99,9 +158,9 @@ def _priority_of(preemption: Preemption) -> str:
     return f" (priority {priority:,})" if priority is not None else ""
 
 
-def victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     """Where the victim is now, what owns it, and how long it may still take."""
-    facts = [where_in_words(answer.victim)]
+    facts = [_where_in_words(answer.victim)]
     if answer.victim.owner:
         facts.append(answer.victim.owner)
     if answer.victim.priority is not None:
@@ -112,30 +171,12 @@ def victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
             facts[-1] += f", {format_duration(over)} ago"
     if answer.finalizers:
         facts.append(f"held by finalizer {join_names(answer.finalizers)}")
-    return (Span("victim: " + " · ".join(facts), "dim"),)
+    return f"victim: {' · '.join(facts)}"
 
 
-def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> None:
-    source = "CONDITION" if preemption.evidence == Evidence.CONDITION else "EVENT"
-    when = f"{format_time(preemption.at)}: " if preemption.at else ""
-    page.labelled(Span(source, "heading"), when, preemption.message, column=LABEL_COLUMN)
-    if preemption.preemptor is not None:
-        facts = preemptor_facts(preemption.preemptor)
-        page.labelled(Span("BY", "heading"), *name_of_preemptor(preemption), facts, column=LABEL_COLUMN)
-    for number, suspect in enumerate(preemption.suspects):
-        label = "" if number else "PERHAPS BY"
-        facts = f" ({where_in_words(suspect)})"
-        page.labelled(Span(label, "heading"), strong(suspect.pod), facts, column=LABEL_COLUMN)
-    if preemption.also:
-        also = join_names(preemption.also, limit=_NAMES)
-        page.labelled(Span("ALSO", "heading"), f"preempted by the same pod: {also}", column=LABEL_COLUMN)
-    if preemption.reconstruction is not None:
-        _add_reconstruction(page, preemption.reconstruction, lacks_budgets)
-
-
-def preemptor_facts(preemptor: Whereabouts) -> str:
+def _preemptor_facts(preemptor: Whereabouts) -> str:
     """Where the preemptor is now, in brackets."""
-    facts = [where_in_words(preemptor)]
+    facts = [_where_in_words(preemptor)]
     if preemptor.priority is not None:
         facts.append(f"priority {preemptor.priority:,}")
     if preemptor.owner:
@@ -143,7 +184,7 @@ def preemptor_facts(preemptor: Whereabouts) -> str:
     return f" ({'; '.join(facts)})"
 
 
-def where_in_words(pod: Whereabouts) -> str:
+def _where_in_words(pod: Whereabouts) -> str:
     """Where a pod is now."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
     on = f" on {pod.node}" if pod.node else ""
@@ -157,30 +198,7 @@ def where_in_words(pod: Whereabouts) -> str:
     }[pod.phase]
 
 
-def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) -> None:
-    when = format_snapshot(found.taken_at)
-    label = Span("BEFORE", "heading")
-    there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
-    by = f", by {found.algorithm}" if found.algorithm else ""
-    page.labelled(label, f"in the {when}", there, f"{by}: ", *result_in_words(found), column=LABEL_COLUMN)
-    if found.refusal is not None and not found.refusal.is_success:
-        evidence = describe(found.refusal.detail)
-        words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
-        page.labelled("", f"{found.node} did not fit the preemptor: {words}", column=LABEL_COLUMN)
-    step = found.step
-    if step is None:
-        return
-    without = "; budgets were not read" if lacks_budgets else "; no budget"
-    budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
-    if step.kept:
-        page.labelled("", f"reprieved on {found.node}", *budgets, column=LABEL_COLUMN)
-        return
-    blocked = step.blocked_by
-    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "no room"
-    page.labelled("", f"not reprieved: {why}", *budgets, column=LABEL_COLUMN)
-
-
-def result_in_words(found: Reconstruction) -> Phrase:
+def _result_in_words(found: Reconstruction) -> Phrase:
     """How far the earlier snapshot explains the eviction."""
     nodes = join_names(found.nodes)
     victims = _others(found.victims)

@@ -52,7 +52,7 @@ def clipped(lines: Sequence[Line], most: int, width: int) -> list[Line]:
         return list(lines)
     last: list[Span] = []
     used, room = 0, width - len(_CUT)
-    for text, style in lines[most - 1]:
+    for text, style, _ in lines[most - 1]:
         kept = _words_of(text, room - used)
         last.append(Span(kept, style))
         used += width_of(kept)

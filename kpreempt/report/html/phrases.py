@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from kpreempt.report.blocks import Part, Role, Span, Words, spans_of
 from kpreempt.report.html.markup import Html, join, name, tag, text
-from kpreempt.report.layout import Part, Span
 from kpreempt.verdict import BudgetUse
 
-_CLASSES = {"good": "good", "bad": "bad", "warn": "warn", "dim": "dim"}
+_CLASSES: dict[Role, str] = {"good": "good", "bad": "bad", "warn": "warn", "dim": "dim"}
 _BUDGETS_SHOWN = 6
 
 
-def phrase(parts: Iterable[Part]) -> Html:
-    """The parts one after the other, each in its style and kept apart from the others whichever way it is written.
+def phrase(words: Words) -> Html:
+    """The words, each part in its role and kept apart from the others whichever way it is written.
 
     They may hold names of any length, so that they break anywhere; nothing where they say nothing.
     """
-    shown = join(_styled(part) if isinstance(part, Span) else text(part) for part in parts)
+    shown = join(map(_styled, spans_of(words)))
     return tag("span", shown, class_="message") if shown else shown
 
 
@@ -47,6 +47,13 @@ def _signed(number: int) -> str:
 
 
 def _styled(span: Span) -> Html:
-    if span.style in ("strong", "heading"):
-        return tag("b", span.text, dir="auto")
-    return tag("span", span.text, class_=_CLASSES[span.style], dir="auto") if span.style else text(span.text)
+    shown, role = text(span.text), span.style
+    if role in ("strong", "heading"):
+        shown = tag("b", shown, dir="auto")
+    elif role == "name":
+        shown = name(span.text)
+    elif role == "code":
+        shown = tag("code", shown, dir="auto")
+    elif role:
+        shown = tag("span", shown, class_=_CLASSES[role], dir="auto")
+    return tag("a", shown, href=span.link) if span.link else shown

@@ -95,6 +95,8 @@ padding:.7rem 1rem;margin:.8rem 0}
 .card h4{margin:0 0 .3rem;text-wrap:pretty;font-size:1rem;font-weight:600}
 .card dl{display:grid;grid-template-columns:10rem minmax(0,1fr);gap:.15rem .9rem;margin:.5rem 0 0;font-size:.94rem}
 .card dt{color:var(--dim)}.card dd{margin:0}
+.rows{display:grid;grid-template-columns:10rem minmax(0,1fr);gap:.15rem .9rem;margin:.5rem 0}
+.rows dt{color:var(--dim)}.rows dd{margin:0}
 .story{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:.15rem .9rem;margin:.3rem 0;font-size:.9rem}
 .story dt{color:var(--dim)}.story dd{margin:0}
 .lead .line{display:block}
@@ -169,8 +171,8 @@ font-size:.9rem}
 .lane>div{grid-column:1/-1;padding-bottom:.4rem}
 .axis svg{grid-column:2}
 .tree li[class]{margin-left:0}
-.card dl{grid-template-columns:minmax(0,1fr)}
-.card dd{margin-bottom:.3rem}
+.card dl,.rows{grid-template-columns:minmax(0,1fr)}
+.card dd,.rows dd{margin-bottom:.3rem}
 }
 @page{size:A4;margin:14mm 12mm}
 @media print{

@@ -427,9 +427,9 @@ def test_who_preempted_says_who_when_and_why() -> None:
     assert words_of(page.all("h1")[0]) == "batch/encode-2 was preempted"
     terms = {words_of(term): words_of(what) for term, what in zip(page.all("dt"), page.all("dd"), strict=True)}
     assert terms["by"].startswith("shop/checkout-1 (still pending, nominated to node-b")
-    assert terms["event"].startswith("Preempted by pod ")
+    assert "Preempted by pod " in words_of(section_of(page, "eviction-1"))
     assert terms["before"].startswith("in the snapshot of 2026-11-21T03:09:00Z")
-    assert words_of(page.all("h3")[0]) == "2026-11-21T03:10:30Z"
+    assert words_of(page.all("h2")[0]) == "Eviction at 2026-11-21T03:10:30Z"
 
 
 def test_answers_without_a_page_say_which_formats_there_are() -> None:

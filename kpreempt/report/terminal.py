@@ -1,0 +1,476 @@
+"""Reports for a terminal: blocks drawn by rich, at any length from one screen to everything.
+
+Words break at spaces only: a name wider than the page runs over it in a report, and loses its middle on a screen. Color
+adds to words and symbols and never replaces them, and is the last step: without it the text is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from io import StringIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+from rich.tree import Tree as Branch
+
+from kpreempt.report.amounts import count
+from kpreempt.report.blocks import (
+    Align,
+    Block,
+    Code,
+    Fold,
+    Hint,
+    Listing,
+    Node,
+    Picture,
+    Report,
+    Role,
+    Rows,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Timeline,
+    Tree,
+    Words,
+    joined,
+    phrase_of,
+    spans_of,
+)
+from kpreempt.report.escape import printable
+from kpreempt.report.options import Extent, RenderOptions
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_STYLES: dict[Role, str] = {
+    "strong": "bold",
+    "good": "green",
+    "bad": "bold red",
+    "warn": "yellow",
+    "dim": "dim",
+    "heading": "bold cyan",
+}
+_WORD = re.compile(r" *[^ ]+ *")
+_INDENT = 2
+_GAP = 2
+# Where the text beside a section's label starts.
+_LABEL_COLUMN = 12
+# Below this width a last column is not worth wrapping in place.
+_NARROWEST_COLUMN = 24
+# A table of so many is a list of labels, and none of columns to compare.
+_FEW_COLUMNS = 2
+# What rich draws before a line of a tree, for each level.
+_GUIDE = 4
+# On a screen: the command line and the prompt, and the lines of the first sentences, of the facts, and of an item.
+_AROUND = 2
+_LINES_OF_LEAD = 6
+_LINES_OF_FACTS = 2
+_LINES_OF_ITEM = 3
+# What is left of a section before others are left out.
+_LEAST_LINES = 2
+_CUT = " … (-v)"
+
+
+class _Chunk(NamedTuple):
+    """Lines that stay together; ``noun`` is what they are called if they are one of several items.
+
+    Without lines a chunk stands for the ``number`` of items that no screen can hold.
+    """
+
+    lines: list[Text]
+    noun: str = ""
+    number: int = 1
+
+
+def render_text(report: Report, options: RenderOptions) -> str:
+    """The report as text, as much of it as ``options.extent`` says."""
+    if options.extent is Extent.LINE:
+        # As wide as it is: where it is pasted, another program breaks lines.
+        lines = [_text(report.brief or report.lead)]
+    elif options.extent is Extent.SCREEN:
+        lines = _screen(report, options)
+    else:
+        lines = _whole(report, options)
+    return "".join(_written(line, is_colored=options.colour) for line in lines)
+
+
+def _written(line: Text, *, is_colored: bool) -> str:
+    """The line without spaces at its end, with escape sequences of the 16 basic colors if they are wanted."""
+    line.rstrip()
+    if not is_colored:
+        return f"{line.plain}\n"
+    segments = line.render(_console(), end="\n")
+    return "".join(
+        style.render(text, color_system=ColorSystem.STANDARD) if style else text for text, style, _ in segments
+    )
+
+
+@cache
+def _console() -> Console:
+    """A console that prints nothing and knows no environment: what is drawn depends on nothing else."""
+    return Console(file=StringIO(), width=80, height=25, color_system=None, legacy_windows=False, _environ={})
+
+
+def _whole(report: Report, options: RenderOptions) -> list[Text]:
+    """Every section below the first sentences."""
+    drawing = _Drawing("" if options.verbose else report.hint)
+    lines = _wrapped(report.lead, options.width) if report.lead else []
+    for fact in report.facts:
+        lines += _indented(_wrapped(_text(fact, "dim"), options.width - _INDENT, _INDENT), _INDENT)
+    for section in report.shown_sections():
+        if lines:
+            lines += [Text()] if section.label else [Text(), Text("─" * options.width, "dim"), Text()]
+        lines += _lines_of(drawing.section(section, options.width))
+    return lines
+
+
+def _screen(report: Report, options: RenderOptions) -> list[Text]:
+    """The sections that matter most, the longest of them cut until all fit, and how to see more."""
+    width, gap = options.width, 0 if report.is_compact else 1
+    head = _clipped(_wrapped(report.short_lead or report.lead, width), _LINES_OF_LEAD, width)
+    end = []
+    if facts := _text(joined(report.facts, " · "), "dim"):
+        if report.is_compact:
+            end = _clipped(_beside(Text(), [facts]), 1, width)
+        else:
+            head += _clipped(_indented(_wrapped(facts, width - _INDENT, _INDENT), _INDENT), _LINES_OF_FACTS, width)
+    if report.more:
+        end.append(_more(report.more, width))
+    drawing = _Drawing(height=options.height)
+    ranked = sorted(report.shown_sections(), key=lambda section: -section.priority)
+    sections = [
+        [
+            chunk._replace(lines=_clipped(chunk.lines, _LINES_OF_ITEM, width)) if chunk.noun else chunk
+            for chunk in drawing.section(section.short or section, width, is_compact=report.is_compact)
+        ]
+        for section in ranked
+        if section.priority
+    ]
+    room = options.height - _AROUND - len(head) - len(end) - 1 - gap
+    lines = head
+    for number, shown in enumerate(_fitted(sections, room, gap, width)):
+        lines += [*([] if number and not gap else [Text()]), *shown]
+    lines += [*([Text()] if gap and end else []), *end]
+    return [_elided(line, width) for line in lines]
+
+
+def _fitted(sections: list[list[_Chunk]], room: int, gap: int, width: int) -> list[list[Text]]:
+    """The lines of as many sections as there is room for, with a last line on those that are left out.
+
+    The longest section is cut by a line until all fit, the last one of several; once all are short, the last goes.
+    """
+    shown = [_shortened(chunks, max(room, _LEAST_LINES), width) for chunks in sections]
+    left: Counter[str] = Counter()
+    while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > room:
+        at = max(range(len(shown)), key=lambda at: (len(shown[at]), at))
+        if len(shown[at]) > _LEAST_LINES:
+            shown[at] = _shortened(sections[at], len(shown[at]) - 1, width)
+            continue
+        shown.pop()
+        _count(left, [chunk for chunk in sections[len(shown)] if chunk.noun] or [_Chunk([], "section")])
+    return [*shown, [_left_out(left)]] if left else shown
+
+
+def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
+    """So many lines of a section: without its last items, which are counted, and of the only one as much as fits."""
+    kept = list(chunks)
+    size, left, indent = sum(len(chunk.lines) for chunk in kept), Counter[str](), 0
+    items = [at for at, chunk in enumerate(kept) if chunk.noun]
+    # An item beside the label stays, so that the label does.
+    while items and items[-1] and (size + bool(left) > most or not kept[items[-1]].lines):
+        last = kept.pop(items.pop())
+        size -= len(last.lines)
+        _count(left, [last])
+        if last.lines:
+            first = last.lines[0].plain
+            indent = len(first) - len(first.lstrip(" "))
+    rest = _indented([_left_out(left)], indent) if left else []
+    return [*_clipped(_lines_of(kept), most - len(rest), width), *rest]
+
+
+def _count(numbers: Counter[str], chunks: Iterable[_Chunk]) -> None:
+    for chunk in chunks:
+        numbers[chunk.noun] += chunk.number
+
+
+def _left_out(numbers: Counter[str]) -> Text:
+    return _text(
+        Span(f"… and {', '.join(count(number, f'more {noun}') for noun, number in numbers.items())} (-v)", "dim")
+    )
+
+
+def _lines_of(chunks: Iterable[_Chunk]) -> list[Text]:
+    return [line.copy() for chunk in chunks for line in chunk.lines]
+
+
+def _more(options: Iterable[tuple[str, str]], width: int) -> Text:
+    """``More:`` and as many of the options as a line holds, with what they show if there is room for that."""
+    line = _text(Span("More:", "dim"))
+    for option, what in options:
+        for words in (f" ({what})" if what else "", ""):
+            longer = Text.assemble(
+                line, _text(("  " if len(line) > len("More:") else " ", Span(option, "strong"), Span(words, "dim")))
+            )
+            if longer.cell_len <= width:
+                line = longer
+                break
+    return line
+
+
+class _Drawing:
+    """Draws blocks. ``hint`` is the option that lists what is left out, and nothing is left out if it is empty.
+
+    For a screen ``height`` is how many items of a block it can hold at most.
+    """
+
+    def __init__(self, hint: str = "", height: int = 0) -> None:
+        self._hint = hint
+        self._height = height
+
+    def section(self, section: Section, width: int, *, is_compact: bool = False) -> list[_Chunk]:
+        """The label with the lead, and the blocks beside it or below; all beside it on a compact screen."""
+        label, lead = _text(Span(section.label, section.style)), phrase_of(section.lead)
+        is_long = label.cell_len >= _LABEL_COLUMN
+        is_beside = (is_compact or section.is_beside) and bool(section.label) and not is_long
+        chunks: list[_Chunk] = []
+        if is_long:
+            chunks.append(_Chunk(_wrapped((Span(section.label, section.style), "  ", *lead), width, _INDENT)))
+        elif not section.label and lead != ("",):
+            chunks.append(_Chunk(_wrapped(lead, width, _INDENT)))
+        elif section.label and (spans_of(lead) or not is_beside):
+            chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
+        indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
+        for block in section.blocks:
+            if isinstance(block, Section):
+                chunks += self._within(block, width)
+                continue
+            for chunk in self.block(block, width - indent):
+                is_first = is_beside and not chunks
+                lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
+                chunks.append(chunk._replace(lines=lines))
+        return chunks
+
+    def _within(self, section: Section, width: int) -> list[_Chunk]:
+        """A section of a section; one that is an item is a paragraph that the label begins."""
+        if section.is_empty:
+            return []
+        if not section.noun:
+            return [_Chunk([Text()]), *self.section(section, width)]
+        first = (Span(section.label, "strong"), "  ", *phrase_of(section.lead))
+        lines = _wrapped(first, width - _INDENT, _INDENT)
+        for block in section.blocks:
+            if not isinstance(block, Section):
+                lines += _indented(_lines_of(self.block(block, width - 2 * _INDENT)), _INDENT)
+        return [_Chunk(_indented(lines, _INDENT), section.noun)]
+
+    def block(self, block: Block, width: int) -> list[_Chunk]:
+        """The lines of a block, those of each item together."""
+        match block:
+            case Sentence():
+                return [_Chunk(_wrapped(block.words, width, _INDENT))]
+            case Hint():
+                return [_Chunk(_wrapped(_text(block.words, "dim"), width, _INDENT))]
+            case Code():
+                return [_Chunk([_text(block.text)] if block.is_command else _wrapped(block.text, width))]
+            case Rows():
+                return _terms(block.rows, width, "")
+            case Fold():
+                return [
+                    chunk
+                    for each in block.blocks
+                    for chunk in (self._within(each, width) if isinstance(each, Section) else self.block(each, width))
+                ]
+            case Picture():
+                return []
+        limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
+        chunks = _items(block, limit, width)
+        rest = len(block.items) - limit
+        if rest > 0 and self._height:
+            chunks.append(_Chunk([], block.noun, rest))
+        elif rest > 0:
+            chunks.append(_Chunk([_text(Span(f"… and {count(rest, f'more {block.noun}')} ({self._hint})", "dim"))]))
+        return chunks
+
+
+def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int) -> list[_Chunk]:
+    match block:
+        case Timeline():
+            return _terms(block.items[:limit], width, block.noun)
+        case Table():
+            return _table(block, block.items[:limit], width)
+        case Listing():
+            return _listing(block, block.items[:limit], width)
+        case Tree():
+            return [_branch(node, width, block.noun) for node in block.items[:limit]]
+
+
+def _terms(rows: Sequence[tuple[str, Words]], width: int, noun: str) -> list[_Chunk]:
+    """Terms, and what they are in a column beside them."""
+    terms = [_text(Span(term, "dim")) for term, _ in rows]
+    column = _width(terms) + _GAP
+    return [
+        _Chunk(_beside(term, _wrapped(words, width - column), column), noun)
+        for term, (_, words) in zip(terms, rows, strict=True)
+    ]
+
+
+def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> list[_Chunk]:
+    chunks = []
+    for number, (first, *others) in enumerate(items, 1):
+        ordinal = f"{number}. " if block.is_numbered and len(block.items) > 1 else ""
+        indent = len(ordinal) or _INDENT
+        lines = _wrapped((ordinal, *phrase_of(first)), width, indent)
+        for words in others:
+            lines += _indented(_wrapped(words, width - indent, _INDENT), indent)
+        chunks.append(_Chunk(lines, block.noun))
+    return chunks
+
+
+def _table(table: Table, rows: Sequence[Sequence[Words]], width: int) -> list[_Chunk]:
+    """A line for the titles, and the lines of each row, in columns if the page is wide enough for them.
+
+    If it is not, the first column stands above the others, and if that does not help, each row is a paragraph.
+    """
+    titles = [] if table.is_untitled else [[_text(Span(column.title, "dim")) for column in table.columns]]
+    cells = [*titles, *([_text(cell) for cell in row] for row in rows)]
+    aligns = [column.align for column in table.columns]
+    lines = _in_columns(cells, aligns, width)
+    if lines is None and len(aligns) > _FEW_COLUMNS:
+        below = _in_columns([row[1:] for row in cells], aligns[1:], width - _INDENT)
+        if below is not None:
+            lines = [
+                [*_wrapped(first, width, _INDENT), *_indented(others, _INDENT)]
+                for (first, *_), others in zip(cells, below, strict=True)
+            ]
+    if lines is None:
+        gap = Text(" " * _GAP)
+        lines = [_wrapped(gap.join(cell for cell in row if cell.plain), width, _INDENT) for row in cells]
+    return [_Chunk(each, "" if at < len(titles) else table.noun) for at, each in enumerate(lines)]
+
+
+def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: int) -> list[list[Text]] | None:
+    """The lines of each row in columns, the last of which wraps if it is on the left; ``None`` if they are too wide."""
+    widths = [_width(column) for column in zip(*rows, strict=True)]
+    before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
+    needed = widths[-1]
+    if aligns[-1] == "left":
+        longest = max(cell_len(word) for row in rows for word in row[-1].plain.split(" "))
+        needed = max(longest, min(needed, _NARROWEST_COLUMN))
+        widths[-1] = min(widths[-1], max(width - before, 1))
+    if before + needed > width:
+        return None
+    wrapped = [_wrapped(row[-1], widths[-1]) for row in rows]
+    # Rich takes 0.2 ms for each cell, so all rows are one to it, and each cell of that one is a whole column.
+    grid = Grid.grid(padding=(0, _GAP, 0, 0))
+    for align, cells in zip(aligns, widths, strict=True):
+        grid.add_column(justify=align, width=cells, no_wrap=True)
+    others = [
+        [line for row, lines in zip(rows, wrapped, strict=True) for line in (row[at], *[Text()] * (len(lines) - 1))]
+        for at in range(len(widths) - 1)
+    ]
+    columns = [*others, [line for lines in wrapped for line in lines]]
+    grid.add_row(*(Text("\n").join(column) for column in columns))
+    drawn = iter(_drawn(grid, before + widths[-1]))
+    return [[next(drawn) for _ in lines] for lines in wrapped]
+
+
+def _branch(node: Node, width: int, noun: str) -> _Chunk:
+    """A line of a tree with what hangs from it, on a page that is as wide as the longest name needs."""
+    longest = width
+
+    def grown(node: Node, depth: int) -> Branch:
+        nonlocal longest
+        label = _text(node.words)
+        longest = max([longest, *(cell_len(word) + _GUIDE * depth for word in label.plain.split(" "))])
+        branch = Branch(label, guide_style="dim")
+        branch.children = [grown(child, depth + 1) for child in node.children]
+        return branch
+
+    tree = grown(node, 0)
+    return _Chunk(_drawn(tree, longest), noun)
+
+
+def _drawn(renderable: RenderableType, width: int) -> list[Text]:
+    """The lines that rich makes of something on a page of this width."""
+    console = _console()
+    lines = console.render_lines(renderable, console.options.update(width=max(width, 1)), pad=False)
+    return [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
+
+
+def _text(words: Words, style: str = "") -> Text:
+    """The words, made safe to show; those without a role in ``style``."""
+    return Text.assemble(*((printable(text), _STYLES.get(role, style)) for text, role, _ in spans_of(words)))
+
+
+def _wrapped(words: Words | Text, width: int, hanging: int = 0) -> list[Text]:
+    """Lines of at most ``width`` cells, broken at spaces; those after the first are indented ``hanging`` cells."""
+    text = words if isinstance(words, Text) else _text(words)
+    breaks: list[int] = []
+    used, room = 0, width
+    for word in _WORD.finditer(text.plain):
+        if used and used + cell_len(word[0].rstrip(" ")) > room:
+            breaks.append(word.start())
+            used, room = 0, width - hanging
+        used += cell_len(word[0])
+    first, *others = text.divide(breaks)
+    return [first, *_indented(others, hanging)]
+
+
+def _indented(lines: Iterable[Text], cells: int) -> list[Text]:
+    """The lines so many cells further to the right; empty ones stay empty."""
+    indented = list(lines)
+    for line in indented:
+        if line.plain:
+            line.pad_left(cells)
+    return indented
+
+
+def _beside(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> list[Text]:
+    """The label, and the lines in a column beside it."""
+    start = label.copy()
+    start.pad_right(max(column - start.cell_len, 1))
+    first, *others = lines or [Text()]
+    return [start.append_text(first), *_indented(others, column)]
+
+
+def _clipped(lines: Sequence[Text], most: int, width: int) -> list[Text]:
+    """At most so many lines; if some are left out, the last one says so."""
+    if len(lines) <= most:
+        return list(lines)
+    last = lines[most - 1].copy()
+    room = width - len(_CUT)
+    if last.cell_len > room:
+        last.truncate(room)
+        if " " in last.plain.strip():
+            last.right_crop(len(last) - last.plain.rindex(" "))
+    last.rstrip()
+    last.append(_CUT, "dim")
+    return [*lines[: most - 1], last]
+
+
+def _elided(line: Text, width: int) -> Text:
+    """The line with its longest words shortened in the middle until it fits."""
+    while (over := line.cell_len - width) > 0:
+        words = list(re.finditer("[^ ]+", line.plain))
+        word = max(words, key=lambda word: cell_len(word[0]), default=None)
+        if word is None or cell_len(word[0]) <= 1:
+            break
+        keep = max(cell_len(word[0]) - over, 1) - 1
+        start, end = line[: word.end()], word.end()
+        start.truncate(cell_len(start.plain) - cell_len(word[0]) + keep // 2)
+        while end > word.start() and cell_len(line.plain[end - 1 : word.end()]) <= keep - keep // 2:
+            end -= 1
+        line = Text.assemble(start, "…", line[end:])
+    return line
+
+
+def _width(lines: Iterable[Text]) -> int:
+    return max((line.cell_len for line in lines), default=0)

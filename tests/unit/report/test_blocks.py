@@ -1,0 +1,135 @@
+"""What the renderers make of blocks: nothing is cut unsaid, nothing from the input drives a terminal or is markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kpreempt.report.blocks import (
+    Code,
+    Fold,
+    Hint,
+    Listing,
+    Node,
+    Report,
+    Rows,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Timeline,
+    Tree,
+    columns,
+    name,
+)
+from kpreempt.report.html.report import render_page
+from kpreempt.report.markdown import render_markdown
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.terminal import render_text
+from tests.html_pages import parse
+
+HOSTILE = "a\x1b[2J\u202e|<script>`*_"
+PODS = columns("POD", "PRIORITY", "WHY", right=["PRIORITY"])
+
+
+def section(words: str = "x", *, items: int = 3) -> Section:
+    return Section(
+        "VICTIMS",
+        (Span(words, "bad"), " go"),
+        [
+            Sentence((name(words), " is a name")),
+            Rows([("by", words)]),
+            Table(PODS, [[name(f"{words}{at}"), "10", words] for at in range(items)], noun="victim", shown=2),
+            Listing([[words, words]] * items, noun="change", is_numbered=True),
+            Tree([Node(words, [Node(words)])]),
+            Timeline([("1s", words)]),
+            Code(words),
+            Hint("see -v"),
+            Fold("more", [Sentence(words)]),
+        ],
+        priority=1,
+    )
+
+
+def report(*sections: Section, **fields: object) -> Report:
+    return Report(lead="It lands.", title=(name("shop/api"), " lands"), sections=sections, **fields)  # type: ignore[arg-type]
+
+
+def text(shown: Report, **options: object) -> str:
+    return render_text(shown, RenderOptions(**options))  # type: ignore[arg-type]
+
+
+def table(words: str, width: int) -> list[str]:
+    rows = [[name("shop/web-1"), "10", words]]
+    return text(report(Section("", blocks=[Table(PODS, rows)])), width=width).splitlines()[4:]
+
+
+def test_the_last_column_of_a_table_wraps_in_place() -> None:
+    assert table("it is short of cpu and of memory too", 48) == [
+        "POD         PRIORITY  WHY",
+        "shop/web-1        10  it is short of cpu and of",
+        "                      memory too",
+    ]
+
+
+def test_a_table_too_wide_for_columns_has_the_first_above_the_others_or_is_paragraphs() -> None:
+    assert table("short of a-resource-with-a-long-name", 44)[2:] == [
+        "shop/web-1",
+        "        10  short of",
+        "            a-resource-with-a-long-name",
+    ]
+    assert table("it is short of cpu and of memory too", 30) == [
+        "POD  PRIORITY  WHY", "shop/web-1  10  it is short of", "  cpu and of memory too",
+    ]  # fmt: skip
+
+
+def test_names_wider_than_the_page_run_over_it_in_a_report_and_lose_their_middle_on_a_screen() -> None:
+    long = report(Section("ON", "gke-prod-default-pool-1", priority=1))
+    assert "gke-prod-default-pool-1" in text(long, width=20)
+    assert "ON          gke…ol-1" in text(long, width=20, extent=Extent.SCREEN).splitlines()
+
+
+def test_what_a_report_leaves_out_is_counted_and_verbose_leaves_out_nothing() -> None:
+    assert "… and 1 more victim (-v)" in text(report(section()))
+    assert "more victim" not in text(report(section()), verbose=True)
+
+
+@pytest.mark.parametrize("items", [3, 300])
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_a_screen_holds_every_section_or_counts_it(items: int, is_compact: bool) -> None:
+    sections = [section(items=items) for _ in range(9)]
+    lines = text(report(*sections, is_compact=is_compact, more=[("-v", "all")]), extent=Extent.SCREEN).splitlines()
+    assert len(lines) <= 22
+    assert lines[-1] == "More: -v (all)"
+    shown = "\n".join(lines)
+    victims = len(re.findall(r"\bx\d+\b", shown))
+    counted = re.findall(r"([\d,]+) more victims?", shown)
+    assert victims + sum(int(each.replace(",", "")) for each in counted) == 9 * items
+
+
+def test_color_adds_escape_sequences_and_nothing_else() -> None:
+    colored = text(report(section()), colour=True)
+    assert "\x1b[1;31mx\x1b[0m go" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text(report(section()))
+
+
+@pytest.mark.parametrize("extent", Extent)
+def test_no_name_drives_a_terminal(extent: Extent) -> None:
+    shown = text(report(section(HOSTILE), section(HOSTILE)), extent=extent, verbose=True)
+    assert all(line.isprintable() for line in shown.splitlines())
+
+
+def test_no_name_is_markup_on_a_page_or_in_markdown() -> None:
+    hostile = report(section(HOSTILE))
+    page = parse(render_page(hostile, RenderOptions()))
+    assert not page.all("script")
+    assert "<script>" in page.text
+    outside_code = re.sub(r"(`+).*?\1|\\.", "", render_markdown(hostile, RenderOptions()), flags=re.DOTALL)
+    assert "<script>" not in outside_code
+    assert "\x1b" not in outside_code
+
+
+def test_commands_are_not_broken() -> None:
+    command = f"kpreempt explain {'--set a=b ' * 20}".strip()
+    assert command in text(report(Section("TRY", blocks=[Code(command, is_command=True)])), width=40)
