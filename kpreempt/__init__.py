@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         VerdictList,
     )
     from kpreempt.library.cluster import Cluster
-    from kpreempt.library.gate.asked import Gate
+    from kpreempt.library.gate.settings import Gate
     from kpreempt.model.cluster import ClusterSnapshot
     from kpreempt.verdict.status import Outcome
 

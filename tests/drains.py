@@ -12,8 +12,9 @@ import msgspec
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.shifts import Upgrade, plain_drain, upgraded
+from kpreempt.analysis.drain.kubectl import Upgrade, plain_drain, upgraded
 from kpreempt.eviction.kubectl_drain import parse_command
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json
@@ -46,7 +47,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
         **more,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""))
-    return drain_nodes(question, scheduler, now=NOW, at=NOW, chances=chances, paces=paces)
+    return drain_nodes(question, SimulationContext(scheduler, NOW, NOW, chances, paces))
 
 
 def budget(name: str, app: str = "", **spec: Any) -> Document:

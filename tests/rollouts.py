@@ -16,6 +16,8 @@ from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.check.rollout.shape import ApplyOptions
+from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.library.check import only_in_base
@@ -167,17 +169,15 @@ def planned(
 ) -> Plan:
     """What the change does to the cluster of these documents."""
     documents, before = ([ManifestDocument(each, "change.yaml", 1) for each in given] for given in (change, base))
+    options = ApplyOptions(namespace="shop", prunes=prunes, job_seconds=job_seconds, applied_by=applied_by)
     return plan_change(
         snapshot_of(cluster, absent),
-        documents,
+        options.prepared(documents),
         LiveDocuments(cluster),
         decode_object,
-        namespace="shop",
+        options,
         deleted=deleted,
         only_in_base=only_in_base(before, documents, "shop"),
-        prunes=prunes,
-        job_seconds=job_seconds,
-        applied_by=applied_by,
     )
 
 
@@ -212,7 +212,7 @@ def checked(
         excuses=more.pop("excuses", Excuses(today=NOW.date())),
         **more,
     )
-    return check_rollout(question, scheduler, decode_object, now=NOW, at=NOW, chances=chances, paces=paces)
+    return check_rollout(question, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces))
 
 
 def chances(seed: int) -> Choose:

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.answers import Answer
 from kpreempt.library.cluster import Cluster
-from kpreempt.library.gate.asked import Gate
+from kpreempt.library.gate.settings import Gate
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot import manifest_in

@@ -19,7 +19,7 @@ from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
 from kpreempt.fleet.questions import KINDS, Question
 from kpreempt.fleet.rows import SCHEMA_VERSION
-from kpreempt.library.gate.asked import Gate, settings_of
+from kpreempt.library.gate.settings import Gate, settings_of
 from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
 from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size

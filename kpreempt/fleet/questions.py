@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.fleet.rows import Rows, add_budgets, add_gate, add_pending, add_verdicts
 from kpreempt.library.cluster import Cluster
-from kpreempt.library.gate.asked import Gate
+from kpreempt.library.gate.settings import Gate
 from kpreempt.verdict.records import Assumption, AssumptionKind
 
 

@@ -1,12 +1,21 @@
-"""What chance draws in simulations, by a seed: how long everything takes, and which branch it is."""
+"""How questions are simulated, and what chance draws then, by a seed: how long it takes, and which branch it is."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 
+from kpreempt.analysis.check.simulations import SimulationContext
+from kpreempt.analysis.pending.verdicts import Spread
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.library.schedulers import Ground
+
+
+def context_of(ground: Ground, spread: Spread) -> SimulationContext:
+    """What simulates questions about a cluster."""
+    scheduler = ground.configured.scheduler
+    return SimulationContext(scheduler, ground.now, ground.at, chances, paces, spread, ground.phases)
 
 
 def paces(seed: int) -> Pace:

@@ -13,13 +13,13 @@ from kpreempt.analysis.check.rollout.deletions import Deletion, only_in, parse_d
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
-from kpreempt.analysis.check.rollout.shape import position, prepared
+from kpreempt.analysis.check.rollout.shape import ApplyOptions, Prepared, position
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
-from kpreempt.library.chances import chances, paces
+from kpreempt.library.chances import context_of
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import assuming_none
@@ -73,32 +73,41 @@ def check(
     ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
     require(ground.loaded.cluster, "Node")
     loaded, cluster = ground.loaded, ground.loaded.cluster
+    options = ApplyOptions(
+        namespace=change.namespace,
+        prunes=change.prunes,
+        autoscaled_at_most=change.autoscaled_at_most,
+        job_seconds=change.job_seconds,
+        creates_namespaces=change.creates_namespaces,
+        applied_by=change.applied_by,
+    )
     with ground.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
-        accepted, rejected, rejections = _sorted_out(change, cluster.version)
-        lost = only_in_base(change.base, change.documents, change.namespace, change.applied_by)
+        given, base = options.prepared(change.documents), options.prepared(change.base)
+        accepted, rejected, rejections = _sorted_out(change, cluster.version, options)
+        manifests = options.prepared(accepted) if rejections else given
+        lost = _only_in(base, given)
 
-        def planned(documents: Sequence[ManifestDocument], *, at_most: bool, is_base: bool = False) -> Plan:
+        def planned(manifests: Prepared, options: ApplyOptions) -> Plan:
             return plan_change(
                 cluster,
-                documents,
+                manifests,
                 live_documents,
                 decode,
-                namespace=change.namespace,
-                deleted=() if is_base else change.deletions,
-                only_in_base=() if is_base else lost,
-                prunes=change.prunes,
-                autoscaled_at_most=at_most,
-                job_seconds=change.job_seconds,
-                creates_namespaces=change.creates_namespaces,
-                applied_by=change.applied_by,
+                options,
+                deleted=change.deletions if manifests is not base else (),
+                only_in_base=lost if manifests is not base else (),
             )
 
-        plan = planned(accepted, at_most=change.autoscaled_at_most)
-        base_plan = planned(change.base, at_most=change.autoscaled_at_most, is_base=True) if change.base else None
+        plan = planned(manifests, options)
+        base_plan = planned(base, options) if change.base else None
         most_plan = None
         try:
-            most_plan = planned(accepted, at_most=True) if plan.autoscalers else None
+            most_plan = (
+                planned(manifests, msgspec.structs.replace(options, autoscaled_at_most=True))
+                if plan.autoscalers
+                else None
+            )
         except InputError as error:
             # More pods than are simulated.
             message = f"its most replicas are not simulated: {error.problem}"
@@ -107,8 +116,7 @@ def check(
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         tell(note)
-    given = prepared(change.documents, change.namespace, change.applied_by or Applier.KUBECTL).documents
-    waivers = _waivers_of(plan, given, are_ignored=gate.ignores_annotations)
+    waivers = _waivers_of(plan, given.documents, are_ignored=gate.ignores_annotations)
     excuses = gate.excuses([*waivers, *_waivers_of_deletions(change)])
     answer = check_rollout(
         CheckQuestion(
@@ -123,16 +131,10 @@ def check(
             worst_of=change.worst_of,
             assumptions=ground.assumptions,
             is_live=change.is_live,
-            apis={describe(each.document): str(each.document["apiVersion"]) for each in given},
+            apis={describe(each.document): str(each.document["apiVersion"]) for each in given.documents},
         ),
-        ground.configured.scheduler,
         decode,
-        now=ground.now,
-        at=ground.at,
-        chances=chances,
-        paces=paces,
-        spread=spread,
-        phases=ground.phases,
+        context_of(ground, spread),
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
     return msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
@@ -145,8 +147,12 @@ def only_in_base(
     applied_by: Applier | None = None,
 ) -> list[Deletion]:
     """The objects that the base has and the manifests lack. Raises ``InputError``."""
-    had, have = (prepared(given, namespace, applied_by or Applier.KUBECTL).documents for given in (base, documents))
-    return only_in((each.document for each in had), (each.document for each in have))
+    options = ApplyOptions(namespace=namespace, applied_by=applied_by)
+    return _only_in(options.prepared(base), options.prepared(documents))
+
+
+def _only_in(base: Prepared, manifests: Prepared) -> list[Deletion]:
+    return only_in((each.document for each in base.documents), (each.document for each in manifests.documents))
 
 
 def applier_of(text: str, option: str = "--applied-by") -> Applier:
@@ -165,7 +171,9 @@ def job_seconds_of(text: str) -> int:
     return seconds
 
 
-def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
+def _sorted_out(
+    change: Change, version: str, options: ApplyOptions
+) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
     """The documents that the API server of a version accepts, and the objects that it rejects, with the reasons.
 
     A hook that the rollout leaves out is accepted, since it is not applied. Raises ``InputError``.
@@ -173,10 +181,9 @@ def _sorted_out(change: Change, version: str) -> tuple[list[ManifestDocument], l
     accepted: list[ManifestDocument] = []
     rejected: list[verdict.Change] = []
     rejections: dict[str, str] = {}
-    applier = change.applied_by or Applier.KUBECTL
     for given in change.documents:
         rejection = rejection_of(given, version)
-        applied = prepared([given], change.namespace, applier).documents if rejection else []
+        applied = options.prepared([given]).documents if rejection else []
         if rejection is None or not applied:
             accepted.append(given)
             continue

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from kpreempt.library.explain import PodsQuestion
-    from kpreempt.library.gate.asked import Gate
+    from kpreempt.library.gate.settings import Gate
     from kpreempt.model.cluster import ClusterSnapshot
 
 Path = str | os.PathLike[str]
@@ -386,7 +386,7 @@ class Cluster:
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
         from kpreempt.library.check import Change, applier_of, check, job_seconds_of
-        from kpreempt.library.gate.asked import settings_of
+        from kpreempt.library.gate.settings import settings_of
         from kpreempt.library.manifests import change_of
         from kpreempt.snapshot import object_decoder
 
@@ -431,7 +431,7 @@ class Cluster:
         ``surge``, ``best_order``, ``remove``, ``runs``, ``seed`` and ``worst_case``.
         """
         from kpreempt.library.drain import NodeDrain, drain
-        from kpreempt.library.gate.asked import settings_of
+        from kpreempt.library.gate.settings import settings_of
 
         if unknown := sorted(options.keys() - set(NodeDrain.__struct_fields__)):
             hint = nearest(unknown[0], NodeDrain.__struct_fields__)

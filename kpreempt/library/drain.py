@@ -9,12 +9,12 @@ import msgspec
 
 from kpreempt.analysis.check.gate import with_custom_rules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.shifts import Upgrade, Upgraded, plain_drain, upgraded
+from kpreempt.analysis.drain.kubectl import Upgrade, Upgraded, plain_drain, upgraded
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.errors import NotFoundError, UsageError, nearest
 from kpreempt.eviction.kubectl_drain import CommandError, DrainCommand, parse_command
 from kpreempt.eviction.selectors import SelectorError, parse_selector
-from kpreempt.library.chances import chances, paces
+from kpreempt.library.chances import context_of
 from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import assuming_none
 from kpreempt.library.schedulers import Ground
@@ -94,13 +94,7 @@ def drain(
             removes=asked.remove,
             seeks_order=asked.best_order,
         ),
-        ground.configured.scheduler,
-        now=ground.now,
-        at=ground.at,
-        chances=chances,
-        paces=paces,
-        spread=spread,
-        phases=ground.phases,
+        context_of(ground, spread),
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
     return msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import GateRules
-from kpreempt.analysis.check.simulations import Rollouts, Simulated, Simulations
+from kpreempt.analysis.check.simulations import Rollouts, Simulated, SimulationContext, Simulations
 from kpreempt.snapshot import decode_object
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
@@ -149,7 +149,8 @@ def scenarios(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Scenario:
 
 def simulate_scenario(scenario: Scenario, seed: int = 0) -> Simulated:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
-    simulations = Simulations(Rollouts(plan, scheduler_for(""), decode_object, now=NOW), chances=chances)
+    context = SimulationContext(scheduler_for(""), NOW, NOW, chances)
+    simulations = Simulations(Rollouts(plan, decode_object, context), context)
     return simulations.by_chance(seed)
 
 
@@ -158,7 +159,8 @@ def simulate_scenario(scenario: Scenario, seed: int = 0) -> Simulated:
 def test_a_simulation_ends_is_the_same_again_and_changes_nothing(scenario: Scenario, seed: int) -> None:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
     before = json.dumps([scenario, [pod.key for pod in plan.cluster.pods]])
-    simulations = Simulations(Rollouts(plan, scheduler_for(""), decode_object, now=NOW), chances=chances)
+    context = SimulationContext(scheduler_for(""), NOW, NOW, chances)
+    simulations = Simulations(Rollouts(plan, decode_object, context), context)
     first = simulations.by_chance(seed)
     assert simulations.by_chance(seed) == first
     assert first.simulation.end is not SimulationEnd.BROKEN_OFF

@@ -71,6 +71,9 @@ _MAKE_ROOM = {
 }
 # What the scheduler says of a node whose pods keep a new one away.
 _APART = ("free ports", "anti-affinity")
+_NODE = "Node "
+_ONE_AT_A_TIME = "Set spec.strategy.type to Recreate, so that the old pod is gone before the new one comes."
+_OWN_VOLUMES = "Run one pod, use a volume with ReadWriteMany, or a StatefulSet whose pods have claims of their own."
 
 
 def objections(
@@ -184,11 +187,6 @@ def _keeps_apart(workload: Document) -> bool:
         if term.get("topologyKey") == _HOST and wanted and wanted.items() <= labels.items():
             return True
     return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
-
-
-_NODE = "Node "
-_ONE_AT_A_TIME = "Set spec.strategy.type to Recreate, so that the old pod is gone before the new one comes."
-_OWN_VOLUMES = "Run one pod, use a volume with ReadWriteMany, or a StatefulSet whose pods have claims of their own."
 
 
 def placement_objections(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[Objection]:

@@ -1,4 +1,7 @@
-"""Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens."""
+"""Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens.
+
+A drain's answer is made of the same parts.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from typing import Any, Generic, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
+from kpreempt.analysis.algorithms import Scheduler, has_queue
 from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
@@ -31,25 +33,24 @@ from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import (
     Rollouts,
     Simulated,
+    SimulationContext,
     Simulations,
     SomeSimulated,
     badness,
     share_of,
     shares,
 )
-from kpreempt.analysis.check.unbound import unbound_claims
 from kpreempt.analysis.check.unread import unread_beside_workloads, unread_of_changed, unread_quotas
-from kpreempt.analysis.pending.verdicts import Spread, one_by_one
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation.outcomes import Choose
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import VOLCANO
-from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Change, Check, Range
+from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.simulation import Simulation
 
 
@@ -77,30 +78,16 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     at_most: Plan | None = None
 
 
-def check_rollout(
-    question: CheckQuestion,
-    scheduler: Scheduler,
-    decode: Decode,
-    *,
-    now: datetime,
-    at: datetime,
-    chances: Callable[[int], Choose],
-    paces: Callable[[int], Pace] = lambda _: AT_ONCE,
-    spread: Spread = one_by_one,
-    phases: Phases = NO_PHASES,
-) -> Check:
-    """The answer; ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
-
-    ``at`` is the time of the snapshot, whose age counts to ``now``.
-    Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
-    """
+def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationContext) -> Check:
+    """The answer. Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse."""
+    scheduler = context.scheduler
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
-        play = Rollouts(plan, scheduler, decode, now=at, phases=phases)
+        play = Rollouts(plan, decode, context)
         decisions = _replicas(plan) * len(plan.cluster.nodes)
-        return Simulations(play, chances=chances, paces=paces, decisions=decisions, cluster=plan.cluster)
+        return Simulations(play, context, decisions=decisions, cluster=plan.cluster)
 
-    summary = summed_up(question.cluster, now)
+    summary = summed_up(question.cluster, context.now)
     # Controllers may have much to do where nothing is scheduled.
     settings = of_settings(scheduler)
     general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
@@ -125,11 +112,11 @@ def check_rollout(
     excuses = question.excuses
     if question.base is not None:
         base = question.base
-        simulated, _ = simulations(base).asked_for(question.seed, question.runs, question.worst_of, spread)
+        simulated, _ = simulations(base).asked_for(question.seed, question.runs, question.worst_of)
         kept = ProtectionRules(question.cluster, base)
         there = [measured(each.simulation, base.changes, facts(each, base, kept), question.rules) for each in simulated]
         excuses = msgspec.structs.replace(excuses, base=least(there))
-    simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of, spread)
+    simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(question.cluster, question.plan)
     judgement = judge(
@@ -144,7 +131,7 @@ def check_rollout(
     return Check(
         algorithm=scheduler.algorithm,
         cluster=summary,
-        at=at,
+        at=context.at,
         changes=question.plan.changes,
         only_in_base=question.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
@@ -271,3 +258,50 @@ def not_all(simulations: int) -> Assumption:
         f"chance leaves more than the {simulations:,} runs that were looked at; a worse one may be among the others"
     )
     return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)
+
+
+class UnboundClaims(NamedTuple):
+    """Why pods of workloads wait for their claims, and objections to claims for which no pod waits."""
+
+    workloads: dict[str, str]
+    objections: list[Objection]
+
+
+def unbound_claims(after: ClusterSnapshot, unbound: Mapping[str, str], waiting: Mapping[str, str]) -> UnboundClaims:
+    """The reasons by workload; ``waiting`` claims, which are bound with a pod, count only where one waits for them."""
+    reasons = {**unbound, **waiting}
+    found: dict[str, str] = {}
+    told: set[str] = set()
+    names = Workloads(after)
+    for pod in after.pods if reasons else ():
+        if pod.spec.node_name:
+            continue
+        for key in claims_of_pod(pod):
+            if key in reasons:
+                told.add(key)
+                found.setdefault(names.of(pod), f"PersistentVolumeClaim {key}: {reasons[key]}")
+    objections = [
+        Objection(RuleId.REQUIRE_SCHEDULABLE, f"PersistentVolumeClaim {key}", reason)
+        for key, reason in unbound.items()
+        if key not in told
+    ]
+    return UnboundClaims(found, objections)
+
+
+def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
+    """How big the cluster is, without pods that have ended, and how old what is known of it."""
+    summary = ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
+    return described(summary, cluster, now)
+
+
+def of_settings(scheduler: Scheduler) -> list[Assumption]:
+    """The scheduler's settings that are not modelled; gates are for controllers, too."""
+    return [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+
+
+def of_queue(algorithm: str) -> list[Assumption]:
+    """That a scheduler's queue is not modelled."""
+    if has_queue(algorithm):
+        return []
+    message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
+    return [Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN)]

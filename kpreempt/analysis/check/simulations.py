@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import prod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -72,6 +72,22 @@ class Simulated(msgspec.Struct, frozen=True):
 SomeSimulated = TypeVar("SomeSimulated", bound=Simulated)
 
 
+class SimulationContext(NamedTuple):
+    """What simulates a question: the scheduler, and what decides where it leaves a choice.
+
+    ``at`` is the time of the snapshot, whose age counts to ``now``. ``chances`` makes what draws, by a seed, and
+    ``paces`` how long everything takes. ``spread`` has several simulations worked on at once.
+    """
+
+    scheduler: Scheduler
+    now: datetime
+    at: datetime
+    chances: Callable[[int], Choose]
+    paces: Callable[[int], Pace] = lambda _: AT_ONCE
+    spread: Spread = one_by_one
+    phases: Phases = NO_PHASES
+
+
 class Choices:
     """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
 
@@ -96,14 +112,12 @@ class Choices:
 class Rollouts:
     """A plan, ready to be simulated any number of times. The cluster is prepared for the scheduler once."""
 
-    def __init__(
-        self, plan: Plan, scheduler: Scheduler, decode: Decode, *, now: datetime, phases: Phases = NO_PHASES
-    ) -> None:
+    def __init__(self, plan: Plan, decode: Decode, context: SimulationContext) -> None:
         self._plan = plan
-        self._scheduler = timed_by_part(scheduler, phases)
+        self._scheduler = timed_by_part(context.scheduler, context.phases)
         self._decode = decode
-        self._now = now
-        self._phases = phases
+        self._now = context.at
+        self._phases = context.phases
         self._prepared: Any = None
 
     def __call__(self, seed: int, choices: Choices, pace: Pace) -> Simulated:
@@ -155,30 +169,29 @@ class Rollouts:
 class Simulations(Generic[SomeSimulated]):
     """Simulates a scenario any number of times: ``play`` does so once, with choices and a pace.
 
-    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes. So many ``decisions``, times
-    nodes, are foreseen for each. They begin with the objects of the ``cluster``.
+    So many ``decisions``, times nodes, are foreseen for each. They begin with the objects of the ``cluster``.
     """
 
     def __init__(
         self,
         play: Callable[[int, Choices, Pace], SomeSimulated],
+        context: SimulationContext,
         *,
-        chances: Callable[[int], Choose],
-        paces: Callable[[int], Pace] = lambda _: AT_ONCE,
         decisions: int = 0,
         cluster: ClusterSnapshot | None = None,
     ) -> None:
         self._is_long = decisions >= _MANY_DECISIONS
         self._shared = [cluster, *cluster.pods, *cluster.nodes] if cluster is not None else []
         self._play = play
-        self._chances = chances
-        self._paces = paces
+        self._chances = context.chances
+        self._paces = context.paces
+        self._spread = context.spread
 
     def by_chance(self, seed: int) -> SomeSimulated:
         """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
         return self._simulate(seed, Choices((), self._chances(seed)), self._paces(seed))
 
-    def asked_for(self, seed: int, runs: int | None, worst_of: int, spread: Spread) -> tuple[list[SomeSimulated], bool]:
+    def asked_for(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
         """``runs`` simulations from ``seed`` on, as many as are enough for ``None``, or ``worst_of`` with all choices.
 
         And whether these are all that there can be.
@@ -186,14 +199,14 @@ class Simulations(Generic[SomeSimulated]):
         if worst_of:
             return self.every(worst_of)
         if runs is None:
-            return self.enough(seed, spread)
-        found = list(self.several(seed, runs, spread))
+            return self.enough(seed)
+        found = list(self.several(seed, runs))
         return found, not (found[0].simulation.draws or found[1:])
 
-    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[SomeSimulated]:
+    def several(self, seed: int, runs: int) -> Iterator[SomeSimulated]:
         """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
         # Long ones begin before it is known whether anything is up to chance; where nothing is, they are left.
-        found = self._spread(spread, range(seed, seed + runs), is_long=self._is_long and runs > 1)
+        found = self._drawn(range(seed, seed + runs), is_long=self._is_long and runs > 1)
         first = next(found)
         yield first
         if is_up_to_chance(first.simulation):
@@ -218,14 +231,14 @@ class Simulations(Generic[SomeSimulated]):
                 waiting.extend((*simulated.taken[:place], other) for other in others)
         return found, not waiting and not any(simulated.has_others for simulated in found)
 
-    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[SomeSimulated], bool]:
+    def enough(self, seed: int) -> tuple[list[SomeSimulated], bool]:
         """As many simulations as show what chance may do, and whether these are all that there can be.
 
         One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
         their decisions leave room for. They are not all where another pace leads to something else. How long a decision
         takes on this machine has no part in it.
         """
-        first, *more = self.several(seed, _LEAST_PLAYS if self._is_long else 1, spread)
+        first, *more = self.several(seed, _LEAST_PLAYS if self._is_long else 1)
         if not is_up_to_chance(first.simulation):
             return [first], True
         made = max(first.decisions * len(first.before.nodes), 1)
@@ -234,21 +247,17 @@ class Simulations(Generic[SomeSimulated]):
             # More than one simulation foretells may be there after all; those that were looked at count all the same.
             of_all = first if self._paces(seed).is_at_once else None
             found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
-            if not first.simulation.displaced or self._is_foretold(
-                found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread
-            ):
+            # Whether it makes no difference how long everything takes.
+            kinds = {_kind_of(each.simulation) for each in found}
+            paced = self._drawn(range(seed + 1, seed + 1 + _PACED_PLAYS)) if first.simulation.displaced else ()
+            if all(_kind_of(each.simulation) in kinds for each in paced):
                 return found, is_all
         runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
         seeds = range(seed + 1 + len(more), seed + runs)
-        return [first, *more, *self._spread(spread, seeds, is_long=made >= _MANY_DECISIONS)], False
+        return [first, *more, *self._drawn(seeds, is_long=made >= _MANY_DECISIONS)], False
 
-    def _spread(self, spread: Spread, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:
-        return spread(seeds, self.by_chance, is_long=is_long, shared=self._shared)
-
-    def _is_foretold(self, found: Sequence[SomeSimulated], seeds: range, spread: Spread) -> bool:
-        """Whether it makes no difference how long everything takes."""
-        kinds = {_kind_of(each.simulation) for each in found}
-        return all(_kind_of(each.simulation) in kinds for each in self._spread(spread, seeds))
+    def _drawn(self, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:
+        return self._spread(seeds, self.by_chance, is_long=is_long, shared=self._shared)
 
     def _simulate(self, seed: int, choices: Choices, pace: Pace = AT_ONCE) -> SomeSimulated:
         simulated = self._play(seed, choices, pace)

@@ -1,39 +1,51 @@
-"""Whether nodes can be drained: it is simulated, rules are put to what happens, and what would help is tried."""
+"""Whether nodes can be drained: it is simulated, rules are put to what happens, and what would help is tried.
+
+Upgrades may ask for the order that displaces least: at each step the node whose drain displaces the fewest pods.
+
+Asked which nodes can go, it finds those that autoscalers would remove: no pod is left pending, no other pod is evicted,
+no budget is violated. Which pods may be moved follows Cluster Autoscaler with its default flags
+(``cluster-autoscaler/simulator/drainability/rules``, ``utils/drain/drain.go``, and its FAQ, "What types of pods can
+prevent CA from removing a node?") and Karpenter 1.8 of ``karpenter.sh/do-not-disrupt``
+(``pkg/controllers/state/statenode.go``, ``pkg/utils/pod/scheduling.go``). Their other reasons to keep a node, such as
+its utilization, its group's least size or its price, are not looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.check.assumed import of_queue, of_settings, summed_up
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
-from kpreempt.analysis.check.report import facts_of, judge, not_all
-from kpreempt.analysis.check.simulations import Simulations
+from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings, summed_up
+from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
-from kpreempt.analysis.drain.best_order import best_order
-from kpreempt.analysis.drain.blocked import blocked_evictions
-from kpreempt.analysis.drain.details import detail_of, fix_of
-from kpreempt.analysis.drain.kubectl import Shift
-from kpreempt.analysis.drain.removal import removals
+from kpreempt.analysis.drain.blocked import blocked_evictions, budgets_selecting
+from kpreempt.analysis.drain.kubectl import Shift, in_order, plain_drain
 from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
-from kpreempt.analysis.drain.shifts import plain_drain
 from kpreempt.analysis.drain.unblock import Way, with_remedies
-from kpreempt.analysis.pending.verdicts import Spread, one_by_one
-from kpreempt.analysis.simulation.outcomes import Choose
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainCommand
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMITTED_LABELS
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
-from kpreempt.verdict.drain import BlockedEviction, Drain, DrainOrder, NodeRemoval
+from kpreempt.verdict.drain import (
+    BlockedEviction,
+    BlockReason,
+    Drain,
+    DrainOrder,
+    Keep,
+    KeepRule,
+    NodeRemoval,
+    NotGoing,
+    Unblock,
+    UnblockAction,
+)
 from kpreempt.verdict.unread import unreadable_of
 
 _BUDGET = "PodDisruptionBudget"
@@ -42,6 +54,15 @@ _OPTIONS = {
     "--delete-emptydir-data": "delete_empty_dir_data",
     "--force": "force",
 }
+# So many drains at most are simulated, and so many decisions times nodes they may come to. To prepare a simulation
+# takes as long as so many for each node and pod.
+_MOST_TRIALS = 200
+_MOST_DECISIONS = 1_500_000
+_TO_PREPARE = 2
+# So many nodes at most are tried, and so many decisions times nodes the trials may come to.
+_MOST_REMOVALS = 60
+_MOST_REMOVAL_DECISIONS = 3_000_000
+_IN_MEMORY = "Memory"
 
 
 class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,28 +89,18 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     seeks_order: bool = False
 
 
-def drain_nodes(
-    question: DrainQuestion,
-    scheduler: Scheduler,
-    *,
-    now: datetime,
-    at: datetime,
-    chances: Callable[[int], Choose],
-    paces: Callable[[int], Pace] = lambda _: AT_ONCE,
-    spread: Spread = one_by_one,
-    phases: Phases = NO_PHASES,
-) -> Drain:
-    """The answer; ``at`` is the time of the snapshot, whose age counts to ``now``."""
-    cluster = question.cluster
+def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
+    """The answer."""
+    cluster, scheduler, at = question.cluster, context.scheduler, context.at
     daemon_sets, lacking = _daemon_sets(cluster)
 
     def runs(
         of: ClusterSnapshot, shifts: Sequence[Shift], command: DrainCommand, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
-        play = DrainRuns(of, shifts, command, daemon_sets, scheduler, now=at, arriving=arriving, phases=phases)
+        play = DrainRuns(of, shifts, command, daemon_sets, context, arriving)
         going = {node for shift in shifts for node in shift.nodes}
         decisions = sum(pod.spec.node_name in going for pod in of.pods) * len(of.nodes)
-        return Simulations(play, chances=chances, paces=paces, decisions=decisions, cluster=of)
+        return Simulations(play, context, decisions=decisions, cluster=of)
 
     shifts, can_go = question.shifts, list[NodeRemoval]()
     if question.removes:
@@ -114,10 +125,10 @@ def drain_nodes(
             command = msgspec.structs.replace(command, options=options)
         return runs(of, shifts, command, arriving).by_chance(question.seed)
 
-    summary = summed_up(cluster, now)
+    summary = summed_up(cluster, context.now)
     general = [*question.assumptions, *lacking, *_of_the_way(question, scheduler)]
     drains = runs(cluster, shifts, question.command)
-    simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of, spread)
+    simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [_change(each.node, each.left, each.evicted) for each in simulated[0].works]
 
@@ -271,3 +282,177 @@ def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateF
     own = (each for each in blocked if _subject(each) == finding.subject and each.remedies)
     fixes = [fix_of(remedy) for each in own for remedy in each.remedies]
     return msgspec.structs.replace(finding, fix=fixes[0]) if fixes else finding
+
+
+def detail_of(blocked: BlockedEviction) -> str:
+    """Why they stay, in a few words."""
+    wants = f"it wants {blocked.desired:,} healthy of {blocked.expected:,}"
+    reason = blocked.reason
+    if reason is BlockReason.SEVERAL_BUDGETS:
+        return f"more than one budget selects the pod: {', '.join(blocked.budgets)}"
+    if reason in (BlockReason.NEVER_ALLOWS, BlockReason.SINGLE_REPLICA):
+        return f"{wants}, so that it never allows a disruption"
+    if reason is BlockReason.NO_ROOM:
+        why = f": {blocked.pending_message}" if blocked.pending_message else ""
+        return f"{wants} and has {blocked.healthy:,}; {_pods(len(blocked.pending))} pending{why}"
+    if reason is BlockReason.NOT_READY:
+        return f"{wants} and has {blocked.healthy:,}; {_pods(len(blocked.unready))} not ready"
+    if reason is BlockReason.TOO_FEW:
+        return f"{wants} and has {blocked.healthy:,}"
+    if reason is BlockReason.TIMED_OUT:
+        return "told to go, and still there when the time was over"
+    return (blocked.cause or blocked.message).rstrip(".")
+
+
+def fix_of(unblock: Unblock) -> str:
+    """The change as an instruction."""
+    target, value = unblock.target, unblock.value
+    if unblock.action is UnblockAction.SET:
+        return f"Set {unblock.field}: {value} on {target}."
+    if unblock.action is UnblockAction.SCALE:
+        return f"Scale {target} to {value} replicas first."
+    if unblock.action is UnblockAction.DELETE:
+        return f"Delete {target}."
+    if unblock.action is UnblockAction.ADD_NODE:
+        return f"Add a node like {target.removeprefix('Node ')} first."
+    return f"Give {target}."
+
+
+def _pods(count: int) -> str:
+    return "1 pod is" if count == 1 else f"{count:,} pods are"
+
+
+def best_order(
+    shifts: Sequence[Shift], simulate: Callable[[Sequence[Shift]], SimulatedDrain], cluster: ClusterSnapshot
+) -> tuple[Sequence[Shift], DrainOrder]:
+    """The upgrade in the order that was found, which is that of ``shifts`` where none is better, and what it saves.
+
+    This is greedy: another order might displace fewer. ``simulate`` plays one run of the cluster.
+    A step is taken only where every node that is left can be tried.
+    """
+    rest = [name for shift in shifts for name in shift.nodes]
+    given = simulate(shifts)
+    found: list[str] = []
+    least = _TO_PREPARE * (len(cluster.nodes) + len(cluster.pods))
+    each_node = given.decisions * len(cluster.nodes) // len(rest)
+    trials, spent = 0, 0
+    while len(rest) > 1:
+        # Every step simulates one node more.
+        step = len(rest) * (least + each_node * (len(found) + 1))
+        if trials + len(rest) > _MOST_TRIALS or spent + step > _MOST_DECISIONS:
+            break
+        trials, spent = trials + len(rest), spent + step
+        costs = [_cost(simulate(in_order(shifts, [*found, name]))) for name in rest]
+        found.append(rest.pop(costs.index(min(costs))))
+    unsearched = len(rest) if len(rest) > 1 else 0
+    best = in_order(shifts, [*found, *rest])
+    chosen = simulate(best)
+    if _cost(chosen) >= _cost(given):
+        best, chosen = list(shifts), given
+    return best, DrainOrder(
+        nodes=[name for shift in best for name in shift.nodes],
+        displaced=_displaced(chosen),
+        displaced_as_given=_displaced(given),
+        unsearched=unsearched,
+    )
+
+
+def _cost(drain: SimulatedDrain) -> tuple[int, int, int]:
+    """Nodes that do not get empty, pods that are left pending, and pods that are displaced: the fewer, the better."""
+    stay = sum(not each.drained for each in drain.works)
+    pending = sum(not each.waited_before for each in drain.simulation.waiting)
+    return stay, pending, _displaced(drain)
+
+
+def _displaced(drain: SimulatedDrain) -> int:
+    return len(drain.simulation.displaced)
+
+
+class Removals(msgspec.Struct, frozen=True):
+    """The nodes that can go together, in the order in which they were found, and what there is to say of each node."""
+
+    going: list[str]
+    nodes: list[NodeRemoval]
+
+
+def removals(
+    cluster: ClusterSnapshot, nodes: Sequence[str], drain: Callable[[Sequence[str]], SimulatedDrain]
+) -> Removals:
+    """Which of ``nodes`` can go: those with the fewest pods to move are tried first, each beside those that go already.
+
+    This is greedy: another choice might let more of them go.
+    """
+    by_node: dict[str, list[Pod]] = {name: [] for name in nodes}
+    for pod in cluster.pods:
+        if pod.spec.node_name in by_node:
+            by_node[pod.spec.node_name].append(pod)
+    keeps = {name: [each for pod in pods for each in _keeps(pod, cluster)] for name, pods in by_node.items()}
+    order = sorted(
+        (name for name in nodes if not keeps[name]), key=lambda name: (sum(map(_moves, by_node[name])), name)
+    )
+    going: list[str] = []
+    found = {name: NodeRemoval(node=name, keeps=own) for name, own in keeps.items() if own}
+    trials, spent = 0, 0
+    for name in order:
+        if trials == _MOST_REMOVALS or spent > _MOST_REMOVAL_DECISIONS:
+            found[name] = NodeRemoval(node=name, why=NotGoing.NOT_TRIED)
+            continue
+        trials += 1
+        simulated = drain([*going, name])
+        spent += max(simulated.decisions, 1) * len(cluster.nodes)
+        why = _why_not(simulated)
+        found[name] = NodeRemoval(node=name, goes=why is None, why=why, moves=sum(map(_moves, by_node[name])))
+        if why is None:
+            going.append(name)
+    return Removals(going, [found[name] for name in nodes])
+
+
+def _why_not(drain: SimulatedDrain) -> NotGoing | None:
+    simulation = drain.simulation
+    if not drain.is_drained:
+        return NotGoing.BLOCKED
+    if any(not each.waited_before for each in simulation.waiting):
+        return NotGoing.PENDING
+    if any(not each.drained for each in simulation.displaced):
+        return NotGoing.PREEMPTS
+    return NotGoing.BUDGETS if any(each.violations for each in simulation.budgets) else None
+
+
+def _moves(pod: Pod) -> bool:
+    """Whether the pod has to go somewhere else."""
+    owner = controller_of(pod.metadata)
+    is_of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
+    return not (pod.is_terminal or pod.is_mirror or is_of_node)
+
+
+def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[Keep]:
+    """The rules by which an autoscaler leaves the pod's node."""
+    annotations = pod.metadata.annotations
+    # Of Karpenter's rule static pods and those of DaemonSets are no exception, but pods that are leaving are.
+    is_active = not pod.is_terminal and pod.metadata.deletion_timestamp is None
+    if is_active and annotations is not None and annotations.do_not_disrupt == "true":
+        yield Keep(rule=KeepRule.DO_NOT_DISRUPT, pod=pod.key)
+    if not _moves(pod):
+        return
+    safe = annotations.safe_to_evict if annotations is not None else ""
+    if safe == "false":
+        yield Keep(rule=KeepRule.NOT_SAFE_TO_EVICT, pod=pod.key)
+    if safe in ("true", "false"):
+        return
+    if not is_replaced(pod):
+        yield Keep(rule=KeepRule.NO_CONTROLLER, pod=pod.key)
+    elif pod.metadata.namespace == "kube-system" and not budgets_selecting(cluster, pod):
+        yield Keep(rule=KeepRule.SYSTEM_POD, pod=pod.key)
+    elif _has_local_storage(pod):
+        yield Keep(rule=KeepRule.LOCAL_STORAGE, pod=pod.key)
+
+
+def _has_local_storage(pod: Pod) -> bool:
+    annotations = pod.metadata.annotations
+    named = annotations.safe_local_volumes.split(",") if annotations is not None else []
+    local = (
+        volume.name
+        for volume in pod.spec.volumes
+        if volume.host_path is not None or (volume.empty_dir is not None and volume.empty_dir.medium != _IN_MEMORY)
+    )
+    return any(name not in named for name in local)

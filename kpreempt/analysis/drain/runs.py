@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.check.simulations import Choices, Simulated
+from kpreempt.analysis.algorithms import timed_by_part
+from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
 from kpreempt.analysis.drain.kubectl import KubectlDrain, NodeWork, Shift
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
 from kpreempt.analysis.simulation.pace import Pace
@@ -18,7 +17,6 @@ from kpreempt.eviction.records import Answer
 from kpreempt.eviction.selectors import parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict.drain import DrainedNode
 
 _ATTEMPTS = 100_000
@@ -61,16 +59,13 @@ class DrainRuns:
         shifts: Sequence[Shift],
         command: DrainCommand,
         daemon_sets: Collection[tuple[str, str]],
-        scheduler: Scheduler,
-        *,
-        now: datetime,
+        context: SimulationContext,
         arriving: Sequence[Pod] = (),
-        phases: Phases = NO_PHASES,
     ) -> None:
         self._cluster, self._shifts, self._command, self._daemon_sets = cluster, shifts, command, daemon_sets
         self._selector = parse_selector(command.options.pod_selector)
-        self._scheduler = timed_by_part(scheduler, phases)
-        self._now, self._arriving, self._phases = now, arriving, phases
+        self._scheduler = timed_by_part(context.scheduler, context.phases)
+        self._now, self._arriving, self._phases = context.at, arriving, context.phases
         self._prepared: Any = None
 
     def __call__(self, seed: int, choices: Choices, pace: Pace) -> SimulatedDrain:

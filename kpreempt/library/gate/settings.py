@@ -1,7 +1,8 @@
-"""The gate that options, ``kpreempt.toml`` and a baseline ask for."""
+"""The gate that options, or the arguments of a program, ``kpreempt.toml`` and a baseline ask for."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -27,27 +28,35 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
-from kpreempt.library.gate.config import (
-    LARGEST_LIMIT,
-    OFF,
-    GateConfig,
-    date_in,
-    parse_config,
-    seconds_in,
-)
+from kpreempt.library.gate.config import LARGEST_LIMIT, OFF, GateConfig, date_in, parse_config, seconds_in
 from kpreempt.library.gate.files import GateFiles, gate_files
 from kpreempt.library.gate.flags import GateFlags
 from kpreempt.report.escape import printable_json
 from kpreempt.verdict.check import GateFinding, GateSource
 
 
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules, in the words of ``kpreempt check``.
+
+    ``rules`` sets limits by the rule's name: a number, a time as text, whether it is on, ``None`` to switch it off, or
+    a list for ``forbid-victims``. ``severity`` is by rule, ``waive`` has ``RULE=SUBJECT: REASON``. ``config`` and
+    ``baseline`` are files, ``config_from`` a branch or folder that they are read from; nothing else is read.
+    """
+
+    rules: Mapping[str, Any] = {}
+    severity: Mapping[str, str] = {}
+    waive: Sequence[str] = ()
+    config: str | os.PathLike[str] | None = None
+    config_from: str | None = None
+    baseline: str | os.PathLike[str] | None = None
+    annotation_waivers: bool = True
+    report_only: bool = False
+
+
 class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, ready to be put to a simulation. ``config`` and ``baseline_file`` are what was read.
 
-    Where it ``ignores_annotations``, no annotation of an object waives anything.
-
-    ``custom`` are the rules of one's own, which are put to the answer.
-
+    If it ``ignores_annotations``, no annotation of an object waives anything. ``custom`` are the user's own rules.
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
     ``job_seconds`` is what the file says of how long pods of Jobs run, ``applied_by`` of the tool that applies changes,
     ``assume_none`` which kinds the cluster has no object of.
@@ -193,3 +202,32 @@ def _expires(flags: GateFlags, today: date) -> date | None:
     if day < today:
         raise UsageError(f"--expires {flags.expires}: that day is over")
     return day
+
+
+def settings_of(gate: Gate | None, now: datetime, command: str) -> GateSettings:
+    """The gate, ready to be put to a simulation. Raises ``UsageError`` and ``InputError``."""
+    asked = gate or Gate()
+    flags = GateFlags(
+        config=None if asked.config is None else os.fspath(asked.config),
+        config_from=asked.config_from,
+        no_annotation_waivers=not asked.annotation_waivers,
+        rules=dict(_rule(name, value) for name, value in asked.rules.items()),
+        severity=[f"{rule}={severity}" for rule, severity in asked.severity.items()],
+        report_only=asked.report_only,
+        waive=asked.waive,
+        baseline=None if asked.baseline is None else os.fspath(asked.baseline),
+    )
+    return gate_settings(flags, now, command=command, finds_config=False)
+
+
+def _rule(name: str, value: Any) -> tuple[RuleId, Any]:
+    """The rule and what its option would be given."""
+    rule = rule_named(name, "rules")
+    match rule.row.takes:
+        case Takes.PODS:
+            return rule, [value] if isinstance(value, str) else list(value)
+        case Takes.SWITCH:
+            return rule, value is not None and value is not False and value != OFF
+        case Takes.NOTHING:
+            raise UsageError(f"the rule {name} has no limit: severity switches it off")
+    return rule, OFF if value is None or value is False else str(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.drain.shifts import Upgrade
+from kpreempt.analysis.drain.kubectl import Upgrade
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import GateStanding
@@ -306,7 +306,7 @@ def test_the_best_order_is_never_worse_than_that_given_and_has_all_nodes(upgrade
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kpreempt.analysis.drain.best_order._MOST_TRIALS", 4)
+    monkeypatch.setattr("kpreempt.analysis.drain.answer._MOST_TRIALS", 4)
     drain = drained([*nodes(3), *deployment("web", ["n1", "n3"])], "n1 n2 n3", upgrade=Upgrade(), seeks_order=True)
     assert drain.order is not None
     assert (drain.order.nodes, drain.order.unsearched) == (["n2", "n1", "n3"], 2)

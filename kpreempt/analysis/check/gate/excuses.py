@@ -23,6 +23,7 @@ WAIVE_REASON = "kpreempt.io/waive-reason"
 _KIND = "CheckBaseline"
 # What JSON holds as a number everywhere.
 _LARGEST_AMOUNT = 2**53
+_EVERYTHING = -1
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,9 +251,6 @@ def accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> Excus
         objections.append(f"accepted as long as it is not more than {entry.amount}")
         return None
     return Excuse(GateStanding.ACCEPTED, entry.reason, "--baseline", expires)
-
-
-_EVERYTHING = -1
 
 
 def source_of(rules: GateRules, excuses: Excuses, *, config: str, baseline: str) -> GateSource:

@@ -17,6 +17,28 @@ from kpreempt.verdict.check import ChangeKind
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
 from kpreempt.verdict.unread import LIST
 
+# What asks for pods that were not there before.
+_ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
+# Pods of these end, or leave their node without one while they are replaced, however it is done.
+_ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
+# From so many pods on, some can stay ready while others are replaced.
+_MANY = 2
+_BUDGETS = "PodDisruptionBudget"
+# How the plan tells of a field that the API server does not let anyone change.
+_REFUSED = "cannot be changed in the API"
+# And of a PriorityClass.
+_NO_CLASS = "is neither in the cluster nor in the change"
+_NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
+_RULE_ABOUT = {
+    AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
+    # Objects that could not be read are left out as bad ones are.
+    AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.ABSENT: RuleId.ABSENT_KINDS,
+    AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
+    AssumptionKind.NOT_COMPARED: RuleId.CUSTOM_RESOURCES,
+}
+
 
 def _violations(case: Case) -> Iterator[Measure]:
     """For each budget the victims that it does not allow to go."""
@@ -129,29 +151,6 @@ def _cascades(case: Case) -> Iterator[Measure]:
             chain=case.chain_to(last),
             since=case.since[last],
         )
-
-
-# What asks for pods that were not there before.
-_ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
-# Pods of these end, or leave their node without one while they are replaced, however it is done.
-_ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
-# From so many pods on, some can stay ready while others are replaced.
-_MANY = 2
-_BUDGETS = "PodDisruptionBudget"
-# How the plan tells of a field that the API server does not let anyone change.
-_REFUSED = "cannot be changed in the API"
-# And of a PriorityClass.
-_NO_CLASS = "is neither in the cluster nor in the change"
-_NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
-_RULE_ABOUT = {
-    AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
-    # Objects that could not be read are left out as bad ones are.
-    AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
-    AssumptionKind.ABSENT: RuleId.ABSENT_KINDS,
-    AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
-    AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
-    AssumptionKind.NOT_COMPARED: RuleId.CUSTOM_RESOURCES,
-}
 
 
 def _unscheduled(case: Case) -> Iterator[Measure]:

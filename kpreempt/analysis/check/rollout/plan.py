@@ -1,4 +1,9 @@
-"""What a change does to a cluster, object by object."""
+"""What a change does to a cluster, object by object.
+
+Objects need their namespace at the moment at which they are applied. ``kubectl apply`` takes objects in the order of
+the input (``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/apply/apply.go``), goes on after one that is refused, and makes no
+namespace by itself; Helm, Kustomize and Argo CD put namespaces first.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.adoption import adopted
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
@@ -27,15 +33,14 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     cluster_kind_of,
     group_of,
+    is_namespaced,
     is_pod_owner,
     makes_no_pods,
     what_is_not_known,
 )
-from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
-from kpreempt.analysis.check.rollout.queued import admission_assumed
 from kpreempt.analysis.check.rollout.records import (
     ManifestDocument,
     MissingNamespaces,
@@ -44,7 +49,14 @@ from kpreempt.analysis.check.rollout.records import (
     Reset,
     Safeguards,
 )
-from kpreempt.analysis.check.rollout.shape import error_at, is_nested_too_deeply, place, position, prepared
+from kpreempt.analysis.check.rollout.shape import (
+    ApplyOptions,
+    Prepared,
+    error_at,
+    is_nested_too_deeply,
+    place,
+    position,
+)
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
@@ -53,11 +65,12 @@ from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kueue import QUEUE_LABEL
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind
-from kpreempt.verdict.unread import missing
+from kpreempt.verdict.unread import LIST, missing, unreadable_of
 
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
@@ -68,41 +81,46 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 _DEFINITIONS = ("customresourcedefinition", "customresourcedefinitions")
 # What other workloads own, and manifests of which are rare.
 _CONTROLLED = ("Pod", "ReplicaSet", "Job")
+_MESSAGE = (
+    "Kueue is to admit it, which is not simulated: {}; kpreempt explain -f FILE --algorithm kueue-0.19 says whether it "
+    "is admitted, and whom Kueue preempts for it"
+)
+_MADE = "its pods are made as if it was admitted at once"
+_SUSPENDED = "it is suspended here, and its pods come once it is admitted"
+_NAMESPACE = "Namespace"
+# The API server makes them itself.
+_ALWAYS_THERE = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
+# Groups of which it is known whether a kind has a namespace.
+_OWN_GROUPS = frozenset(
+    {
+        *("", "apps", "autoscaling", "batch", "coordination.k8s.io", "discovery.k8s.io", "extensions"),
+        *("networking.k8s.io", "policy", "rbac.authorization.k8s.io"),
+    }
+)
 
 
 def plan_change(
     cluster: ClusterSnapshot,
-    documents: Sequence[ManifestDocument],
+    manifests: Prepared,
     live: LiveDocuments,
     decode: Decode,
+    options: ApplyOptions,
     *,
-    namespace: str,
     deleted: Sequence[str] = (),
     only_in_base: Sequence[Deletion] = (),
-    prunes: bool = False,
-    autoscaled_at_most: bool = False,
-    job_seconds: int | None = None,
-    creates_namespaces: bool = False,
-    applied_by: Applier | None = None,
 ) -> Plan:
-    """What applying ``documents``, and then deleting ``deleted``, does to ``cluster``.
+    """What applying ``manifests``, and then deleting ``deleted``, does to ``cluster``.
 
-    ``only_in_base`` are the objects that ``documents`` lacks: with ``prunes`` those that are there are deleted, too.
-
-    ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
-    say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
-    ``autoscaled_at_most``, at its most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. With
-    ``creates_namespaces`` those that the change needs and that are not there are made first. Annotations of hooks and
-    waves count if ``applied_by`` is the tool that reads them; ``None`` is kubectl by default. A deletion is
+    ``only_in_base`` are the objects that the manifests lack: if the options prune, those that are there are deleted,
+    too. ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. A deletion is
     ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
     than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
     for one of an object that is not there.
     """
-    applier = applied_by or Applier.KUBECTL
-    ready = prepared(documents, namespace, applier)
-    deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
+    applier, prunes = options.applier, options.prunes
+    deletions = dict.fromkeys(parse_deletion(text, options.namespace) for text in deleted)
     scaled_by = Autoscalers(
-        live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
+        live.others(GROUP, KIND), (each.document for each in manifests.documents), at_most=options.autoscaled_at_most
     )
     listed = {each.described for each in deletions}
     pruned = [each for each in only_in_base if each.described not in listed] if prunes else []
@@ -111,12 +129,12 @@ def plan_change(
         return _Planner(cluster, live, decode, listed, scaled_by, applier)
 
     planner = new_planner()
-    missing = missing_namespaces(documents, namespace, cluster, live, applier)
-    if creates_namespaces:
+    missing = missing_namespaces(manifests.given, options.namespace, cluster, live, applier)
+    if options.creates_namespaces:
         planner.make_namespaces([*missing.absent, *missing.late])
         missing = MissingNamespaces()
-    hooked = {describe(each.document): each for each in ready.hooks if planner.has_as_ordinary_object(each)}
-    applied = [each for each in ready.documents if describe(each.document) not in hooked]
+    hooked = {describe(each.document): each for each in manifests.hooks if planner.has_as_ordinary_object(each)}
+    applied = [each for each in manifests.documents if describe(each.document) not in hooked]
     for given in applied:
         planner.apply(given)
     given_names = {describe(each.document) for each in applied}
@@ -133,13 +151,13 @@ def plan_change(
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
     kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
-    duplicates, same = _duplicates(ready.replaced, new_planner(), applier)
+    duplicates, same = _duplicates(manifests.replaced, new_planner(), applier)
     order = order_of([each.document for each in applied], applier)
-    hooks = [left_out(each.document, applier) for each in ready.hooks if is_left_out(each.document, applier)]
-    if applied_by is None:
-        hooks += not_applied_as_hooks(each.document for each in documents)
+    hooks = [left_out(each.document, applier) for each in manifests.hooks if is_left_out(each.document, applier)]
+    if options.applied_by is None:
+        hooks += not_applied_as_hooks(each.document for each in manifests.given)
     scalers = live.others(GROUP, KIND)
-    sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in ready.documents)])
+    sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in manifests.documents)])
     plan = planner.plan()
     return msgspec.structs.replace(
         plan,
@@ -150,7 +168,7 @@ def plan_change(
         safeguards=msgspec.structs.replace(plan.safeguards, minimum_sizes=sizes),
         order=order,
         missing_namespaces=missing,
-        job_seconds=job_seconds,
+        job_seconds=options.job_seconds,
         duplicates=duplicates,
         only_in_base=kept,
         assumptions=[
@@ -565,3 +583,76 @@ def _jobs_pod_spec(cron_job: Document) -> Document:
     """The spec of the pods of a CronJob's Jobs."""
     job = mapping_in(mapping_in(mapping_in(cron_job, "spec"), "jobTemplate"), "spec")
     return mapping_in(mapping_in(job, "template"), "spec")
+
+
+def admission_assumed(document: Document, change: Change) -> Iterator[Assumption]:
+    """That an object of the change with a LocalQueue is admitted at once, or never; of one that stays nothing."""
+    spec = mapping_in(document, "spec")
+    owners = (document, mapping_in(spec, "jobTemplate"))
+    labels = [mapping_in(mapping_in(each, "metadata"), "labels") for each in owners]
+    if change.kind is not ChangeKind.UNCHANGED and any(each.get(QUEUE_LABEL) for each in labels):
+        message = _MESSAGE.format(_SUSPENDED if spec.get("suspend") else _MADE)
+        yield Assumption(change.object, f"metadata.labels[{QUEUE_LABEL}]", message)
+
+
+def missing_namespaces(
+    documents: Sequence[ManifestDocument],
+    namespace: str,
+    cluster: ClusterSnapshot,
+    live: LiveDocuments,
+    applier: Applier,
+) -> MissingNamespaces:
+    """What a change lacks; objects that say no namespace are in ``namespace``.
+
+    kubectl applies them in the order of the input, the other tools apply namespaces first.
+    """
+    made: dict[str, int] = {}
+    for index, each in enumerate(documents):
+        if each.document["kind"] == _NAMESPACE and not group_of(each.document):
+            made.setdefault(str(mapping_in(each.document, "metadata").get("name")), index)
+    absent: dict[str, list[str]] = {}
+    late: dict[str, list[str]] = {}
+    there = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
+    for index, given in enumerate(documents):
+        where = _namespace_of(given.document, namespace)
+        if not where or where in there or is_left_out(given.document, applier):
+            continue
+        metadata = {**mapping_in(given.document, "metadata"), "namespace": where}
+        name = describe({**given.document, "metadata": metadata})
+        if where not in made:
+            absent.setdefault(where, []).append(name)
+        elif applier is Applier.KUBECTL and index < made[where]:
+            late.setdefault(where, []).append(name)
+    if absent or late:
+        in_use = _in_use(cluster, {*absent, *late}) | live.namespaces
+        absent = {where: own for where, own in absent.items() if where not in in_use}
+        late = {where: own for where, own in late.items() if where not in in_use}
+    if cluster.namespaces or not (absent or late):
+        return MissingNamespaces(absent, late)
+    if assumed := unreadable_of(cluster, [_NAMESPACE]):
+        return MissingNamespaces(assumptions=assumed)
+    # Every cluster has some.
+    message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
+    return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.TOLD)])
+
+
+def _namespace_of(document: Document, namespace: str) -> str:
+    """The namespace that an object is put into; empty for one that has none, or of which that is not known."""
+    if not is_namespaced(document):
+        return ""
+    own = mapping_in(document, "metadata").get("namespace")
+    if isinstance(own, str) and own:
+        return own
+    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None or group_of(document) in _OWN_GROUPS
+    return namespace if is_known else ""
+
+
+def _in_use(cluster: ClusterSnapshot, names: Set[str]) -> set[str]:
+    """Those of the namespaces that the cluster has objects in, so that they are there."""
+
+    def used() -> Iterator[str]:
+        for kind in CLUSTER_KINDS.values():
+            if kind.is_namespaced:
+                yield from (record.metadata.namespace for record in getattr(cluster, kind.field))
+
+    return set(names) & set(used())

@@ -22,14 +22,43 @@ _MAX_DEPTH = 60
 class Prepared(msgspec.Struct, frozen=True):
     """The objects of the input, each named and in its namespace.
 
-    ``documents`` are those that are applied, each object once. ``replaced`` are earlier documents of one object, each
-    with the one that counts. ``hooks`` are all that the applying tool takes for its hooks and that are not ordinary
-    objects as well; those of them that no installation or upgrade runs are not among the documents.
+    ``given`` is the input. ``documents`` are those that are applied, each object once. ``replaced`` are earlier
+    documents of one object, each with the one that counts. ``hooks`` are all that the applying tool takes for its hooks
+    and that are not ordinary objects as well; those of them that no installation or upgrade runs are not among the
+    documents.
     """
 
+    given: Sequence[ManifestDocument]
     documents: list[ManifestDocument]
     replaced: list[tuple[ManifestDocument, ManifestDocument]]
     hooks: list[ManifestDocument]
+
+
+class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a change is applied.
+
+    Documents and deletions that say no namespace are in ``namespace``. With ``prunes``, objects that only the base has
+    are deleted. What an autoscaler scales is simulated at its current size, or, with ``autoscaled_at_most``, at its
+    most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. With ``creates_namespaces`` those that the change
+    needs and that are not there are made first. Annotations of hooks and waves count if ``applied_by`` is the tool that
+    reads them; ``None`` is kubectl by default.
+    """
+
+    namespace: str
+    prunes: bool = False
+    autoscaled_at_most: bool = False
+    job_seconds: int | None = None
+    creates_namespaces: bool = False
+    applied_by: Applier | None = None
+
+    @property
+    def applier(self) -> Applier:
+        """The tool whose hooks and waves count."""
+        return self.applied_by or Applier.KUBECTL
+
+    def prepared(self, documents: Sequence[ManifestDocument]) -> Prepared:
+        """``prepared`` with these options."""
+        return prepared(documents, self.namespace, self.applier)
 
 
 def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: Applier) -> Prepared:
@@ -51,6 +80,7 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: App
             versions[key] = [*versions.pop(key, []), each]
     ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, applier)[0]}
     return Prepared(
+        given=documents,
         documents=[own[-1] for own in versions.values()],
         replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
         hooks=[each for key, each in hooks.items() if key not in ordinary],

@@ -10,6 +10,7 @@ from typing import Any
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.check.rollout.shape import ApplyOptions
 from kpreempt.analysis.check.rollout.workload_defaults import workload_with_defaults
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json, decode_object
@@ -85,13 +86,12 @@ def plan_of(
     """What manifests do to a cluster of ``live`` objects; without documents only the records of it are known."""
     given = [manifests] if isinstance(manifests, dict) else manifests
     documents = [ManifestDocument(document, "change.yaml", 10 * index + 1) for index, document in enumerate(given)]
+    options = ApplyOptions(namespace=namespace, creates_namespaces=creates_namespaces, applied_by=applied_by)
     return plan_change(
         cluster_of(*live),
-        documents,
+        options.prepared(documents),
         LiveDocuments(live if has_documents else ()),
         decode_object,
-        namespace=namespace,
+        options,
         deleted=deleted,
-        creates_namespaces=creates_namespaces,
-        applied_by=applied_by,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, plan_change
+from kpreempt.analysis.check.rollout.shape import ApplyOptions
 from kpreempt.snapshot import decode_object
 from kpreempt.verdict import AssumptionKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, served, template, workload
@@ -30,9 +31,8 @@ def stored(document: Document) -> Document:
 
 def planned(manifests: list[Document], *live: Document, at_most: bool = False) -> Any:
     given = [ManifestDocument(each) for each in manifests]
-    return plan_change(
-        cluster_of(*live), given, LiveDocuments(live), decode_object, namespace="shop", autoscaled_at_most=at_most
-    )
+    options = ApplyOptions(namespace="shop", autoscaled_at_most=at_most)
+    return plan_change(cluster_of(*live), options.prepared(given), LiveDocuments(live), decode_object, options)
 
 
 def failing(plan: Any) -> list[tuple[str, str]]:

@@ -551,10 +551,13 @@ def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any
 
 def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
     from kpreempt.analysis.check.rollout.plan import plan_change
+    from kpreempt.analysis.check.rollout.shape import ApplyOptions
     from kpreempt.snapshot import decode_object
 
     given = [ManifestDocument(manifest, "change.yaml", 1)]
-    return plan_change(cluster_of(live), given, LiveDocuments(documents), decode_object, namespace="shop")
+    options = ApplyOptions(namespace="shop")
+    manifests = options.prepared(given)
+    return plan_change(cluster_of(live), manifests, LiveDocuments(documents), decode_object, options)
 
 
 def test_pods_of_all_objects_count_together() -> None:
