@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kpreempt.errors import UsageError, nearest
@@ -157,9 +156,9 @@ def scheduler_for(
     if version is None and (asked := next((each for each in plugins if each.is_asked_for), None)):
         raise UsageError(f"{asked.source}: plugins are for {_of_kube()}, and {algorithm} takes none")
     if algorithm in LEGACY_ROWS:
-        package = import_module(f"kpreempt.schedulers.legacy.{LEGACY_ROWS[algorithm].package}")
-        made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy, connect=connect)
-        return made
+        from kpreempt.schedulers.legacy.factory import legacy_scheduler  # noqa: PLC0415
+
+        return legacy_scheduler(algorithm, configuration, feature_gates, policy=policy, connect=connect)
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)

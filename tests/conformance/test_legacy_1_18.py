@@ -13,17 +13,15 @@ import pytest
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES
-from kpreempt.schedulers.legacy import v1_18
-from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
-from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.predicates import FilterRun, LegacyError
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
+from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin
-from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
-from kpreempt.schedulers.legacy.v1_18.resources import NodeResourcesFit
-from kpreempt.schedulers.legacy.v1_18.topology_spread import PodTopologySpread
+from kpreempt.schedulers.legacy.v1_18.node_filters import NodeResourcesFit
+from kpreempt.schedulers.legacy.v1_18.pod_filters import InterPodAffinity, PodTopologySpread
 from kpreempt.schedulers.legacy.v1_18.version import Version118
 from kpreempt.verdict import SUCCESS, Code, Outcome, PodSummary, Status, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of, read_lines
@@ -110,7 +108,7 @@ class Table:
     def candidates(self) -> dict[str, Victims]:
         """The victims on every node on which preemption helps."""
         version = self.version
-        fits = FilterRun(version.default_filters, self.cluster, self.pod, stops_at_first=True, counts_nominated=True)
+        fits = FilterRun(version.filters, self.cluster, self.pod, stops_at_first=True, counts_nominated=True)
         dry_run = DryRun(fits, version.importance(NOW), version.budget_rule, self.cluster.budgets)
         outcomes = {info.name: dry_run.select_victims(self.state, info) for info in self.cluster.node_infos}
         return {node: outcome for node, outcome in outcomes.items() if isinstance(outcome, Victims)}
@@ -123,9 +121,7 @@ class Table:
             outcome=Outcome.NOT_SCHEDULED,
             pod=PodSummary(namespace=metadata.namespace, name=metadata.name),
         )
-        cycle = Cycle(
-            self.version, self.version.default_filters, extenders, self.cluster, self.pod.pod, frame, NO_PHASES
-        )
+        cycle = Cycle(self.version, self.version.filters, extenders, self.cluster, self.pod.pod, frame, NO_PHASES)
         return cycle.preempt(statuses)
 
 
@@ -191,7 +187,7 @@ def test_whole_preemption(case: Case) -> None:
 )
 def test_default_profile_on_the_same_objects(case: Case) -> None:
     gates = {"NonPreemptingPriority": case.get("config", {}).get("enableNonPreempting", False)}
-    scheduler = v1_18.scheduler(feature_gates=gates)
+    scheduler = legacy_scheduler("kube-1.18", feature_gates=gates)
     verdict = scheduler.decide(scheduler.prepare(cluster_of(case["objects"]), now=NOW), pod_of(case["pod"]))
     refused = {node: status for node, status in verdict.filter.items() if not status.is_success}
     candidates = {

@@ -14,11 +14,10 @@ import pytest
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES
-from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
-from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.predicates import Filter, FilterRun, LegacyError
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose

@@ -1,30 +1,40 @@
-"""One attempt to schedule a pod, and its preemption (``Schedule`` and ``Preempt``, ``core/generic_scheduler.go``).
+"""An attempt to schedule a pod, and its preemption (``Schedule`` and ``Preempt``, ``core/generic_scheduler.go``).
 
 Departures: every node is looked at, where the real scheduler may stop once it has enough that fit; nodes that fit are
 not scored; and where the choice is random the verdict holds every node that it can end with.
+
+``with_effects`` adds what the scheduler then does, in order (``scheduler.go``, ``preempt`` and ``scheduleOne``): it
+deletes victims at once, also those that are terminating already. If several nodes tie, the effects are those on the
+first of them. ``evaluate_node`` says what every filter says of one node, which is more than the scheduler looks at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import unfollowed
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.effects import with_effects
-from kpreempt.schedulers.legacy.base.equals import part_equals
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
-from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyError, State
-from kpreempt.schedulers.legacy.base.messages import NO_NODES, aggregate
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
-from kpreempt.schedulers.legacy.base.victims_report import victims_of
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.predicates import Filter, FilterRun, LegacyError, State
+from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, Words, aggregate
+from kpreempt.schedulers.legacy.base.victims import (
+    BudgetRule,
+    DryRun,
+    Importance,
+    Victims,
+    choose,
+    put_back_order,
+    really_taken,
+)
 from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
 from kpreempt.verdict import (
     Alternatives,
@@ -32,10 +42,14 @@ from kpreempt.verdict import (
     AssumptionKind,
     Candidate,
     Code,
+    Effect,
     Eligibility,
+    NodeEvaluation,
     Outcome,
+    PodChoice,
     PossibleOutcome,
     Selection,
+    Standing,
     Status,
     Verdict,
     Victim,
@@ -220,15 +234,16 @@ class Cycle:
         remaining = dict(candidates)
         while remaining:
             selection = choose(remaining, criteria)
-            passing = [node for node in selection.tied if self._passes_extenders(node, remaining[node])]
+            passing = [
+                node
+                for node in selection.tied
+                if self._asking.lets_pass_without(self._cluster.by_name[node], remaining[node].pods)
+            ]
             if passing:
                 return candidates, msgspec.structs.replace(selection, tied=passing), passing
             for node in selection.tied:
                 del remaining[node]
         return candidates, None, []
-
-    def _passes_extenders(self, node: str, victims: Victims) -> bool:
-        return self._asking.lets_pass_without(self._cluster.by_name[node], victims.pods)
 
     def _alternatives(self, candidates: Mapping[str, Victims], nominated: Sequence[str]) -> Alternatives | None:
         """What another order of equals may lead to; ``None`` where it is known, or where no equals have to part."""
@@ -282,3 +297,194 @@ def _outcome(nominated: list[str], candidates: Mapping[str, Victims], victims: M
     if overdraws or any(candidates[node].num_violations for node in nominated):
         return Outcome.PREEMPTS_VIOLATING_BUDGETS
     return Outcome.PREEMPTS
+
+
+_CUT = " ..."
+
+
+def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) -> Verdict:
+    """The verdict with its ``effects``."""
+    if verdict.outcome == Outcome.UNCERTAIN:
+        return verdict
+    if verdict.outcome == Outcome.LANDS:
+        return msgspec.structs.replace(
+            verdict, effects=[Effect("bind", _target(pod.key), f"node {verdict.lands_on[0]}")]
+        )
+    failure = [
+        Effect("event", _target(pod.key), f"Warning FailedScheduling: {_cut(verdict.message, version.words)}"),
+        Effect("setCondition", _target(pod.key), f"PodScheduled=False Unschedulable: {verdict.message}"),
+    ]
+    preemption = _preemption(verdict, pod, version, cluster)
+    effects = [*failure, *preemption] if version.words.reports_failure_first else [*preemption, *failure]
+    return msgspec.structs.replace(verdict, effects=effects)
+
+
+def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) -> list[Effect]:
+    words = version.words
+    effects = []
+    if verdict.nominated_nodes:
+        node = verdict.nominated_nodes[0]
+        effects.append(Effect("nominate", _target(pod.key), f"{words.nomination}={node}"))
+        waiting = {info.key for info in cluster.by_name[node].pods if version.is_waiting(info.pod)}
+        for victim in verdict.victims[node]:
+            effects += _eviction(victim, node, pod, words, is_waiting=victim.pod in waiting)
+    nominated = version.nominated_node(pod)
+    for key in verdict.nominations_to_clear:
+        # The pod itself is to lose its nomination also where it has none.
+        if key != pod.key or nominated:
+            effects.append(Effect("clearNomination", _target(key), f"{words.nomination} is cleared"))
+    if nominated and not verdict.nominated_nodes and pod.key not in verdict.nominations_to_clear:
+        effects.append(Effect("keepNomination", _target(pod.key), f"{words.nomination}={nominated} stays"))
+    return effects
+
+
+def _eviction(victim: Victim, node: str, pod: Pod, words: Words, *, is_waiting: bool) -> list[Effect]:
+    target = _target(victim.pod)
+    return [
+        Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
+        *([Effect("rejectWaiting", target, "preempted")] if is_waiting else []),
+        Effect("event", target, f"Normal Preempted: {words.preempted.format(pod=pod.key, node=node)}"),
+    ]
+
+
+def _cut(message: str, words: Words) -> str:
+    """The message as an event carries it."""
+    encoded = message.encode()
+    if words.event_limit is None or len(encoded) <= words.event_limit:
+        return message
+    return encoded[: words.event_limit - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+def _target(key: str) -> str:
+    return f"pod {key}"
+
+
+def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victim]:
+    """The victims in their order, each with what its eviction takes from its budgets after those before it."""
+    return [
+        Victim(
+            pod=info.key,
+            priority=info.priority,
+            owner=controller_name(info.pod.metadata),
+            start_time=info.start,
+            grace_period_seconds=info.pod.spec.grace_seconds,
+            terminating=info.pod.metadata.deletion_timestamp is not None,
+            budgets=taken,
+        )
+        for info, taken in zip(pods, really_taken(pods, budgets), strict=True)
+    ]
+
+
+def rank_victims(
+    node_info: NodeInfo, priority: int, is_more_important: Importance, rule: BudgetRule, budgets: SelectingBudgets
+) -> list[Standing]:
+    """The node's pods below ``priority``, the last to be put back and so the first to go first."""
+    potential = [info for info in node_info.pods if info.priority < priority]
+    put_back = put_back_order(sorted_as_before_go_1_19(potential, is_more_important), rule, budgets)
+    return [
+        Standing(
+            pod=each.pod_info.key,
+            priority=each.pod_info.priority,
+            place=place,
+            start_time=each.pod_info.start,
+            violates_budget=each.violates,
+            budgets=each.budgets,
+        )
+        for place, each in enumerate(reversed(put_back), start=1)
+    ]
+
+
+def evaluate_node(
+    version: Version, filters: Sequence[Filter], cluster: Cluster, pod: Pod, node_info: NodeInfo
+) -> NodeEvaluation:
+    """All filters on the node, as it is and without its pods of lower priority; nothing passed in is changed."""
+    info = PodInfo(pod, cluster.accounting)
+    try:
+        version.check_pod(cluster, pod)
+        state = version.prepare_pod(cluster, info)
+    except LegacyError as error:
+        return NodeEvaluation(pre_filter=Status(Code.ERROR, [str(error)]))
+    run = FilterRun(
+        filters, cluster, info, stops_at_first=version.stops_at_first, counts_nominated=version.counts_nominated
+    )
+    lower = [each for each in node_info.pods if each.priority < info.priority]
+    return NodeEvaluation(
+        filters=_statuses(run, state, node_info),
+        lower_priority_pods=[each.key for each in lower],
+        without_lower=_without(run, state, node_info, lower) if lower else [],
+        nominated_pods=[each.key for each in run.nominated_pods(node_info.name)],
+    )
+
+
+def _without(run: FilterRun, state: State, node_info: NodeInfo, lower: Sequence[PodInfo]) -> list[Status]:
+    state, node_info = state.clone(), node_info.clone()
+    for info in lower:
+        node_info.remove_pod(info)
+        state.remove_pod(info, node_info)
+    return _statuses(run, state, node_info)
+
+
+def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]:
+    """Each filter's status; where nominated pods count, a refusal beside them comes before one without them."""
+    situations = run.situations(state, node_info)
+    statuses = []
+    for each in run.filters:
+        answers = [_status(each, *situation) for situation in situations]
+        refusals = (status for status in answers if not status.is_success)
+        statuses.append(next(refusals, answers[-1]).of_plugin(each.name))
+    return statuses
+
+
+def _status(each: Filter, state: State, node_info: NodeInfo) -> Status:
+    try:
+        return each.check(state, node_info)
+    except LegacyError as error:
+        return Status(Code.ERROR, [str(error)])
+
+
+class Parted(NamedTuple):
+    """The victims without equals that stay, and how many of each group of equals go.
+
+    It ``is_exact`` where equals differ in nothing that a check or a budget looks at, so that others would go likewise.
+    """
+
+    victims: list[str]
+    choices: list[PodChoice]
+    is_exact: bool
+
+
+def part_equals(victims: Victims, is_more_important: Importance, budgets: SelectingBudgets) -> Parted:
+    """Tell victims whose equals stay from the others."""
+    groups: list[list[tuple[PodInfo, bool]]] = []
+    gone = {info.key for info in victims.pods}
+    for info in victims.tried:
+        group = next((each for each in groups if _are_equal(each[0][0], info, is_more_important)), None)
+        if group is None:
+            groups.append([(info, info.key in gone)])
+        else:
+            group.append((info, info.key in gone))
+    certain: list[str] = []
+    choices: list[PodChoice] = []
+    is_exact = True
+    for group in groups:
+        going = [info.key for info, goes in group if goes]
+        if len(going) in (0, len(group)):
+            certain += going
+            continue
+        choices.append(PodChoice(len(going), [info.key for info, _ in group]))
+        is_exact &= all(_is_alike(group[0][0], info, budgets) for info, _ in group)
+    return Parted(certain, choices, is_exact)
+
+
+def _are_equal(one: PodInfo, other: PodInfo, is_more_important: Importance) -> bool:
+    return is_more_important(one, other) == is_more_important(other, one)
+
+
+def _is_alike(one: PodInfo, other: PodInfo, budgets: SelectingBudgets) -> bool:
+    mine, its = one.pod, other.pod
+    return (
+        mine.metadata.namespace == its.metadata.namespace
+        and mine.metadata.labels == its.metadata.labels
+        and mine.spec == its.spec
+        and budgets.selecting(one.pod) == budgets.selecting(other.pod)
+    )

@@ -1,6 +1,11 @@
-"""Pods, and nodes with their pods, as the old caches keep them (``schedulercache/node_info.go`` of v1.8.15).
+"""Pods, nodes and the cluster as the old caches and queues hold them when a pod's turn comes.
 
-Used ports are a set: when one of two pods with the same port goes, the port counts as free.
+Follows ``schedulercache/node_info.go`` of v1.8.15. Amounts of resources are milli-CPU, bytes, and whole units of
+everything else: each container's request is rounded up, then added (``Resource.Add``,
+``pkg/scheduler/cache/node_info.go`` of v1.13.12; the same in v1.8.15 and v1.18.19). Used ports are a set: when one of
+two pods with the same port goes, the port counts as free. Finished pods are not seen, and pods on nodes that do not
+exist take no node's room. Unassigned pods count only if they are nominated to a node and are of this scheduler; unlike
+today's, it knows them in full.
 """
 
 from __future__ import annotations
@@ -11,9 +16,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.resources import PODS, Amounts, IsCounted, add, amounts_of
+from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.equal_pods import update_of
+from kpreempt.verdict.details import Shortfall
 
 # Address, protocol and number; what a version does not tell apart is empty.
 PortKey = tuple[str, str, int]
@@ -114,3 +123,244 @@ class NodeInfo:
         else:
             add(self.requested, info.occupied, -1)
         self.used_ports.difference_update(info.ports)
+
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+HUGE_PAGES_PREFIX = "hugepages-"
+NATIVE_PREFIX = "kubernetes.io/"
+
+# By resource name. A name that is missing counts as 0.
+Amounts = dict[str, int]
+# Whether a scheduler counts a resource of that name, besides CPU, memory, ephemeral storage and pods.
+IsCounted = Callable[[str], bool]
+
+_ALWAYS_COUNTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+def amounts_of(quantities: ResourceList, is_counted: IsCounted) -> Amounts:
+    """The amounts of a resource list; ``pods`` and resources that are not counted are left out."""
+    return {
+        name: amount.milli_value if name == CPU else amount.value
+        for name, amount in quantities.items()
+        if name in _ALWAYS_COUNTED or (name != PODS and is_counted(name))
+    }
+
+
+def sum_of_containers(pod: Pod, is_counted: IsCounted) -> Amounts:
+    """What all containers ask for together, init containers left out."""
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        add(total, amounts_of(container.resources.requests, is_counted))
+    return total
+
+
+def largest_request(pod: Pod, is_counted: IsCounted) -> Amounts:
+    """What a pod needs to start: all containers, or an init container that asks for more (``GetResourceRequest``)."""
+    total = sum_of_containers(pod, is_counted)
+    for container in pod.spec.init_containers:
+        for name, amount in amounts_of(container.resources.requests, is_counted).items():
+            if amount > total.get(name, 0):
+                total[name] = amount
+    return total
+
+
+def add(total: Amounts, more: Amounts, sign: int = 1) -> None:
+    """Add ``more`` (``sign`` 1) or take it away (``sign`` -1)."""
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + sign * amount
+
+
+def is_native(name: str) -> bool:
+    """Whether a name belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
+    return "/" not in name or NATIVE_PREFIX in name
+
+
+def shortfalls(request: Amounts, used: Amounts, allocatable: Amounts, names: Iterable[str]) -> list[Shortfall]:
+    """Those of the resources ``names`` of which there is too little, in their order."""
+    return [
+        Shortfall(
+            resource=name,
+            requested=request.get(name, 0),
+            used=used.get(name, 0),
+            allocatable=allocatable.get(name, 0),
+            exceeds_node=request.get(name, 0) > allocatable.get(name, 0),
+        )
+        for name in names
+        if allocatable.get(name, 0) < request.get(name, 0) + used.get(name, 0)
+    ]
+
+
+def names_to_compare(request: Amounts, more: Iterable[str] = (), ignored: frozenset[str] = frozenset()) -> list[str]:
+    """CPU, memory, ephemeral storage and ``more``, asked for or not, then what else is; nothing for no request at all.
+
+    An over-committed node so refuses a pod that asks for something else only, be that ``ignored`` or not.
+    """
+    always = (*_ALWAYS_COUNTED, *more)
+    others = [name for name in request if name not in always]
+    return [*always, *(name for name in others if name not in ignored)] if others or any(request.values()) else []
+
+
+class Cluster:
+    """Nodes with their pods, nominated pods by node in the order of the input, and look-ups. Not to be changed.
+
+    ``nominated_node`` says which node a pod is nominated to, or nothing.
+    """
+
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        accounting: Accounting,
+        nominated_node: Callable[[Pod], str],
+        *,
+        now: datetime,
+        scheduler_names: frozenset[str],
+    ) -> None:
+        self.snapshot = snapshot
+        self.accounting = accounting
+        self.now = now
+        assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in snapshot.nodes}
+        self.nominated_pods: dict[str, list[PodInfo]] = {}
+        for pod in snapshot.pods:
+            if pod.is_terminal:
+                continue
+            if pod.spec.node_name:
+                if pod.spec.node_name in assigned:
+                    assigned[pod.spec.node_name].append(pod)
+            elif pod.spec.scheduler_name in scheduler_names and (node := nominated_node(pod)):
+                self.nominated_pods.setdefault(node, []).append(PodInfo(pod, accounting))
+        if not snapshot.has_scheduler_order:
+            # The likely order: an update puts a pod at the end of its node's list.
+            assigned = {node: sorted(pods, key=update_of) for node, pods in assigned.items()}
+        self.node_infos = [NodeInfo(node, assigned[node.metadata.name], accounting) for node in snapshot.nodes]
+        self.by_name = {node_info.name: node_info for node_info in self.node_infos}
+        self.num_pods = sum(map(len, assigned.values()))
+
+    @cached_property
+    def budgets(self) -> SelectingBudgets:
+        return SelectingBudgets(self.snapshot.pod_disruption_budgets)
+
+    @cached_property
+    def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:
+        """Claims by ``namespace/name``."""
+        return {claim.key: claim for claim in self.snapshot.persistent_volume_claims}
+
+    @cached_property
+    def persistent_volumes(self) -> dict[str, PersistentVolume]:
+        """Volumes by name."""
+        return {volume.metadata.name: volume for volume in self.snapshot.persistent_volumes}
+
+    @cached_property
+    def storage_classes(self) -> dict[str, StorageClass]:
+        """Storage classes by name."""
+        return {storage_class.metadata.name: storage_class for storage_class in self.snapshot.storage_classes}
+
+    @cached_property
+    def csi_nodes(self) -> dict[str, CSINode]:
+        """What CSI drivers say of nodes, by node name."""
+        return {csi_node.metadata.name: csi_node for csi_node in self.snapshot.csi_nodes}
+
+
+def is_same_pod(one: Pod, other: Pod) -> bool:
+    """Whether the UIDs are equal, as upstream compares; pods without any are the same where their names are."""
+    if one.metadata.uid or other.metadata.uid:
+        return one.metadata.uid == other.metadata.uid
+    return one.key == other.key
+
+
+# The key and the value of a node's label.
+Pair = tuple[str, str]
+_NO_PAIRS: frozenset[Pair] = frozenset()
+
+
+class TopologyPairs:
+    """How many pods each topology pair has, and the pairs of each pod.
+
+    Copies share what was there at first, and keep what has changed since beside it.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[Pair, int] = {}
+        self._first: dict[PodInfo, frozenset[Pair]] = {}
+        self._changed: dict[PodInfo, frozenset[Pair]] = {}
+
+    def clone(self) -> TopologyPairs:
+        copy = TopologyPairs()
+        copy._counts = dict(self._counts)
+        copy._first = self._first
+        copy._changed = dict(self._changed)
+        return copy
+
+    def settle(self) -> None:
+        """Take all that is there for the beginning, which copies share."""
+        self._first, self._changed = {**self._first, **self._changed}, {}
+
+    def add(self, info: PodInfo, pairs: Iterable[Pair]) -> None:
+        """The pod counts for these pairs, too."""
+        before = self._pairs_of(info)
+        new = frozenset(pairs) - before
+        if new:
+            self._changed[info] = before | new
+            for pair in new:
+                self._counts[pair] = self._counts.get(pair, 0) + 1
+
+    def remove(self, info: PodInfo) -> None:
+        """The pod counts no more."""
+        pairs = self._pairs_of(info)
+        if pairs:
+            self._changed[info] = _NO_PAIRS
+            for pair in pairs:
+                self._counts[pair] -= 1
+                if not self._counts[pair]:
+                    del self._counts[pair]
+
+    def holders(self, pair: Pair) -> list[str]:
+        """The pods of a pair."""
+        return [info.key for info in {**self._first, **self._changed} if pair in self._pairs_of(info)]
+
+    def _pairs_of(self, info: PodInfo) -> frozenset[Pair]:
+        changed = self._changed.get(info)
+        return self._first.get(info, _NO_PAIRS) if changed is None else changed
+
+    def __contains__(self, pair: Pair | None) -> bool:
+        return pair in self._counts
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+
+MEMORY_PRESSURE = "MemoryPressure"
+DISK_PRESSURE = "DiskPressure"
+PID_PRESSURE = "PIDPressure"
+READY = "Ready"
+OUT_OF_DISK = "OutOfDisk"
+NETWORK_UNAVAILABLE = "NetworkUnavailable"
+# The status that these must have for pods to come.
+_WANTED = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
+
+
+def bad_conditions(node: Node) -> list[str]:
+    """The types of the conditions that keep all pods off, in their order. One that is not stated keeps nobody off."""
+    return [
+        condition.type
+        for condition in node.status.conditions
+        if condition.type in _WANTED and condition.status != _WANTED[condition.type]
+    ]
+
+
+def is_true(node: Node, condition_type: str) -> bool:
+    """Whether the node says so; the last of several conditions counts."""
+    statuses = [condition.status for condition in node.status.conditions if condition.type == condition_type]
+    return bool(statuses) and statuses[-1] == "True"
+
+
+def is_best_effort(pod: Pod) -> bool:
+    """Whether no container requests CPU, memory or huge pages, or has a limit for them (``GetPodQOS``)."""
+    return not any(
+        amount.nano > 0 and (name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX))
+        for container in pod.spec.containers
+        for amounts in (container.resources.requests, container.resources.limits)
+        for name, amount in amounts.items()
+    )

@@ -8,23 +8,29 @@ but their names and weights: scores are not computed for the old schedulers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
-from kpreempt.schedulers.legacy.base.policy_extenders import (
+from kpreempt.schedulers.legacy.base.configuration import (
+    Dialect,
     ExtenderConfig,
     ReadExtenders,
     extender_problems,
+    raise_for,
     read_extenders,
     with_usual_names,
 )
-from kpreempt.verdict import Assumption
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import PASSES, Filter, State, refusal
+from kpreempt.verdict import Assumption, Status
 
 KIND = "Policy"
+SERVICE_AFFINITY = "CheckServiceAffinity"
+# A second name, taken from before 1.0.
+OLD_PORTS, PORTS = "PodFitsPorts", "PodFitsHostPorts"
 _API_VERSIONS = ("", "v1", "kubescheduler.config.k8s.io/v1")
 _FIELDS = frozenset(
     (
@@ -116,18 +122,31 @@ def read_policy(document: Mapping[str, Any], dialect: Dialect, *, calls_extender
         policy = msgspec.convert(fields, Policy)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"invalid policy: {error}") from None
-    problems = list(_problems(policy, dialect))
-    if problems:
-        raise ConfigurationError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    raise_for(_problems(policy, dialect))
     for predicate in policy.predicates or ():
-        _check_predicate(predicate)
+        if predicate.argument is not None:
+            made_of = (predicate.argument.service_affinity, predicate.argument.labels_presence)
+            _check_arguments("predicate", predicate.name, sum(each is not None for each in made_of))
     for priority in policy.priorities or ():
-        _check_priority(priority, dialect)
-    ignored = [
-        Assumption(KIND, field, f"{dialect.algorithm} has no such field, and passes over it") for field in unknown
-    ]
+        if priority.argument is not None:
+            count = sum(priority.argument.get(name) is not None for name in dialect.priority_arguments)
+            _check_arguments("priority", priority.name, count)
+        elif priority.name not in dialect.priorities:
+            raise type_not_found("Priority", dialect.quotes(priority.name))
+    algorithm = dialect.algorithm
+    assumptions = [Assumption(KIND, field, f"{algorithm} has no such field, and passes over it") for field in unknown]
+    if policy.priorities:
+        problem = f"known to {algorithm}, but scores are not computed for it; they choose among nodes that fit"
+        assumptions.append(Assumption(KIND, "priorities", problem))
     extenders = read_extenders(policy.extenders or [], dialect, KIND, are_called=calls_extenders)
-    return ReadPolicy(policy, extenders, [*ignored, *_assumptions(policy, dialect), *extenders.assumptions])
+    return ReadPolicy(policy, extenders, [*assumptions, *extenders.assumptions])
+
+
+def _check_arguments(what: str, name: str, count: int) -> None:
+    if count != 1:
+        raise ConfigurationError(
+            f"Exactly 1 {what} argument is required, numArgs: {count}, {what.capitalize()}: {name}"
+        )
 
 
 def check_name(name: str) -> None:
@@ -155,32 +174,43 @@ def _problems(policy: Policy, dialect: Dialect) -> Iterator[str]:
         yield field if named else f"invalid hardPodAffinitySymmetricWeight: {weight}, must be in the range 1-100"
 
 
-def _check_predicate(predicate: Predicate) -> None:
-    argument = predicate.argument
-    if argument is None:
-        return
-    count = sum(each is not None for each in (argument.service_affinity, argument.labels_presence))
-    if count != 1:
-        raise ConfigurationError(
-            f"Exactly 1 predicate argument is required, numArgs: {count}, Predicate: {predicate.name}"
-        )
+def named_filters(
+    stated: Iterable[Predicate], registered: Sequence[Filter], mandatory: Iterable[str], label_reason: str
+) -> dict[str, Filter]:
+    """The predicates that a Policy names, and the mandatory ones, by name.
+
+    One with an argument takes the place of a registered one of its name. ``label_reason`` is what a node says that
+    fails CheckNodeLabelPresence. Raises ``ConfigurationError`` where the scheduler ends.
+    """
+    known = {each.name: each for each in registered}
+    known[OLD_PORTS] = Filter(OLD_PORTS, known[PORTS].check)
+    names = []
+    for predicate in stated:
+        if predicate.argument is not None:
+            check_name(predicate.name)
+            presence = predicate.argument.labels_presence
+            if presence is None:
+                raise no_service_affinity(predicate.name)
+            known[predicate.name] = _label_presence(predicate.name, presence, label_reason)
+        elif predicate.name not in known:
+            raise type_not_found("Predicate", predicate.name)
+        names.append(predicate.name)
+    return {name: known[name] for name in dict.fromkeys([*names, *mandatory])}
 
 
-def _check_priority(priority: Priority, dialect: Dialect) -> None:
-    argument = priority.argument
-    if argument is None:
-        if priority.name not in dialect.priorities:
-            raise type_not_found("Priority", dialect.quotes(priority.name))
-        return
-    count = sum(argument.get(name) is not None for name in dialect.priority_arguments)
-    if count != 1:
-        raise ConfigurationError(
-            f"Exactly 1 priority argument is required, numArgs: {count}, Priority: {priority.name}"
-        )
+def no_service_affinity(name: str) -> ConfigurationError:
+    """What is said of a predicate with ``serviceAffinity``."""
+    return ConfigurationError(
+        f"predicate {name}: serviceAffinity is not modelled, and without it the answer would be another",
+        hint="leave the predicate out to see what the others decide",
+    )
 
 
-def _assumptions(policy: Policy, dialect: Dialect) -> Iterator[Assumption]:
-    algorithm = dialect.algorithm
-    if policy.priorities:
-        problem = f"known to {algorithm}, but scores are not computed for it; they choose among nodes that fit"
-        yield Assumption(KIND, "priorities", problem)
+def _label_presence(name: str, presence: LabelsPresence, reason: str) -> Filter:
+    labels = presence.labels or []
+
+    def check(_: State, node_info: NodeInfo) -> Status:
+        """All labels are there, or none is."""
+        return PASSES if all((key in node_info.labels) is presence.presence for key in labels) else refusal(reason)
+
+    return Filter(name, check)

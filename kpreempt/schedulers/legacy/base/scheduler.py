@@ -12,13 +12,11 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.cycle import Cycle
+from kpreempt.schedulers.legacy.base.cycle import Cycle, evaluate_node, rank_victims
 from kpreempt.schedulers.legacy.base.extenders import Extender
-from kpreempt.schedulers.legacy.base.filtering import Filter
-from kpreempt.schedulers.legacy.base.node_story import evaluate_node
+from kpreempt.schedulers.legacy.base.node_info import Cluster
+from kpreempt.schedulers.legacy.base.predicates import Filter
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims_report import rank_victims
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
@@ -48,7 +46,7 @@ class LegacyScheduler:
         gates: Mapping[str, bool] | None = None,
     ) -> None:
         self.version = version
-        self.filters = version.default_filters if filters is None else filters
+        self.filters = version.filters if filters is None else filters
         self.extenders = extenders
         self.scheduler_name = scheduler_name
         self.no_preemption = no_preemption

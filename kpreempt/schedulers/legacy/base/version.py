@@ -1,22 +1,47 @@
-"""What a version of the scheduler hands into the cycle that all share."""
+"""What a version of the scheduler hands into the cycle that all share, and its words (``FitError``, v1.13.12)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import Criterion
-from kpreempt.schedulers.legacy.base.budgets import BudgetRule
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.filtering import Filter, State
-from kpreempt.schedulers.legacy.base.messages import numbered_message
-from kpreempt.schedulers.legacy.base.node_info import Accounting, PodInfo
-from kpreempt.schedulers.legacy.base.resources import Amounts
-from kpreempt.schedulers.legacy.base.victims import Importance
+from kpreempt.schedulers.legacy.base.configuration import Dialect
+from kpreempt.schedulers.legacy.base.node_info import Accounting, Amounts, Cluster, PodInfo, largest_request
+from kpreempt.schedulers.legacy.base.policy import KIND, Policy, named_filters
+from kpreempt.schedulers.legacy.base.predicates import Filter, State
+from kpreempt.schedulers.legacy.base.victims import BudgetRule, Importance
 from kpreempt.verdict import Assumption, Code, Eligibility, Status
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def count_reasons(statuses: Iterable[Status]) -> dict[str, int]:
+    """How many nodes have each reason. A reason that a node has twice counts twice, as upstream counts."""
+    counts: dict[str, int] = {}
+    for status in statuses:
+        for reason in status.reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    return counts
+
+
+def numbered_message(num_nodes: int, statuses: Mapping[str, Status]) -> str:
+    """``0/N nodes are available: 2 REASON, 3 OTHER.``, of 1.13 and 1.18. The parts are sorted as text."""
+    parts = sorted(f"{count} {reason}" for reason, count in count_reasons(statuses.values()).items())
+    return f"0/{num_nodes} nodes are available: {', '.join(parts)}."
+
+
+def aggregate(errors: Iterable[str]) -> str:
+    """Several errors as one (``CreateAggregateFromMessageCountMap``): each once, with its number; several as a list."""
+    counts: dict[str, int] = {}
+    for error in errors:
+        counts[error] = counts.get(error, 0) + 1
+    messages = [error if count == 1 else f"{error} (repeated {count} times)" for error, count in counts.items()]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+
 
 REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
@@ -38,10 +63,10 @@ class Words(NamedTuple):
 class Version(ABC):
     """The rules of one version, in the order in which a scheduling cycle comes to them."""
 
-    algorithm: str
+    dialect: Dialect
     accounting: Accounting
-    # In the order in which they run; ``filters`` of a scheduler may be fewer.
-    default_filters: Sequence[Filter]
+    # In the order in which they run.
+    filters: Sequence[Filter]
     stops_at_first: bool = True
     counts_nominated: bool = True
     budget_rule: BudgetRule
@@ -49,6 +74,21 @@ class Version(ABC):
     asks_extenders_after_choice: bool = False
     clears_nominations: bool = True
     words: Words
+    # What to know of the filters.
+    assumptions: Sequence[Assumption] = ()
+
+    @classmethod
+    @abstractmethod
+    def configured(cls, gates: Mapping[str, bool], policy: Policy | None, ignored: frozenset[str]) -> Self:
+        """The version with these gates and this Policy file; resources that are ``ignored`` are left to extenders.
+
+        Raises ``ConfigurationError`` for predicates with which the scheduler ends.
+        """
+
+    @property
+    def algorithm(self) -> str:
+        """Its name."""
+        return self.dialect.algorithm
 
     def nominated_node(self, pod: Pod) -> str:
         """The node that the pod is nominated to, or nothing."""
@@ -106,3 +146,62 @@ class Version(ABC):
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
         """What of the pod or the cluster this version would take into account and is not modelled."""
         return []
+
+
+BY_TAINTS = "TaintNodesByCondition"
+_IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSelector", "PodFitsResources"))
+
+
+class PredicateVersion(Version):
+    """1.8 or 1.13, whose filters are predicates by name (``algorithmprovider/defaults/defaults.go``).
+
+    ``predicates`` are all that a Policy file may name, and ``label_reason`` is what a node says that fails a predicate
+    of custom labels. ``unresolvable`` are the reasons that no eviction fixes (``nodesWherePreemptionMightHelp``).
+    ``removed`` and ``mandatory``, by whether taints stand for conditions, are the predicates that do not exist then,
+    and those that run whatever the file names. ``ordering`` has the only names that run, in their order
+    (``predicatesOrdering``); without one all run as they are named, and none if the file names none. Resources that are
+    ``ignored`` are left to extenders.
+    """
+
+    predicates: ClassVar[Sequence[Filter]]
+    label_reason: ClassVar[str]
+    unresolvable: ClassVar[frozenset[str]]
+    removed: ClassVar[Mapping[bool, frozenset[str]]]
+    mandatory: ClassVar[Mapping[bool, Sequence[str]]]
+    ordering: ClassVar[Sequence[str]] = ()
+
+    def __init__(self, *, by_taints: bool | None = None, ignored: frozenset[str] = frozenset()) -> None:
+        self._by_taints = self.dialect.gates[BY_TAINTS] if by_taints is None else by_taints
+        self._registered = [each for each in self.predicates if each.name not in self.removed[self._by_taints]]
+        self.ignored = ignored
+        self.filters = [each for each in self._registered if each.name not in _IN_GENERAL_PREDICATES]
+
+    @classmethod
+    def configured(cls, gates: Mapping[str, bool], policy: Policy | None, ignored: frozenset[str]) -> Self:
+        """With the predicates that the file names, and the mandatory ones."""
+        version = cls(by_taints=gates[BY_TAINTS], ignored=ignored)
+        if policy is None:
+            return version
+        version.stops_at_first = cls.stops_at_first and not policy.always_check_all_predicates
+        if policy.predicates is None and cls.ordering:
+            return version
+        mandatory = cls.mandatory[version._by_taints]
+        named = named_filters(policy.predicates or (), version._registered, mandatory, cls.label_reason)
+        version.filters = [named[name] for name in cls.ordering or named if name in named]
+        problem = (
+            "takes a predicate of this name and never runs it, for it has no place in the order; nor is it run here"
+        )
+        version.assumptions = [
+            Assumption(KIND, f"predicate {name}", f"{cls.dialect.algorithm.removeprefix('kube-')} {problem}")
+            for name in named
+            if name not in (cls.ordering or named)
+        ]
+        return version
+
+    def requests(self, pod: Pod) -> Amounts:
+        """All containers, or an init container that asks for more."""
+        return largest_request(pod, self.accounting.is_counted)
+
+    def may_help(self, status: Status) -> bool:
+        """Whether none of the reasons is on the list."""
+        return self.unresolvable.isdisjoint(status.reasons)

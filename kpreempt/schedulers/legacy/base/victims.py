@@ -2,7 +2,8 @@
 
 ``selectVictimsOnNode``: take every pod of lower priority off a copy of the node. If the pod does not fit then, the node
 is out. Otherwise put the pods back, those whose eviction violates a budget first, each part most important first; what
-leaves no room goes again and becomes a victim. A node without victims stays a candidate.
+leaves no room goes again and becomes a victim. A node without victims stays a candidate. Whether a budget makes a
+pod's eviction a violation differs between versions (``BudgetRule``).
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
-from kpreempt.schedulers.legacy.base.budgets import BudgetRule, PodWithBudgets
-from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError, State
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.verdict import Code, Reprieve, Selection, Status
+from kpreempt.schedulers.legacy.base.predicates import FilterRun, LegacyError, State
+from kpreempt.verdict import BudgetUse, Code, Reprieve, Selection, Status
 
 # Whether the first pod is put back before the second.
 Importance = Callable[[PodInfo, PodInfo], bool]
@@ -100,3 +100,25 @@ def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> 
         for node, victims in candidates.items()
     }
     return select_nodes(victims_of, criteria)
+
+
+class PodWithBudgets(NamedTuple):
+    """A pod that may be evicted, whether that would violate a budget, and what it takes from which."""
+
+    pod_info: PodInfo
+    violates: bool
+    budgets: list[BudgetUse]
+
+
+# Marks the pods, which come most important first, whose eviction would violate a budget.
+BudgetRule = Callable[[Sequence[PodInfo], SelectingBudgets], list[PodWithBudgets]]
+
+
+def without_budgets(pods: Sequence[PodInfo], _: SelectingBudgets) -> list[PodWithBudgets]:
+    """The rule of a version that asks no budget."""
+    return [PodWithBudgets(info, False, []) for info in pods]
+
+
+def really_taken(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[list[BudgetUse]]:
+    """What each eviction in turn takes from the pod's budgets, whatever the scheduler makes of that."""
+    return taken_in_turn(budgets.selecting(info.pod) for info in pods)

@@ -1,50 +1,235 @@
-"""The predicates of 1.13 in the order in which they run (``algorithm/predicates/predicates.go``, v1.13.12).
+"""The predicates of 1.13 in the order in which they run.
 
-GeneralPredicates is four in one: it says all that is wrong with resources, host name, ports and selector.
+Follows ``predicates.go``, ``metadata.go`` (``predicateMetadata``) and ``csi_volume_predicate.go`` in
+``algorithm/predicates`` of v1.13.12. GeneralPredicates is four in one: it says all that is wrong with resources, host
+name, ports and selector. For affinity it is known which topology pairs hold pods that matter, and kept right while pods
+come and go. Of CheckVolumeBinding only bound claims are modeled; a claim that waits for its first pod is assumed to
+find a volume.
 """
 
 from __future__ import annotations
 
-from kpreempt.schedulers.legacy.base.checks import (
-    PASSES,
-    addressed_ports,
-    port_conflict,
-    refusal,
-    selector_mismatch,
-    tolerates_unschedulable,
-)
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.conditions import (
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.schedulers.legacy.base.node_info import (
     DISK_PRESSURE,
+    HUGE_PAGES_PREFIX,
+    NATIVE_PREFIX,
     NETWORK_UNAVAILABLE,
     OUT_OF_DISK,
     PID_PRESSURE,
     READY,
+    Accounting,
+    Cluster,
+    NodeInfo,
+    Pair,
+    PodInfo,
+    TopologyPairs,
+    is_native,
+    sum_of_containers,
 )
-from kpreempt.schedulers.legacy.base.filtering import Filter
-from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.predicates import (
+    AZURE_DISK,
+    CSI_LIMIT_PREFIX,
+    EBS,
+    GCE_PD,
+    PASSES,
+    Check,
+    DiskType,
+    Filter,
+    LegacyError,
     Metadata,
+    addressed_ports,
+    claim_names,
+    claim_of,
+    class_of_claim,
+    csi_limit_key,
     general_predicates,
     host_name,
+    is_reachable,
     match_inter_pod_affinity,
     memory_pressure,
     no_disk_conflict,
     no_pressure,
     node_condition,
     pod_fits_resources,
+    port_conflict,
+    refusal,
+    selector_mismatch,
+    term_selects,
     tolerates_taints,
+    tolerates_unschedulable,
+    zone_conflict,
 )
-from kpreempt.schedulers.legacy.base.resources import (
-    HUGE_PAGES_PREFIX,
-    NATIVE_PREFIX,
-    is_native,
-    largest_request,
-    sum_of_containers,
+from kpreempt.verdict import Assumption, AssumptionKind, Status
+from kpreempt.verdict.details import AffinityConflict, VolumeConflict, VolumeLimitExceeded
+
+MAX_VOLUMES_EXCEEDED = "node(s) exceed max volume count"
+ZONE_CONFLICT = "node(s) had no available volume zone"
+NODE_AFFINITY_CONFLICT = "node(s) had volume node affinity conflict"
+
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+_INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
+_NITRO = re.compile("^[cmr]5.*|t3|z1d")
+_MAX_EBS, _MAX_EBS_NITRO, _MAX_OTHERS = 39, 25, 16
+_LIMIT_KEYS = {
+    EBS.name: "attachable-volumes-aws-ebs",
+    GCE_PD.name: "attachable-volumes-gce-pd",
+    AZURE_DISK.name: "attachable-volumes-azure-disk",
+}
+
+
+def _max_volume_count(disk_type: DiskType) -> Check:
+    def check(meta: Metadata, node_info: NodeInfo) -> Status:
+        wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
+        if not wanted:
+            return PASSES
+        there = {disk for info in node_info.pods for disk in _disks(meta.cluster, info.pod, disk_type)}
+        limit = node_info.allocatable.get(_LIMIT_KEYS[disk_type.name], _default_limit(disk_type, node_info))
+        if len(there | wanted) <= limit:
+            return PASSES
+        detail = VolumeLimitExceeded(disk_type.name, len(there), len(wanted - there), limit)
+        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+
+    return check
+
+
+def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
+    """The pod's disks of the type. A claim whose volume is not known counts, as a disk of its own."""
+    disks = set()
+    for volume in pod.spec.volumes:
+        disk = disk_type.of_volume(volume)
+        if disk is not None:
+            disks.add(disk)
+        elif volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+            if not name:
+                raise LegacyError("PersistentVolumeClaim had no name")
+            claim = claim_of(cluster, pod, name)
+            bound = cluster.persistent_volumes.get(claim.spec.volume_name) if claim else None
+            disk = disk_type.of_persistent_volume(bound) if bound else f"\0{pod.metadata.namespace}/{name}"
+            if disk is not None:
+                disks.add(disk)
+    return disks
+
+
+def _default_limit(disk_type: DiskType, node_info: NodeInfo) -> int:
+    if disk_type is not EBS:
+        return _MAX_OTHERS
+    return _MAX_EBS_NITRO if _NITRO.search(node_info.labels.get(_INSTANCE_TYPE, "")) else _MAX_EBS
+
+
+def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
+    """No CSI driver gets more volumes than the node's allocatable says."""
+    limits = {name for name in node_info.allocatable if name.startswith("attachable-volumes-")}
+    wanted = dict(_csi_volumes(meta.cluster, meta.pod.pod)) if limits else {}
+    if not wanted:
+        return PASSES
+    there = {handle: key for info in node_info.pods for handle, key in _csi_volumes(meta.cluster, info.pod)}
+    new = {handle: key for handle, key in wanted.items() if handle not in there}
+    for key in dict.fromkeys(new.values()):
+        used, requested = list(there.values()).count(key), list(new.values()).count(key)
+        limit = node_info.allocatable.get(key)
+        if limit is not None and used + requested > limit:
+            detail = VolumeLimitExceeded(key.removeprefix(CSI_LIMIT_PREFIX), used, requested, limit)
+            return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+    return PASSES
+
+
+def _csi_volumes(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
+    """Handles of the pod's CSI volumes, and the resource that limits them."""
+    for name in claim_names(pod):
+        claim = claim_of(cluster, pod, name)
+        volume = cluster.persistent_volumes.get(claim.spec.volume_name) if claim else None
+        if volume is not None and volume.spec.csi is not None:
+            yield volume.spec.csi.volume_handle, csi_limit_key(volume.spec.csi.driver)
+
+
+def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:
+    """The volumes of bound claims can be reached from the node; claims that should be bound by now are an error."""
+    bound = []
+    for name in claim_names(meta.pod.pod):
+        claim = claim_of(meta.cluster, meta.pod.pod, name)
+        if claim is None:
+            raise LegacyError(f'error getting PVC "{meta.pod.pod.metadata.namespace}/{name}": not found')
+        if claim.spec.volume_name and _BIND_COMPLETED in claim.metadata.annotations:
+            bound.append(claim)
+        elif claim.spec.volume_name or not _waits_for_first_pod(meta.cluster, claim):
+            raise LegacyError("pod has unbound immediate PersistentVolumeClaims")
+    for claim in bound:
+        volume = meta.cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is None:
+            raise LegacyError(f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
+        if not is_reachable(volume, node_info.node.metadata.labels):
+            detail = VolumeConflict(claim.metadata.name, volume.metadata.name, "its node affinity excludes the node")
+            return refusal(NODE_AFFINITY_CONFLICT, detail=detail)
+    return PASSES
+
+
+def _waits_for_first_pod(cluster: Cluster, claim: PersistentVolumeClaim) -> bool:
+    storage_class = cluster.storage_classes.get(class_of_claim(claim))
+    return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
+    """The bound volumes are in the node's zone."""
+    for name in claim_names(meta.pod.pod):
+        claim = claim_of(meta.cluster, meta.pod.pod, name)
+        if claim is None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" not found')
+        if not claim.spec.volume_name:
+            if _waits_for_first_pod(meta.cluster, claim):
+                continue
+            raise LegacyError(f'PersistentVolumeClaim is not bound: "{name}"')
+        volume = meta.cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is None:
+            raise LegacyError(f'persistentvolume "{claim.spec.volume_name}" not found')
+        key = zone_conflict(volume, node_info.node)
+        if key is not None:
+            detail = VolumeConflict(name, volume.metadata.name, f"{key} is {volume.metadata.labels[key]}")
+            return refusal(ZONE_CONFLICT, detail=detail)
+    return PASSES
+
+
+VOLUME_PREDICATES = (
+    Filter("MaxEBSVolumeCount", _max_volume_count(EBS)),
+    Filter("MaxGCEPDVolumeCount", _max_volume_count(GCE_PD)),
+    Filter("MaxCSIVolumeCountPred", max_csi_volume_count),
+    Filter("MaxAzureDiskVolumeCount", _max_volume_count(AZURE_DISK)),
+    Filter("CheckVolumeBinding", check_volume_binding),
+    Filter("NoVolumeZoneConflict", no_volume_zone_conflict),
 )
-from kpreempt.schedulers.legacy.v1_13.affinity import Affinity
-from kpreempt.schedulers.legacy.v1_13.volumes import VOLUME_PREDICATES
-from kpreempt.verdict import Status
+
+
+def check_claims(cluster: Cluster, pod: Pod) -> None:
+    """All claims are there and stay (``podPassesBasicChecks``); raises ``LegacyError``."""
+    for name in claim_names(pod):
+        claim = claim_of(cluster, pod, name)
+        if claim is None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" not found')
+        if claim.metadata.deletion_timestamp is not None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" is being deleted')
+
+
+def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
+    """The claims for which a volume is assumed to be found on any node."""
+    return [
+        Assumption(
+            f"PersistentVolumeClaim {claim.key}",
+            "spec.volumeName",
+            "it waits for its first pod; that a volume for it is found on any node is taken for granted",
+            AssumptionKind.UNCERTAIN,
+        )
+        for name in claim_names(pod)
+        if (claim := claim_of(cluster, pod, name)) is not None
+        and not claim.spec.volume_name
+        and _waits_for_first_pod(cluster, claim)
+    ]
+
 
 NODE_UNSCHEDULABLE = "node(s) were unschedulable"
 HOST_NOT_MATCHED = "node(s) didn't match the requested hostname"
@@ -76,11 +261,6 @@ def is_counted(name: str) -> bool:
 ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counted), addressed_ports)
 
 
-def metadata(cluster: Cluster, pod: PodInfo, ignored: frozenset[str] = frozenset()) -> Metadata:
-    """What the predicates know of a pod beforehand; resources that are ``ignored`` are left to extenders."""
-    return Metadata(cluster, pod, largest_request(pod.pod, is_counted), Affinity(pod, cluster), ignored)
-
-
 def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:
     """A cordoned node takes only pods that tolerate the taint that goes with it."""
     if node_info.node.spec.unschedulable and not tolerates_unschedulable(meta.pod.pod):
@@ -100,13 +280,12 @@ def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
     return refusal(SELECTOR_NOT_MATCHED, detail=mismatch) if mismatch else PASSES
 
 
-UNSCHEDULABLE = "CheckNodeUnschedulable"
 FITS_RESOURCES = pod_fits_resources()
 FITS_HOST_NAME = host_name(HOST_NOT_MATCHED)
 # All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
 PREDICATES = (
     Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
-    Filter(UNSCHEDULABLE, check_node_unschedulable),
+    Filter("CheckNodeUnschedulable", check_node_unschedulable),
     Filter(
         "GeneralPredicates",
         general_predicates(FITS_RESOURCES, FITS_HOST_NAME, pod_fits_host_ports, match_node_selector),
@@ -123,14 +302,109 @@ PREDICATES = (
     Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
     Filter("MatchInterPodAffinity", match_inter_pod_affinity),
 )
-_IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSelector", "PodFitsResources"))
-# They run only without TaintNodesByCondition.
-OF_CONDITIONS = frozenset(
-    ("CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")
-)
 
 
-def default_predicates(*, taint_nodes_by_condition: bool = True) -> tuple[Filter, ...]:
-    """The default set. By default taints stand for conditions, which then nobody looks at."""
-    left_out = OF_CONDITIONS if taint_nodes_by_condition else frozenset((UNSCHEDULABLE,))
-    return tuple(each for each in PREDICATES if each.name not in _IN_GENERAL_PREDICATES | left_out)
+NOT_MATCHED = "node(s) didn't match pod affinity/anti-affinity"
+AFFINITY_NOT_MATCHED = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+class Affinity:
+    """What matters to one pod: pods that its terms select, and pods whose anti-affinity selects it."""
+
+    def __init__(self, pod: PodInfo, cluster: Cluster) -> None:
+        self._pod = pod
+        self.wanted = TopologyPairs()
+        self.refused = TopologyPairs()
+        self.refusing = TopologyPairs()
+        for node_info in cluster.node_infos:
+            for info in node_info.pods:
+                self.refusing.add(info, self._pairs_refusing(info, node_info.labels))
+                if pod.has_affinity:
+                    self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
+                    terms = (
+                        term for term in self._pod.anti_affinity_terms if term_selects(self._pod.pod, term, info.pod)
+                    )
+                    self.refused.add(info, _pairs(terms, node_info.labels))
+        for pairs in (self.wanted, self.refused, self.refusing):
+            pairs.settle()
+
+    def clone(self) -> Affinity:
+        """A copy that can be changed without touching this one."""
+        copy = Affinity.__new__(Affinity)
+        copy._pod = self._pod
+        copy.wanted, copy.refused, copy.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
+        return copy
+
+    def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
+        """A pod was put on the node.
+
+        Two oddities: a nominated pod, which is on no node yet, counts for the pod's own terms no more than if it were
+        not there; and a pod that any anti-affinity term selects counts for all of them.
+        """
+        self.refusing.add(info, self._pairs_refusing(info, node_info.labels))
+        if info.pod.spec.node_name and self._pod.has_affinity:
+            self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
+            terms = self._pod.anti_affinity_terms
+            if any(term_selects(self._pod.pod, term, info.pod) for term in terms):
+                self.refused.add(info, _pairs(terms, node_info.labels))
+
+    def remove_pod(self, info: PodInfo) -> None:
+        """A pod was taken off its node."""
+        self.refusing.remove(info)
+        self.wanted.remove(info)
+        self.refused.remove(info)
+
+    def check(self, node_info: NodeInfo) -> Status:
+        """Whether the pod's terms and those of the pods that are there allow it on the node."""
+        for pair in node_info.labels.items():
+            if pair in self.refusing:
+                return self._existing_conflict(pair)
+        labels = node_info.labels
+        terms = self._pod.affinity_terms
+        missing = next((term for term in terms if _pair(term, labels) not in self.wanted), None)
+        if missing is not None and (self.wanted or not self._selects_itself()):
+            detail = _conflict("affinity", missing, labels, [])
+            return refusal(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
+        for term in self._pod.anti_affinity_terms:
+            refused = _pair(term, labels)
+            if refused is not None and refused in self.refused:
+                detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
+                return refusal(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
+        return PASSES
+
+    def _existing_conflict(self, pair: Pair) -> Status:
+        detail = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
+        return refusal(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=detail)
+
+    def _selects_itself(self) -> bool:
+        """The first of a group of pods that want each other has nobody yet to be beside."""
+        pod = self._pod.pod
+        return all(term_selects(pod, term, pod) for term in self._pod.affinity_terms)
+
+    def _pairs_refusing(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
+        return _pairs(
+            (term for term in info.anti_affinity_terms if term_selects(info.pod, term, self._pod.pod)), labels
+        )
+
+    def _pairs_wanted(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
+        """A pod counts as wanted only where all terms select it."""
+        terms = self._pod.affinity_terms
+        if not all(term_selects(self._pod.pod, term, info.pod) for term in terms):
+            return []
+        return _pairs(terms, labels)
+
+
+def _pairs(terms: Iterable[PodAffinityTerm], labels: Mapping[str, str]) -> list[Pair]:
+    return [(term.topology_key, labels[term.topology_key]) for term in terms if term.topology_key in labels]
+
+
+def _pair(term: PodAffinityTerm, labels: Mapping[str, str]) -> Pair | None:
+    value = labels.get(term.topology_key)
+    return None if value is None else (term.topology_key, value)
+
+
+def _conflict(rule: str, term: PodAffinityTerm, labels: Mapping[str, str], holders: list[str]) -> AffinityConflict:
+    selector = str(term.label_selector) if term.label_selector is not None else ""
+    return AffinityConflict(rule, term.topology_key, labels.get(term.topology_key, ""), selector, holders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.budgets import SelectingBudgets
@@ -14,36 +15,44 @@ from kpreempt.schedulers.choice import (
     SMALLEST_SUM,
     Criterion,
 )
-from kpreempt.schedulers.legacy.base.budgets import PodWithBudgets
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.filtering import State
-from kpreempt.schedulers.legacy.base.node_info import PodInfo
-from kpreempt.schedulers.legacy.base.resources import Amounts, largest_request
-from kpreempt.schedulers.legacy.base.version import Version, Words
-from kpreempt.schedulers.legacy.v1_13 import affinity, predicates, volumes
-from kpreempt.verdict import Assumption, BudgetUse, Status
+from kpreempt.schedulers.extender_protocol import V1_13
+from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, Dialect
+from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
+from kpreempt.schedulers.legacy.base.policy import SERVICE_AFFINITY
+from kpreempt.schedulers.legacy.base.predicates import Metadata
+from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words
+from kpreempt.schedulers.legacy.base.victims import PodWithBudgets
+from kpreempt.schedulers.legacy.v1_13 import predicates as rules
+from kpreempt.verdict import Assumption, BudgetUse
 
-# The failures that no eviction mends (``nodesWherePreemptionMightHelp``), by their reasons.
-UNRESOLVABLE = frozenset(
-    (
-        predicates.SELECTOR_NOT_MATCHED,
-        affinity.AFFINITY_NOT_MATCHED,
-        predicates.HOST_NOT_MATCHED,
-        predicates.TAINTS_NOT_TOLERATED,
-        predicates.LABELS_NOT_PRESENT,
-        predicates.NODE_NOT_READY,
-        predicates.NODE_NETWORK_UNAVAILABLE,
-        predicates.UNDER_DISK_PRESSURE,
-        predicates.UNDER_PID_PRESSURE,
-        predicates.UNDER_MEMORY_PRESSURE,
-        predicates.NODE_OUT_OF_DISK,
-        predicates.NODE_UNSCHEDULABLE,
-        "node(s) had unknown conditions",
-        volumes.ZONE_CONFLICT,
-        volumes.NODE_AFFINITY_CONFLICT,
-        "node(s) didn't find available persistent volumes to bind",
-    )
+DIALECT = Dialect(
+    algorithm="kube-1.13",
+    gates={"PodPriority": True, BY_TAINTS: True},
+    api_versions=(f"{CONFIGURATION_GROUP}/v1alpha1",),
+    priorities=frozenset(
+        (
+            "BalancedResourceAllocation",
+            "EqualPriority",
+            "ImageLocalityPriority",
+            "InterPodAffinityPriority",
+            "LeastRequestedPriority",
+            "MostRequestedPriority",
+            "NodeAffinityPriority",
+            "NodePreferAvoidPodsPriority",
+            "RequestedToCapacityRatioPriority",
+            "SelectorSpreadPriority",
+            "ServiceSpreadingPriority",
+            "TaintTolerationPriority",
+        )
+    ),
+    priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
+    protocol=V1_13,
 )
+_TAINTS = "PodToleratesNodeTaints"
+_CONDITION = "CheckNodeCondition"
+_UNSCHEDULABLE = "CheckNodeUnschedulable"
+_NAMES = [each.name for each in rules.PREDICATES]
+_BEHIND_TAINTS = _NAMES.index(_TAINTS) + 1
 
 
 def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
@@ -59,31 +68,56 @@ def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[
     return marked
 
 
-class Version113(Version):
+class Version113(PredicateVersion):
     """1.13: the first failing predicate decides, budgets count, and nominated pods keep their room."""
 
-    algorithm = "kube-1.13"
-    accounting = predicates.ACCOUNTING
-    default_filters = predicates.default_predicates()
+    dialect = DIALECT
+    accounting = rules.ACCOUNTING
+    predicates = rules.PREDICATES
+    label_reason = rules.LABELS_NOT_PRESENT
+    unresolvable = frozenset(
+        (
+            rules.SELECTOR_NOT_MATCHED,
+            rules.AFFINITY_NOT_MATCHED,
+            rules.HOST_NOT_MATCHED,
+            rules.TAINTS_NOT_TOLERATED,
+            rules.LABELS_NOT_PRESENT,
+            rules.NODE_NOT_READY,
+            rules.NODE_NETWORK_UNAVAILABLE,
+            rules.UNDER_DISK_PRESSURE,
+            rules.UNDER_PID_PRESSURE,
+            rules.UNDER_MEMORY_PRESSURE,
+            rules.NODE_OUT_OF_DISK,
+            rules.NODE_UNSCHEDULABLE,
+            "node(s) had unknown conditions",
+            rules.ZONE_CONFLICT,
+            rules.NODE_AFFINITY_CONFLICT,
+            "node(s) didn't find available persistent volumes to bind",
+        )
+    )
+    # By default taints stand for conditions, which then no predicate looks at.
+    removed: ClassVar = {
+        True: frozenset((_CONDITION, "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")),
+        False: frozenset((_UNSCHEDULABLE,)),
+    }
+    mandatory: ClassVar = {True: (_UNSCHEDULABLE, _TAINTS), False: (_CONDITION,)}
+    # Those of one's own labels and services come behind the taints.
+    ordering = (
+        *_NAMES[:_BEHIND_TAINTS],
+        "PodToleratesNodeNoExecuteTaints",
+        "CheckNodeLabelPresence",
+        SERVICE_AFFINITY,
+        *_NAMES[_BEHIND_TAINTS:],
+    )
     budget_rule = staticmethod(mark_violations)
     words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
-    # Resources that extenders look after, and no predicate.
-    ignored_resources: frozenset[str] = frozenset()
-
-    def requests(self, pod: Pod) -> Amounts:
-        """All containers, or an init container that asks for more."""
-        return largest_request(pod, predicates.is_counted)
 
     def check_pod(self, cluster: Cluster, pod: Pod) -> None:
         """The pod's claims are all there."""
-        volumes.check_claims(cluster, pod)
+        rules.check_claims(cluster, pod)
 
-    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        return predicates.metadata(cluster, pod, self.ignored_resources)
-
-    def may_help(self, status: Status) -> bool:
-        """Whether none of the reasons is on the list."""
-        return UNRESOLVABLE.isdisjoint(status.reasons)
+    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
+        return Metadata(cluster, pod, self.requests(pod.pod), rules.Affinity(pod, cluster), self.ignored)
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """Budgets, the first victim's priority, the sum, the count; then any."""
@@ -91,4 +125,7 @@ class Version113(Version):
 
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
         """Claims for which a volume is assumed to be found."""
-        return volumes.claim_assumptions(cluster, pod)
+        return rules.claim_assumptions(cluster, pod)
+
+
+VERSION = Version113

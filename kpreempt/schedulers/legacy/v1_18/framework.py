@@ -1,7 +1,9 @@
 """The scheduling framework of 1.18, as far as a what-if runs it (``framework/v1alpha1``, v1.18.19).
 
 A plugin may compute something for the pod before the nodes are looked at (PreFilter); its extensions keep that right in
-a dry run. Filters run in the order of the profile, and the first refusal ends a node.
+a dry run. Filters run in the order of the profile, and the first refusal ends a node. ``selector_error`` is about label
+selectors that the API server rejects (``k8s.io/apimachinery`` v0.18 ``pkg/labels``): in a manifest that never met one
+they end the attempt to schedule.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, is_label_key, is_label_value
 from kpreempt.model.node import Node
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.filtering import Filter, LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.predicates import Filter, LegacyError
 from kpreempt.verdict import Code, Detail, Status
 
 S = TypeVar("S", bound="PodState")
@@ -112,3 +114,26 @@ def filters_of(plugins: Sequence[FilterPlugin]) -> list[Filter]:
 def refused(code: Code, *reasons: str, detail: Detail | None = None) -> Status:
     """A refusal with its reasons and what the plugin saw."""
     return Status(code, list(reasons), detail=detail)
+
+
+def selector_error(selector: LabelSelector | None) -> str:
+    """Why ``LabelSelectorAsSelector`` refuses the selector; empty where it takes it."""
+    if selector is None or selector.is_valid():
+        return ""
+    equalities = (LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items())
+    problems = map(_problem, (*equalities, *selector.match_expressions))
+    return next((problem for problem in problems if problem), "")
+
+
+def _problem(requirement: LabelSelectorRequirement) -> str:
+    if not is_label_key(requirement.key):
+        return f'invalid label key "{requirement.key}"'
+    if requirement.operator in ("In", "NotIn"):
+        if not requirement.values:
+            return "for 'in', 'notin' operators, values set can't be empty"
+    elif requirement.values:
+        return "values set must be empty for exists and does not exist"
+    for value in requirement.values:
+        if not is_label_value(value):
+            return f'invalid label value: "{value}": at key: "{requirement.key}"'
+    return ""

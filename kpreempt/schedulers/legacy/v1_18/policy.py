@@ -1,31 +1,36 @@
-"""The predicates of a Policy file as filter plugins (``plugins/legacy_registry.go`` and ``factory.go``, v1.18.19).
+"""Which filter plugins run, by the predicates of a Policy file or by default, and what 1.18 reads of its settings.
 
-Each predicate stands for one plugin or more. They run in the order of the predicates, which is not that of the default
-profile: the topology spread comes before the pod affinity. Two predicates come even where the file leaves them out.
+Each predicate stands for one plugin or more (``plugins/legacy_registry.go`` and ``factory.go``, v1.18.19). They run in
+the order of the predicates, which is not that of the default profile: the topology spread comes before the pod
+affinity. Two predicates come even where the file leaves them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.extender_protocol import V1_18
-from kpreempt.schedulers.legacy.base.policy import Predicate, type_not_found
-from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
-from kpreempt.schedulers.legacy.base.policy_predicates import SERVICE_AFFINITY, no_service_affinity
+from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, Dialect
+from kpreempt.schedulers.legacy.base.policy import (
+    SERVICE_AFFINITY,
+    Policy,
+    Predicate,
+    no_service_affinity,
+    type_not_found,
+)
 from kpreempt.schedulers.legacy.v1_18.framework import FilterPlugin
-from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
 from kpreempt.schedulers.legacy.v1_18.node_filters import (
     NodeAffinity,
     NodeLabel,
     NodeName,
     NodePorts,
+    NodeResourcesFit,
     NodeUnschedulable,
     TaintToleration,
     VolumeRestrictions,
 )
-from kpreempt.schedulers.legacy.v1_18.resources import NodeResourcesFit
-from kpreempt.schedulers.legacy.v1_18.topology_spread import PodTopologySpread
+from kpreempt.schedulers.legacy.v1_18.pod_filters import InterPodAffinity, PodTopologySpread
 from kpreempt.schedulers.legacy.v1_18.volume_binding import VolumeBinding
 from kpreempt.schedulers.legacy.v1_18.volume_limits import (
     AzureDiskLimits,
@@ -33,8 +38,8 @@ from kpreempt.schedulers.legacy.v1_18.volume_limits import (
     CSILimits,
     EBSLimits,
     GCEPDLimits,
+    VolumeZone,
 )
-from kpreempt.schedulers.legacy.v1_18.volume_zone import VolumeZone
 
 LABEL_PRESENCE = "CheckNodeLabelPresence"
 EVEN_PODS_SPREAD = "EvenPodsSpread"
@@ -42,6 +47,9 @@ _RESOURCES = "PodFitsResources"
 
 DIALECT = Dialect(
     algorithm="kube-1.18",
+    gates={EVEN_PODS_SPREAD: True, "NonPreemptingPriority": False, "PodOverhead": True},
+    api_versions=(f"{CONFIGURATION_GROUP}/v1alpha1", f"{CONFIGURATION_GROUP}/v1alpha2"),
+    states_extenders=True,
     priorities=frozenset(
         (
             "BalancedResourceAllocation",
@@ -65,10 +73,11 @@ DIALECT = Dialect(
     quotes='"{}"'.format,
     names_fields=True,
     protocol=V1_18,
+    ignorable_last=True,
 )
 
 # In the order in which they run.
-_PLUGINS: dict[str, tuple[Callable[[], FilterPlugin], ...]] = {
+_PLUGINS: dict[str, tuple[type[FilterPlugin], ...]] = {
     "CheckNodeUnschedulable": (NodeUnschedulable,),
     "GeneralPredicates": (NodeResourcesFit, NodeName, NodePorts, NodeAffinity),
     "HostName": (NodeName,),
@@ -77,7 +86,7 @@ _PLUGINS: dict[str, tuple[Callable[[], FilterPlugin], ...]] = {
     _RESOURCES: (NodeResourcesFit,),
     "NoDiskConflict": (VolumeRestrictions,),
     "PodToleratesNodeTaints": (TaintToleration,),
-    LABEL_PRESENCE: (),
+    LABEL_PRESENCE: (NodeLabel,),
     SERVICE_AFFINITY: (),
     "MaxEBSVolumeCount": (EBSLimits,),
     "MaxGCEPDVolumeCount": (GCEPDLimits,),
@@ -105,40 +114,58 @@ _NOT_BY_DEFAULT = frozenset(
 _ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 
 
-def plugins_of_policy(
-    predicates: Sequence[Predicate] | None,
-    *,
-    counts_overhead: bool = True,
-    spreads_pods: bool = True,
-    ignored: frozenset[str] = frozenset(),
-) -> list[FilterPlugin]:
-    """The plugins for the ``predicates`` of a Policy file, or for the default ones where it has none.
+# Those of the default profile, in its order (``algorithmprovider/registry.go``).
+_BY_DEFAULT: tuple[type[FilterPlugin], ...] = (
+    NodeUnschedulable,
+    NodeResourcesFit,
+    NodeName,
+    NodePorts,
+    NodeAffinity,
+    VolumeRestrictions,
+    TaintToleration,
+    EBSLimits,
+    GCEPDLimits,
+    CSILimits,
+    AzureDiskLimits,
+    VolumeBinding,
+    VolumeZone,
+    InterPodAffinity,
+    PodTopologySpread,
+)
+
+
+def plugins_of(policy: Policy | None, gates: Mapping[str, bool], ignored: frozenset[str]) -> list[FilterPlugin]:
+    """The plugins for a Policy file, or without one those of the default profile.
 
     Resources that are ``ignored`` are left to extenders.
     Raises ``ConfigurationError`` where the real scheduler ends at once.
     """
-    labels = NodeLabel()
-    if predicates is None:
-        names = set(_PLUGINS) - _NOT_BY_DEFAULT
-        if not spreads_pods:
-            names.discard(EVEN_PODS_SPREAD)
+    labels, absent = NodeLabel(), frozenset() if gates[EVEN_PODS_SPREAD] else frozenset((EVEN_PODS_SPREAD,))
+    if policy is None:
+        kinds = [each for each in _BY_DEFAULT if not (absent and each is PodTopologySpread)]
     else:
-        names = {_predicate(each, labels, spreads_pods) for each in predicates} | _MANDATORY
-    plugins: list[FilterPlugin] = []
-    for name in filter(names.__contains__, _PLUGINS):
-        made = [
-            NodeResourcesFit(counts_overhead=counts_overhead, ignored=ignored) if make is NodeResourcesFit else make()
-            for make in _PLUGINS[name]
-        ]
-        plugins += [labels] if name == LABEL_PRESENCE else made
-    _check_once(plugins)
-    return plugins
+        if policy.predicates is None:
+            names = _PLUGINS.keys() - _NOT_BY_DEFAULT - absent
+        else:
+            names = {_name_of(each, labels, absent) for each in policy.predicates} | _MANDATORY
+        kinds = [kind for name, its in _PLUGINS.items() if name in names for kind in its]
+    for kind in kinds:
+        if kinds.count(kind) > 1:
+            raise ConfigurationError(
+                f'plugin "{kind.name}" already registered as "FilterPlugin"',
+                hint="two predicates of the Policy file stand for it; GeneralPredicates stands for four",
+            )
+    given = {
+        NodeLabel: labels,
+        NodeResourcesFit: NodeResourcesFit(counts_overhead=gates["PodOverhead"], ignored=ignored),
+    }
+    return [given.get(kind) or kind() for kind in kinds]
 
 
-def _predicate(stated: Predicate, labels: NodeLabel, spreads_pods: bool) -> str:
+def _name_of(stated: Predicate, labels: NodeLabel, absent: frozenset[str]) -> str:
     """The name of the predicate that an entry asks for; its labels are added to ``labels``."""
     name = _ALIASES.get(stated.name, stated.name)
-    if name in _PLUGINS and (spreads_pods or name != EVEN_PODS_SPREAD):
+    if name in _PLUGINS and name not in absent:
         return name
     argument = stated.argument
     if argument is None:
@@ -148,13 +175,3 @@ def _predicate(stated: Predicate, labels: NodeLabel, spreads_pods: bool) -> str:
         raise no_service_affinity(stated.name)
     labels.require(presence.labels or [], present=presence.presence)
     return LABEL_PRESENCE
-
-
-def _check_once(plugins: Sequence[FilterPlugin]) -> None:
-    names = [plugin.name for plugin in plugins]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(
-                f'plugin "{name}" already registered as "FilterPlugin"',
-                hint="two predicates of the Policy file stand for it; GeneralPredicates stands for four",
-            )

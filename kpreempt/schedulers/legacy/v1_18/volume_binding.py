@@ -1,33 +1,23 @@
 """VolumeBinding: the claims' volumes must be within the node's reach, or be found or made there.
 
 Follows ``FindPodVolumes`` (``pkg/controller/volume/scheduling/scheduler_binder.go``, v1.18.19). Volumes of one size are
-taken in the order of the input, where upstream takes them in the random order of an index, which it asks anew for each
-claim and node, also in the dry run; where that decides, an assumption says so.
+taken in the order of the input, where upstream takes them in the random order of an index, which it reads again for
+each claim and node, also in the dry run; where that decides, an assumption says so. The other volume plugins ask the
+same about claims and storage classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.volumes import class_of_claim, class_of_volume, is_reachable
-from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
-from kpreempt.schedulers.legacy.v1_18.selectors import selector_error
-from kpreempt.schedulers.legacy.v1_18.storage import (
-    NO_PROVISIONER,
-    SELECTED_NODE_ANNOTATION,
-    WAITS_FOR_CONSUMER,
-    claim_keys,
-    is_fully_bound,
-    requested_storage,
-    storage_capacity,
-)
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import LegacyError, class_of_claim, class_of_volume, is_reachable
+from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused, selector_error
 from kpreempt.schedulers.volume_orders import Wishes, results_of_orders
 from kpreempt.verdict import SUCCESS, Assumption, AssumptionKind, Code, Status
 from kpreempt.verdict.details import VolumeConflict
@@ -254,3 +244,44 @@ def _is_available(volume: PersistentVolume, claim: PersistentVolumeClaim) -> boo
 def _matches(term: TopologySelectorTerm, node: Node) -> bool:
     requirements = term.match_label_expressions
     return bool(requirements) and all(node.labels.get(each.key) in each.values for each in requirements)
+
+
+BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
+_STORAGE = "storage"
+
+
+def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
+    """The keys (``namespace/name``) and names of the claims that the pod uses."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+            yield f"{pod.metadata.namespace}/{name}", name
+
+
+def claim_problem(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> str:
+    """The claim that is missing or going, without which no node is looked at (``podPassesBasicChecks``), or nothing."""
+    for key, name in claim_keys(pod):
+        claim = claims.get(key)
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+    return ""
+
+
+def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
+    """How much the claim asks for; 0 where it says nothing."""
+    return claim.spec.resources.requests.get(_STORAGE) or quantity("0")
+
+
+def storage_capacity(volume: PersistentVolume) -> Quantity:
+    """How large the volume is; 0 where it says nothing."""
+    return volume.spec.capacity.get(_STORAGE) or quantity("0")
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume, and the binding is done."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations

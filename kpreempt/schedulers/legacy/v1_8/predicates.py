@@ -1,51 +1,137 @@
-"""The predicates of 1.8 (``algorithm/predicates/predicates.go``, v1.8.15).
+"""The predicates of 1.8 (``predicates.go`` and ``metadata.go`` in ``algorithm/predicates``, v1.8.15).
 
-They run in the order of a Go map, which is any, and all of them: the reasons of all that fail are known.
+They run in the order of a Go map, which is any, and all of them: the reasons of all that fail are known. Of affinity
+the terms of the pods that are there are known beforehand; the pod's own are looked up among all pods every time, so
+each may be met by another pod. NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, and is
+not modeled otherwise.
 """
 
 from __future__ import annotations
 
-from kpreempt.model.affinity import is_valid_node_requirement
+from collections.abc import Mapping
+
+from kpreempt.model.affinity import PodAffinityTerm, is_valid_node_requirement
 from kpreempt.model.labels import matches_requirement
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.checks import (
-    PASSES,
-    host_ports,
-    refusal,
-    selector_mismatch,
-)
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.conditions import (
+from kpreempt.model.storage import PersistentVolume
+from kpreempt.schedulers.legacy.base.node_info import (
     DISK_PRESSURE,
+    EPHEMERAL_STORAGE,
+    HUGE_PAGES_PREFIX,
     NETWORK_UNAVAILABLE,
     OUT_OF_DISK,
     READY,
+    Accounting,
+    Cluster,
+    NodeInfo,
+    Pair,
+    PodInfo,
+    PortKey,
+    TopologyPairs,
+    is_native,
+    sum_of_containers,
 )
-from kpreempt.schedulers.legacy.base.filtering import Filter
-from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo, PortKey
 from kpreempt.schedulers.legacy.base.predicates import (
+    AZURE_DISK,
+    EBS,
+    GCE_PD,
+    PASSES,
+    ZONE_LABELS,
+    Check,
+    DiskType,
+    Filter,
+    LegacyError,
     Metadata,
+    claim_names,
+    claim_of,
     general_predicates,
     host_name,
+    host_ports,
     match_inter_pod_affinity,
     memory_pressure,
     no_disk_conflict,
     no_pressure,
     node_condition,
     pod_fits_resources,
+    refusal,
+    selector_mismatch,
+    term_selects,
     tolerates_taints,
+    zone_conflict,
 )
-from kpreempt.schedulers.legacy.base.resources import (
-    EPHEMERAL_STORAGE,
-    HUGE_PAGES_PREFIX,
-    is_native,
-    largest_request,
-    sum_of_containers,
-)
-from kpreempt.schedulers.legacy.v1_8.affinity import Affinity
-from kpreempt.schedulers.legacy.v1_8.volumes import VOLUME_PREDICATES
 from kpreempt.verdict import Status
-from kpreempt.verdict.details import PortConflict
+from kpreempt.verdict.details import AffinityConflict, PortConflict, VolumeConflict, VolumeLimitExceeded
+
+MAX_VOLUMES_EXCEEDED = "MaxVolumeCount"
+ZONE_CONFLICT = "NoVolumeZoneConflict"
+
+
+def _max_volume_count(disk_type: DiskType, limit: int) -> Check:
+    def check(meta: Metadata, node_info: NodeInfo) -> Status:
+        wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
+        if not wanted:
+            return PASSES
+        there = {disk for info in node_info.pods for disk in _disks(meta.cluster, info.pod, disk_type)}
+        if len(there | wanted) <= limit:
+            return PASSES
+        detail = VolumeLimitExceeded(disk_type.name, len(there), len(wanted - there), limit)
+        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+
+    return check
+
+
+def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
+    """The pod's disks of the type. What is not found counts as a disk of its own, and those after it not at all."""
+    disks: set[str] = set()
+    for volume in pod.spec.volumes:
+        disk = disk_type.of_volume(volume)
+        if disk is None and volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+            bound = _bound_volume(cluster, pod, name)
+            if bound is None:
+                return {*disks, f"\0{pod.key}/{name}"}
+            disk = disk_type.of_persistent_volume(bound)
+        if disk is not None:
+            disks.add(disk)
+    return disks
+
+
+def _bound_volume(cluster: Cluster, pod: Pod, name: str) -> PersistentVolume | None:
+    """The claim's volume, ``None`` where the claim or the volume is not there; raises where it is not bound."""
+    if not name:
+        raise LegacyError("PersistentVolumeClaim had no name")
+    claim = claim_of(cluster, pod, name)
+    if claim is None:
+        return None
+    if not claim.spec.volume_name:
+        raise LegacyError(f'PersistentVolumeClaim is not bound: "{name}"')
+    return cluster.persistent_volumes.get(claim.spec.volume_name)
+
+
+def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
+    """The bound volumes are in the node's zone; a node without zones takes all."""
+    if not any(key in node_info.labels for key in ZONE_LABELS):
+        return PASSES
+    for name in claim_names(meta.pod.pod):
+        if claim_of(meta.cluster, meta.pod.pod, name) is None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" not found')
+        volume = _bound_volume(meta.cluster, meta.pod.pod, name)
+        if volume is None:
+            raise LegacyError(f'the volume of persistentvolumeclaim "{name}" was not found')
+        key = zone_conflict(volume, node_info.node)
+        if key is not None:
+            detail = VolumeConflict(name, volume.metadata.name, f"{key} is {volume.metadata.labels[key]}")
+            return refusal(ZONE_CONFLICT, detail=detail)
+    return PASSES
+
+
+VOLUME_PREDICATES = (
+    Filter("NoVolumeZoneConflict", no_volume_zone_conflict),
+    Filter("MaxEBSVolumeCount", _max_volume_count(EBS, 39)),
+    Filter("MaxGCEPDVolumeCount", _max_volume_count(GCE_PD, 16)),
+    Filter("MaxAzureDiskVolumeCount", _max_volume_count(AZURE_DISK, 16)),
+)
+
 
 NODE_NOT_READY = "NodeNotReady"
 NODE_OUT_OF_DISK = "NodeOutOfDisk"
@@ -87,11 +173,6 @@ ACCOUNTING = Accounting(
     numbered_ports,
     never_returned=frozenset((EPHEMERAL_STORAGE,)),
 )
-
-
-def metadata(cluster: Cluster, pod: PodInfo) -> Metadata:
-    """What the predicates know of a pod beforehand."""
-    return Metadata(cluster, pod, largest_request(pod.pod, is_counted), Affinity(pod, cluster))
 
 
 def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
@@ -152,5 +233,106 @@ PREDICATES = (
     *VOLUME_PREDICATES,
     Filter("MatchInterPodAffinity", match_inter_pod_affinity),
 )
-_IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSelector", "PodFitsResources"))
-DEFAULT_PREDICATES = tuple(each for each in PREDICATES if each.name not in _IN_GENERAL_PREDICATES)
+
+
+AFFINITY_NOT_MATCHED = "MatchInterPodAffinity"
+
+
+class Affinity:
+    """What matters to one pod: its own terms, and pods whose anti-affinity selects it."""
+
+    def __init__(self, pod: PodInfo, cluster: Cluster) -> None:
+        self._pod = pod
+        self._wanted = [_OwnTerm(pod, term, cluster) for term in pod.affinity_terms]
+        self._refused = [_OwnTerm(pod, term, cluster) for term in pod.anti_affinity_terms]
+        self._refusing = TopologyPairs()
+        for node_info in cluster.node_infos:
+            for info in node_info.pods:
+                self.add_pod(info, node_info)
+        self._refusing.settle()
+
+    def clone(self) -> Affinity:
+        """A copy that can be changed without touching this one."""
+        copy = Affinity.__new__(Affinity)
+        copy._pod, copy._wanted, copy._refused = self._pod, self._wanted, self._refused
+        copy._refusing = self._refusing.clone()
+        return copy
+
+    def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
+        """A pod was put on the node.
+
+        An oddity: where any of its terms selects the pod, the topology of its last term is taken, because upstream
+        keeps a pointer to the loop's variable.
+        """
+        terms = info.anti_affinity_terms
+        if any(term_selects(info.pod, term, self._pod.pod) for term in terms):
+            key = terms[-1].topology_key
+            if key in node_info.labels:
+                self._refusing.add(info, [(key, node_info.labels[key])])
+
+    def remove_pod(self, info: PodInfo) -> None:
+        """A pod was taken off its node."""
+        self._refusing.remove(info)
+
+    def check(self, node_info: NodeInfo) -> Status:
+        """Whether the terms of the pods that are there, and the pod's own, allow it on the node."""
+        for pair in node_info.labels.items():
+            if pair in self._refusing:
+                return refusal(AFFINITY_NOT_MATCHED, detail=self._existing_conflict(pair))
+        for wanted in self._wanted:
+            if not wanted.is_met(node_info) and not (wanted.selects_its_pod() and not wanted.is_anywhere(node_info)):
+                return refusal(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
+        for refused in self._refused:
+            if refused.is_met(node_info):
+                return refusal(AFFINITY_NOT_MATCHED, detail=refused.conflict("antiAffinity", node_info))
+        return PASSES
+
+    def _existing_conflict(self, pair: Pair) -> AffinityConflict:
+        return AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair))
+
+
+class _OwnTerm:
+    """One of the pod's terms, with the number of pods that it selects on each node and in each domain."""
+
+    def __init__(self, pod: PodInfo, term: PodAffinityTerm, cluster: Cluster) -> None:
+        self._pod = pod.pod
+        self._term = term
+        self._on_node: dict[str, int] = {}
+        self._in_domain: dict[str, int] = {}
+        for node_info in cluster.node_infos:
+            count = self._count(node_info)
+            if count:
+                self._on_node[node_info.name] = count
+                domain = self._domain(node_info.labels)
+                if domain is not None:
+                    self._in_domain[domain] = self._in_domain.get(domain, 0) + count
+        self._total = sum(self._on_node.values())
+
+    def is_met(self, node_info: NodeInfo) -> bool:
+        """Whether a selected pod is in the node's domain; of the node's own pods those that are on it now count."""
+        domain = self._domain(node_info.labels)
+        return domain is not None and self._in_domain.get(domain, 0) + self._change(node_info) > 0
+
+    def is_anywhere(self, node_info: NodeInfo) -> bool:
+        """Whether a selected pod is on any node."""
+        return self._total + self._change(node_info) > 0
+
+    def selects_its_pod(self) -> bool:
+        """Whether the pod selects itself: the first of a group has nobody yet to be beside."""
+        return term_selects(self._pod, self._term, self._pod)
+
+    def conflict(self, rule: str, node_info: NodeInfo) -> AffinityConflict:
+        """What the node lacks, or has."""
+        selector = str(self._term.label_selector) if self._term.label_selector is not None else ""
+        domain = self._domain(node_info.labels) or ""
+        holders = [info.key for info in node_info.pods if term_selects(self._pod, self._term, info.pod)]
+        return AffinityConflict(rule, self._term.topology_key, domain, selector, holders)
+
+    def _change(self, node_info: NodeInfo) -> int:
+        return self._count(node_info) - self._on_node.get(node_info.name, 0)
+
+    def _count(self, node_info: NodeInfo) -> int:
+        return sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
+
+    def _domain(self, labels: Mapping[str, str]) -> str | None:
+        return labels.get(self._term.topology_key)

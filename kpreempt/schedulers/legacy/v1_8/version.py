@@ -8,32 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
-from kpreempt.schedulers.legacy.base.budgets import without_budgets
-from kpreempt.schedulers.legacy.base.cluster import Cluster
-from kpreempt.schedulers.legacy.base.filtering import State
-from kpreempt.schedulers.legacy.base.messages import count_reasons
-from kpreempt.schedulers.legacy.base.node_info import PodInfo
-from kpreempt.schedulers.legacy.base.resources import Amounts, largest_request
-from kpreempt.schedulers.legacy.base.version import Version, Words
-from kpreempt.schedulers.legacy.v1_8 import predicates
+from kpreempt.schedulers.extender_protocol import V1_8
+from kpreempt.schedulers.legacy.base.configuration import Dialect
+from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
+from kpreempt.schedulers.legacy.base.predicates import Metadata
+from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words, count_reasons
+from kpreempt.schedulers.legacy.base.victims import without_budgets
+from kpreempt.schedulers.legacy.v1_8 import predicates as rules
 from kpreempt.verdict import Status
 
-# The failures that no eviction mends (``nodesWherePreemptionMightHelp``), by their reasons.
-UNRESOLVABLE = frozenset(
-    (
-        predicates.SELECTOR_NOT_MATCHED,
-        predicates.HOST_NOT_MATCHED,
-        predicates.TAINTS_NOT_TOLERATED,
-        predicates.LABELS_NOT_PRESENT,
-        predicates.NODE_NOT_READY,
-        predicates.NODE_NETWORK_UNAVAILABLE,
-        predicates.NODE_UNSCHEDULABLE,
-        "NodeUnknownCondition",
-    )
+DIALECT = Dialect(
+    algorithm="kube-1.8",
+    # PodPriority was off by default, and with it preemption; to ask for this version is to turn it on.
+    gates={"PodPriority": True, BY_TAINTS: False},
+    assumed_gates={"PodPriority": "it is assumed to be on; by default it is off in 1.8, and nobody is preempted"},
+    api_versions=("componentconfig/v1alpha1",),
+    priorities=frozenset(
+        (
+            "BalancedResourceAllocation",
+            "EqualPriority",
+            "ImageLocalityPriority",
+            "InterPodAffinityPriority",
+            "LeastRequestedPriority",
+            "MostRequestedPriority",
+            "NodeAffinityPriority",
+            "NodePreferAvoidPodsPriority",
+            "SelectorSpreadPriority",
+            "ServiceSpreadingPriority",
+            "TaintTolerationPriority",
+        )
+    ),
+    priority_arguments=("serviceAntiAffinity", "labelPreference"),
+    extender_weight_always=True,
+    has_preempt_verb=False,
+    folds_case=False,
+    protocol=V1_8,
 )
+_CONDITION = "CheckNodeCondition"
 
 
 def fit_error(_: int, statuses: Mapping[str, Status]) -> str:
@@ -42,12 +57,27 @@ def fit_error(_: int, statuses: Mapping[str, Status]) -> str:
     return f"No nodes are available that match all of the predicates: {', '.join(parts)}."
 
 
-class Version18(Version):
+class Version18(PredicateVersion):
     """1.8: every predicate runs, priorities alone decide, extenders have the last word."""
 
-    algorithm = "kube-1.8"
-    accounting = predicates.ACCOUNTING
-    default_filters = predicates.DEFAULT_PREDICATES
+    dialect = DIALECT
+    accounting = rules.ACCOUNTING
+    predicates = rules.PREDICATES
+    label_reason = rules.LABELS_NOT_PRESENT
+    unresolvable = frozenset(
+        (
+            rules.SELECTOR_NOT_MATCHED,
+            rules.HOST_NOT_MATCHED,
+            rules.TAINTS_NOT_TOLERATED,
+            rules.LABELS_NOT_PRESENT,
+            rules.NODE_NOT_READY,
+            rules.NODE_NETWORK_UNAVAILABLE,
+            rules.NODE_UNSCHEDULABLE,
+            "NodeUnknownCondition",
+        )
+    )
+    removed: ClassVar = {True: frozenset((_CONDITION,)), False: frozenset()}
+    mandatory: ClassVar = {True: ("PodToleratesNodeTaints",), False: (_CONDITION,)}
     stops_at_first = False
     counts_nominated = False
     budget_rule = staticmethod(without_budgets)
@@ -61,17 +91,12 @@ class Version18(Version):
         annotations = pod.metadata.annotations
         return annotations.nominated_node_name if annotations else ""
 
-    def requests(self, pod: Pod) -> Amounts:
-        """All containers, or an init container that asks for more."""
-        return largest_request(pod, predicates.is_counted)
-
-    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        return predicates.metadata(cluster, pod)
-
-    def may_help(self, status: Status) -> bool:
-        """Whether none of the reasons is on the list."""
-        return UNRESOLVABLE.isdisjoint(status.reasons)
+    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
+        return Metadata(cluster, pod, self.requests(pod.pod), rules.Affinity(pod, cluster), self.ignored)
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The highest victim's priority, the sum, the count; then any."""
         return LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS
+
+
+VERSION = Version18

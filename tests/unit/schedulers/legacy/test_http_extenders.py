@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -21,12 +20,12 @@ from kpreempt.model.quantity import quantity
 from kpreempt.report.explain.extenders import describe_call
 from kpreempt.report.layout import plain
 from kpreempt.schedulers.extender_protocol import Call, ExtenderError, ExtenderSettings
+from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import ExtenderCall, Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
 from tests.fake_extender import FakeExtender, good
 
-PACKAGES = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
-OLD = tuple(PACKAGES)
+OLD = ("kube-1.8", "kube-1.13", "kube-1.18")
 WITH_PREEMPTION = OLD[1:]
 POD = make_pod("p", cpu="4", priority=9)
 EMPTY = ClusterSnapshot(nodes=[make_node("n1"), make_node("n2")])
@@ -70,12 +69,11 @@ def decide(
         {"urlPrefix": prefix, "filterVerb": "f", "preemptVerb": "p", "weight": 1, "nodeCacheCapable": True, **settings}
         for prefix in answers
     ]
-    package = import_module(f"kpreempt.schedulers.legacy.{PACKAGES[algorithm]}")
     policy = {
         "extenders": extenders if extenders is not None else stated,
         "predicates": [{"name": "GeneralPredicates"}],
     }
-    scheduler = package.scheduler(None, {"PodPriority": True}, policy=policy, connect=connecting(answers))
+    scheduler = legacy_scheduler(algorithm, None, {"PodPriority": True}, policy=policy, connect=connecting(answers))
     verdict: Verdict = scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
     return verdict
 
@@ -179,8 +177,7 @@ def test_a_resource_that_is_left_to_an_extender(algorithm: str, pod: Any, lands:
 
 def test_a_resource_is_left_to_an_extender_that_is_not_called_and_in_the_default_profile() -> None:
     extender = {"urlPrefix": "http://x", "filterVerb": "f", "managedResources": MANAGED}
-    package = import_module("kpreempt.schedulers.legacy.v1_18")
-    scheduler = package.scheduler({"kind": "KubeSchedulerConfiguration", "extenders": [extender]})
+    scheduler = legacy_scheduler("kube-1.18", {"kind": "KubeSchedulerConfiguration", "extenders": [extender]})
     verdict = scheduler.decide(scheduler.prepare(EMPTY, now=NOW), WITH_GPU)
     assert verdict.lands_on == ["n1", "n2"]
     assert [each.field for each in verdict.assumptions] == ["extenders[0]", "spec"]
@@ -313,15 +310,14 @@ CONFIGURATION = {"kind": "KubeSchedulerConfiguration", "apiVersion": "kubeschedu
 
 
 def test_1_18_takes_extenders_of_its_configuration() -> None:
-    package = import_module("kpreempt.schedulers.legacy.v1_18")
     stated = CONFIGURATION | {"extenders": [{"urlPrefix": "a", "filterVerb": "f", "nodeCacheCapable": True}]}
     asked = connecting({"a": only("n2")})
-    scheduler = package.scheduler(stated, connect=asked)
+    scheduler = legacy_scheduler("kube-1.18", stated, connect=asked)
     assert scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD).lands_on == ["n2"]
     older = stated | {"apiVersion": "kubescheduler.config.k8s.io/v1alpha1"}
-    assert [each.field for each in package.scheduler(older, connect=asked).assumptions] == ["extenders"]
+    assert [each.field for each in legacy_scheduler("kube-1.18", older, connect=asked).assumptions] == ["extenders"]
     # Those of a Policy file take their place.
-    scheduler = package.scheduler(stated, policy={"extenders": []}, connect=asked)
+    scheduler = legacy_scheduler("kube-1.18", stated, policy={"extenders": []}, connect=asked)
     assert scheduler.extenders == []
 
 
@@ -339,17 +335,17 @@ def test_1_18_takes_extenders_of_its_configuration() -> None:
     ],
 )
 def test_extenders_that_1_18_refuses(extenders: Any, message: str) -> None:
-    package = import_module("kpreempt.schedulers.legacy.v1_18")
     with pytest.raises(ConfigurationError) as refused:
-        package.scheduler(CONFIGURATION | {"extenders": extenders})
+        legacy_scheduler("kube-1.18", CONFIGURATION | {"extenders": extenders})
     assert refused.value.message.startswith(message)
 
 
 def test_over_a_real_connection() -> None:
     with FakeExtender(good({"nodenames": ["n2"], "failedNodes": {"n1": "no GPU"}})) as server:
         extender = {"urlPrefix": server.url.replace("//", "//me:s3cret@"), "filterVerb": "f", "nodeCacheCapable": True}
-        package = import_module("kpreempt.schedulers.legacy.v1_13")
-        scheduler = package.scheduler(policy={"extenders": [extender]}, connect=partial(connect, environment={}))
+        scheduler = legacy_scheduler(
+            "kube-1.13", policy={"extenders": [extender]}, connect=partial(connect, environment={})
+        )
         verdict = scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD)
     assert verdict.lands_on == ["n2"]
     assert server.asked[0].body["nodenames"] == ["n1", "n2"]

@@ -28,8 +28,8 @@ from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.scheduler_table import ALL_ALGORITHMS
 from kpreempt.schedulers.legacy.base.extenders import Filtered
-from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import LegacyError
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.victims import Victims
 from kpreempt.schedulers.legacy.v1_8.version import Version18

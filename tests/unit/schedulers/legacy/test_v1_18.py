@@ -26,11 +26,11 @@ from kpreempt.model.pod import (
 )
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint, Toleration
-from kpreempt.schedulers.legacy import v1_18
 from kpreempt.schedulers.legacy.base.extenders import Filtered
-from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import LegacyError
 from kpreempt.schedulers.legacy.base.victims import Victims
+from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import Code, Outcome, Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod
 
@@ -42,7 +42,7 @@ NO_AFFINITY = "node(s) didn't match pod affinity/anti-affinity"
 
 
 def decide(cluster: ClusterSnapshot, pod: Pod, **settings: Any) -> Verdict:
-    scheduler = v1_18.scheduler(**settings)
+    scheduler = legacy_scheduler("kube-1.18", **settings)
     return scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
 
 
@@ -419,4 +419,4 @@ def test_policy_may_ask_for_all_reasons_and_for_labels() -> None:
 )
 def test_policy_with_which_the_scheduler_ends(names: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        v1_18.scheduler(policy={"predicates": [{"name": name} for name in names]})
+        legacy_scheduler("kube-1.18", policy={"predicates": [{"name": name} for name in names]})

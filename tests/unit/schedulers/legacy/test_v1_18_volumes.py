@@ -11,8 +11,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import AWSElasticBlockStore, GCEPersistentDisk, Volume
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.legacy import v1_18
-from kpreempt.schedulers.legacy.base.volumes import csi_limit_key
+from kpreempt.schedulers.legacy.base.predicates import csi_limit_key
+from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Verdict
 from tests.factories import NOW, make_node, make_pod
 from tests.volume_factories import (
@@ -50,7 +50,7 @@ def decide(
         **cluster,
     )
     names = [claim.metadata.name for claim in claims if claim.metadata.name != "other"]
-    scheduler = v1_18.scheduler()
+    scheduler = legacy_scheduler("kube-1.18")
     pod = make_pod("p", priority=9, volumes=mounts if mounts is not None else uses(*names))
     return scheduler.decide(scheduler.prepare(snapshot, now=NOW), pod)
 
