@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.report import RenderOptions, render
 from kpreempt.schedulers.equal_pods import Outcomes, follow, unfollowed
 from kpreempt.schedulers.kube import scheduler
-from kpreempt.schedulers.kube.bulk import latest_table
+from kpreempt.schedulers.kube.bulk import pod_table
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption import ties
 from kpreempt.schedulers.kube.preemption.evaluator import MAX_WITH_STEPS
@@ -42,7 +42,7 @@ def decide(
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=knows_order)
     with (
         patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9),
-        patch.object(latest_table, "_SMALL", 0 if of_some else 10**9),
+        patch.object(pod_table, "_SMALL", 0 if of_some else 10**9),
     ):
         prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))
         return kube.decide(prepared, pod_of(scenario["pod"]), records_steps=records_steps)

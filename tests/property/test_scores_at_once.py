@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.schedulers.kube import scheduler
-from kpreempt.schedulers.kube.bulk.resource_scores import scores_at_once
-from kpreempt.schedulers.kube.framework import on_node
+from kpreempt.schedulers.kube.bulk import score_columns
+from kpreempt.schedulers.kube.bulk.score_columns import scores_at_once
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
     ResourceWeight,
@@ -65,7 +65,8 @@ def test_nodes_at_once_score_as_one_by_one(
     named = [ResourceWeight(name, weight) for name, weight in zip(("cpu", "memory"), weights, strict=False)]
     scorer = scorer_of(score, named, use_requested=use_requested)
     asked, cluster = requests[: len(named)], [Node(each) for each in nodes]
-    found = scores_at_once(scorer, asked, cluster)  # type: ignore[arg-type]
+    with patch.object(score_columns, "_MANY", 1):
+        found = scores_at_once(scorer, asked, cluster)  # type: ignore[arg-type]
     expected = [scorer.score(asked, each) for each in cluster]  # type: ignore[arg-type]
     is_huge = any(
         used + request >= 2**53
@@ -85,7 +86,8 @@ def test_nodes_at_once_score_as_one_by_one(
 )
 def test_what_is_only_rated_one_by_one_is_said(score: Any, resource: str) -> None:
     scorer = scorer_of(score, [ResourceWeight(resource, 1)], use_requested=True)
-    assert scores_at_once(scorer, [1], [Node([4] * 6)]) is None  # type: ignore[list-item]
+    with patch.object(score_columns, "_MANY", 1):
+        assert scores_at_once(scorer, [1], [Node([4] * 6)]) is None  # type: ignore[list-item]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -94,7 +96,7 @@ def test_a_cluster_with_columns_is_decided_as_without(scenario: Object) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     expected = kube.decide(kube.prepare(cluster, now=NOW), pod)
-    with patch.object(on_node, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
+    with patch.object(score_columns, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         assert kube.decide(kube.prepare(cluster, now=NOW), pod) == expected
         # What is known of some nodes is not rated again.
         remembering = kube.prepare(cluster, now=NOW, expects_alike=True)

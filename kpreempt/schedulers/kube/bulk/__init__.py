@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
-from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
-from kpreempt.schedulers.kube.bulk.pod_table import PodTable
-from kpreempt.schedulers.kube.bulk.resource_limits import resource_limits
+from kpreempt.schedulers.kube.bulk.limits import resource_limits
+from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Handle
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.sorting import distinct, order_by
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, distinct, order_by
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import BudgetUse
 

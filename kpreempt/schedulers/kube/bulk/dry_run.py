@@ -1,28 +1,27 @@
-"""Victims of many nodes in lockstep."""
+"""Victims of many nodes in lockstep, and the steps of choosing them, from what the search has noted down."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
-from kpreempt.schedulers.kube.bulk.budgets import uses_of
-from kpreempt.schedulers.kube.bulk.checks import all_limits
+from kpreempt.schedulers.kube.bulk.budgets import BudgetUses, uses_of
 from kpreempt.schedulers.kube.bulk.go_order import GoOrder
 from kpreempt.schedulers.kube.bulk.limits import PluginLimits
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
-from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.sorting import order_by
-from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, order_by
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
-from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
+from kpreempt.verdict import SUCCESS, BudgetUse, Code, Reprieve, Status
 
 NO_VICTIMS = Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
 
@@ -193,3 +192,83 @@ def _outcomes(
             on_node = pods[bounds[index] : bounds[index + 1]]
             result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
     return result
+
+
+def all_limits(
+    table: PodTable, filters: Sequence[FilterPlugin], state: CycleState, nodes: Sequence[NodeInfo]
+) -> list[PluginLimits] | None:
+    """The limits of all filters that run for this pod, in order; ``None`` where one of them cannot state them.
+
+    Filters that pods do not matter to must come first: the nodes asked about have passed these, but have perhaps not
+    reached those behind the filter that refused them.
+    """
+    limits: list[PluginLimits] = []
+    for plugin in filters:
+        if plugin.name in state.skip_filter_plugins:
+            continue
+        if isinstance(plugin, NodeFilterPlugin) and not limits:
+            continue
+        stated = plugin.limits(state, table, nodes) if isinstance(plugin, LimitedFilterPlugin) else None
+        if stated is None:
+            return None
+        limits.append(stated)
+    return limits
+
+
+class StepsOfNodes:
+    """Makes the steps on one node, in the order in which they were taken.
+
+    ``victims`` are those of ``search``, and ``num_others`` says how many pods stay on each node in any case; ``tried``
+    gives for each victim its index in the order in which budgets were counted.
+    """
+
+    def __init__(
+        self,
+        table: PodTable,
+        search: Lockstep,
+        victims: Integers,
+        uses: BudgetUses,
+        tried: Integers,
+        num_others: Sequence[int],
+    ) -> None:
+        self._table = table
+        self._search = search
+        self._victims = victims
+        self._uses = uses
+        self._tried = tried
+        self._num_others = num_others
+
+    @cached_property
+    def _of_budgets(self) -> Callable[[int, int], list[list[BudgetUse]]]:
+        return self._uses.by_victim()
+
+    def of_node(self, node: int) -> list[Reprieve]:
+        """The steps on a node of the question."""
+        begin, end = int(self._search.first[node]), int(self._search.first[node + 1])
+        # Budgets were counted on the same node, in another order.
+        uses = self._of_budgets(begin, end)
+        tried = self._tried[begin:end]
+        refusals = self._search.refusals_on(node, self._num_others[node])
+        steps = zip(
+            self._victims[begin:end].tolist(),
+            (tried - begin).tolist(),
+            self._uses.violates[tried].tolist(),
+            refusals,
+            strict=True,
+        )
+        return [
+            _step(self._table.pods[position], uses[place], refusal, violates=violates)
+            for position, place, violates, refusal in steps
+        ]
+
+
+def _step(pod: Pod, uses: list[BudgetUse], refusal: Status | None, *, violates: bool) -> Reprieve:
+    return Reprieve(
+        pod=pod.key,
+        priority=pod.priority,
+        kept=refusal is None,
+        start_time=pod.start,
+        violates_budget=violates,
+        budgets=uses,
+        blocked_by=refusal,
+    )

@@ -1,4 +1,8 @@
-"""The pods on all nodes as columns, node by node in the order of the snapshot."""
+"""The pods on all nodes as columns, node by node in the order of the snapshot.
+
+Pods are in groups of equals, so that what concerns a group is computed once. A snapshot has equal labels and containers
+once, so that most pods are known by the object that they share; a look at its identity is then enough.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +14,71 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
-from kpreempt.schedulers.kube.bulk.groups import NO_AFFINITY, NO_GROUP, Groups
-from kpreempt.schedulers.kube.bulk.sorting import dense, distinct, order_by
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pod_resources import PodResource
-from kpreempt.schedulers.kube.framework.resources import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    MEMORY,
-    Resource,
-)
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
+from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resource
 from kpreempt.schedulers.kube.preemption.importance import NO_START
+from kpreempt.schedulers.kube.versions import Behaviour
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+_BITS = 63
 
 
+def order_by(*columns: Integers) -> Integers:
+    """The positions sorted by the columns, the first counting most, in a fraction of the time of ``numpy.lexsort``.
+
+    Equals stay in their order. Where the columns' ranges and the positions have room in one number, that is sorted.
+    """
+    size = len(columns[0])
+    if not size:
+        return np.zeros(0, dtype=np.int64)
+    key, used = np.zeros(size, dtype=np.int64), _bits_of(size - 1)
+    for column in columns:
+        least = int(column.min())
+        bits = _bits_of(int(column.max()) - least)
+        used += bits
+        if used > _BITS:
+            return np.lexsort(columns[::-1])
+        key = (key << bits) | (column - least)
+    bits = _bits_of(size - 1)
+    key = (key << bits) | np.arange(size)
+    key.sort()
+    order: Integers = key & ((1 << bits) - 1)
+    return order
+
+
+# ``numpy.unique`` loads all of ``numpy.ma``, which takes longer than a decision on a small cluster.
+
+
+def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values that there are, the least first."""
+    ordered = np.sort(column)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
+def dense(column: npt.NDArray[Any]) -> Integers:
+    """The place of each value among those that there are, the least first."""
+    return np.searchsorted(distinct(column), column)
+
+
+def _bits_of(most: int) -> int:
+    return most.bit_length()
+
+
+# Of a pod that is in no group, and of one that is in none because it states no affinity at all.
+NO_GROUP = -1
+NO_AFFINITY = -2
 # Of a pod of which nobody has asked for its last update.
 _UNREAD = -1
 
@@ -330,3 +376,168 @@ def _whole_seconds(starts: Floats) -> Integers:
     seconds = np.where(has_started, starts, starts[has_started].max() + 1)
     whole = seconds.astype(np.int64)
     return whole if (whole == seconds).all() else dense(seconds)
+
+
+class LabelGroups:
+    """Pods of equal namespace and labels; ``representatives`` has one of each group."""
+
+    def __init__(self) -> None:
+        self.representatives: list[Pod] = []
+        # By the identity of labels: the namespace in which they were last seen, and the group.
+        self._last: dict[int, tuple[str, int]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        # What is known by its identity must not make room for something else.
+        self._kept: list[object] = []
+
+    def number(self, pod: Pod) -> int:
+        """The number of the pod's group."""
+        metadata = pod.metadata
+        labels, namespace = metadata.labels, metadata.namespace
+        last = self._last.get(id(labels))
+        if last is not None and last[0] == namespace:
+            return last[1]
+        # Equal labels in another order make another group, which costs a little and harms nothing.
+        number = self._numbers.setdefault((namespace, *labels.items()), len(self._numbers))
+        if number == len(self.representatives):
+            self.representatives.append(pod)
+        if last is None:
+            self._kept.append(labels)
+        self._last[id(labels)] = namespace, number
+        return number
+
+
+class ResourceGroups:
+    """Pods that occupy the same; ``values`` has what the pods of each group occupy."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.values: list[PodResource] = []
+        self._calculate = resource_calculator(behaviour).of
+        self._by_containers: dict[int, int] = {}
+        self._by_value: dict[int, int] = {}
+        # What is known by its identity must not make room for something else; ``values`` keeps the rest.
+        self._kept: list[object] = []
+
+    def number(self, pod: Pod) -> int:
+        """The number of the pod's group."""
+        is_plain = has_only_containers(pod)
+        known = self._by_containers.get(id(pod.spec.containers)) if is_plain else None
+        if known is not None:
+            return known
+        value = self._calculate(pod)
+        number = self._by_value.setdefault(id(value), len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        if is_plain:
+            self._kept.append(pod.spec.containers)
+            self._by_containers[id(pod.spec.containers)] = number
+        return number
+
+
+class PortGroups:
+    """Pods that share their containers take the same host ports; ``values`` has those of each group."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.values: list[list[ContainerPort]] = []
+        self._counts_sidecars = behaviour.counts_ports_of_sidecars
+        self._by_containers: dict[tuple[int, int], int] = {}
+        # What is known by its identity must not make room for something else.
+        self._kept: list[object] = []
+
+    def number(self, pod: Pod) -> int:
+        """The number of the pod's group, ``NO_GROUP`` where it takes no port."""
+        spec = pod.spec
+        key = id(spec.containers), id(spec.init_containers)
+        number = self._by_containers.get(key)
+        if number is None:
+            ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
+            number = len(self.values) if ports else NO_GROUP
+            if ports:
+                self.values.append(ports)
+            self._by_containers[key] = number
+            self._kept += spec.containers, spec.init_containers
+        return number
+
+
+class AntiAffinityGroups:
+    """Pods of equal namespace and labels that require the same others to stay away.
+
+    ``representatives`` has one pod of each group.
+    """
+
+    def __init__(self) -> None:
+        self.representatives: list[Pod] = []
+        self._alike: dict[int, list[tuple[list[PodAffinityTerm], int]]] = {}
+
+    def number(self, pod: Pod, label_group: int) -> int:
+        """The number of the pod's group, ``NO_GROUP`` where it requires nothing of that kind."""
+        affinity = pod.spec.affinity
+        if affinity is None or affinity.pod_anti_affinity is None or not affinity.pod_anti_affinity.required:
+            return NO_GROUP
+        mine = affinity.pod_anti_affinity.required
+        alike = self._alike.setdefault(label_group, [])
+        number = next((number for terms, number in alike if terms == mine), None)
+        if number is None:
+            number = len(self.representatives)
+            alike.append((mine, number))
+            self.representatives.append(pod)
+        return number
+
+
+class Groups:
+    """The groups of all pods that a table and those made from it have seen. They only ever grow."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.labels = LabelGroups()
+        self.resources = ResourceGroups(behaviour)
+        self.ports = PortGroups(behaviour)
+        self.anti_affinity = AntiAffinityGroups()
+
+
+# A table of such a part of the nodes is made for these alone.
+_SMALL = 4
+# So many are made from one table before that is made anew: ever more nodes have other pods.
+_MOST_MADE_FROM = 64
+# And so many from that of the cluster itself: then it is worth putting all of its pods in order.
+_MOST_MADE_HERE = 2
+
+
+class LatestTable:
+    """The ``table`` of a cluster: at once for one whose totals it brings, else when it is first asked for.
+
+    It brings those of a first cluster, and of one with other nodes than those ``before``.
+
+    Decisions that end in a node that fits mostly need no table, and one that skips some clusters costs no more than one
+    for each: it takes from the latest that was made what is the same.
+    """
+
+    def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
+        self._cluster = cluster
+        latest = before._latest if before is not None else None
+        follows = latest is not None and cluster.has_nodes_of(latest.cluster)
+        self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
+
+    def table_of(self, nodes: Sequence[NodeInfo]) -> PodTable:
+        """The columns over the pods of these nodes, or of more: of few nodes they are made for these alone.
+
+        Only what looks at each node by itself may ask for it.
+        """
+        latest = self._latest
+        is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
+        is_here = latest.cluster is self._cluster
+        most = _MOST_MADE_HERE if is_here else _MOST_MADE_FROM
+        if not is_small or latest.num_made_from >= most or (is_here and latest.is_ordered):
+            return self.table
+        latest.num_made_from += 1
+        return PodTable(self._cluster, latest, nodes)
+
+    @property
+    def current(self) -> PodTable | None:
+        """The same, if it was asked for already."""
+        return self._latest if self._latest.cluster is self._cluster else None
+
+    @property
+    def table(self) -> PodTable:
+        """The columns over the pods of this cluster."""
+        if self._latest.cluster is not self._cluster:
+            self._latest = PodTable(self._cluster, self._latest)
+        return self._latest

@@ -2,6 +2,10 @@
 
 What a local plugin gives a node is kept from one cluster to the next that follows it, as ``framework/memory.py`` has
 it, by the node's place. Held equal to the scores one by one by ``tests/property/test_prepared_again.py``.
+
+How full nodes are is rated in columns, too: the numbers that ``framework/resource_scoring.py`` gives. Amounts are
+counted in 64 bits and shares in double precision, as there. Where an amount is so big that this could make a
+difference, nothing is said.
 """
 
 from __future__ import annotations
@@ -11,17 +15,27 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.bulk.pod_table import Integers
+from kpreempt.schedulers.kube.bulk.pod_table import Floats, Integers
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.in_tree import (
-    BulkScorePlugin,
-    ColumnScorePlugin,
-    EvenScorePlugin,
-)
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, rated
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, ScorePlugin
 from kpreempt.schedulers.kube.framework.memory import Changes
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.on_node import rated
+from kpreempt.schedulers.kube.framework.resource_scoring import (
+    MAX_UTILIZATION,
+    ResourceScorer,
+    WeightedMean,
+    balance_afterwards,
+    balanced_allocation,
+    least_allocated,
+    most_allocated,
+)
+from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
+
+# From so many nodes on they are rated in columns.
+_MANY = 100
+# Below it products with 100 fit into 64 bits, and doubles hold every amount.
+_MOST = 2**53
 
 
 class NumberColumn:
@@ -59,11 +73,20 @@ class ScoresAtOnce:
 
     def rate(self, plugin: ScorePlugin) -> Integers:
         """The normalised scores that the plugin gives. Raises ``PluginError``."""
-        if isinstance(plugin, ColumnScorePlugin):
-            scores = plugin.normalized_column(self._state)
-            if scores is not None:
-                return scores
-        return self._normalized(plugin, self._raw(plugin))
+        state, pod, nodes = self._state, self._pod, self._nodes
+        # Which images a pod has is not part of its shape.
+        looks_at_images = isinstance(plugin, BulkScorePlugin) and plugin.looks_at_images
+        findings = state.findings if looks_at_images else state.shape_findings or state.findings
+        if findings is None or not plugin.is_local:
+            raw: Integers = np.array(rated(plugin, state, pod, nodes), np.int64)
+        else:
+            column = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn)
+            raw = column.at(
+                self._places, lambda places: rated(plugin, state, pod, [self._all_nodes[place] for place in places])
+            )
+        if type(plugin).normalize_scores is ScorePlugin.normalize_scores:
+            return raw
+        return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
 
     def in_sum(self, columns: Mapping[str, Integers], weights: Mapping[str, int]) -> list[int] | None:
         """The weighted scores of each node in all; ``None`` where one is out of range."""
@@ -75,28 +98,64 @@ class ScoresAtOnce:
         sums: list[int] = total.tolist()
         return sums
 
-    def _raw(self, plugin: ScorePlugin) -> Integers:
-        state, pod = self._state, self._pod
-        # Which images a pod has is not part of its shape, and plugins that rate all at once may look at them.
-        findings = state.findings if isinstance(plugin, BulkScorePlugin) else state.shape_findings or state.findings
-        if findings is None or not plugin.is_local:
-            return np.array(rated(plugin, state, pod, self._nodes), np.int64)
 
-        def find_out(places: list[int]) -> Sequence[int]:
-            return rated(plugin, state, pod, [self._all_nodes[place] for place in places])
+def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int] | None:
+    """The scores of ``nodes``.
 
-        column = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn)
-        return column.at(self._places, find_out)
+    ``None`` where there are few, and for other resources than CPU and memory, other functions and huge amounts.
+    """
+    score, names = scorer.usage_score, [name for name, _ in scorer.weights]
+    if len(nodes) < _MANY or any(name not in (CPU, MEMORY) for name in names):
+        return None
+    allocatable, allocated, requested = [], [], []
+    for name, request in zip(names, requests, strict=True):
+        pairs = [scorer.on_node(name, each) for each in nodes]
+        if any(not 0 <= total < _MOST or not 0 <= used + request < _MOST for total, used in pairs):
+            return None
+        totals, uses = np.array(pairs, dtype=np.int64).T
+        allocatable.append(totals)
+        allocated.append(uses)
+        requested.append(uses + request)
+    if isinstance(score, WeightedMean) and score.rate in (least_allocated, most_allocated):
+        is_free = score.rate is least_allocated
+        parts = [
+            np.maximum(total - asked, 0) if is_free else np.minimum(asked, total)
+            for asked, total in zip(requested, allocatable, strict=True)
+        ]
+        return _means(parts, allocatable, [weight for _, weight in scorer.weights])
+    if score is balanced_allocation:
+        half = MAX_NODE_SCORE // 2
+        change = half + _balances(requested, allocatable) - _balances(allocated, allocatable)
+        return _listed(half + (change / 2).astype(np.int64))
+    if score is balance_afterwards:
+        return _listed(_balances(requested, allocatable))
+    return None
 
-    def _normalized(self, plugin: ScorePlugin, raw: Integers) -> Integers:
-        state, pod, nodes = self._state, self._pod, self._nodes
-        if type(plugin).normalize_scores is ScorePlugin.normalize_scores:
-            return raw
-        if not isinstance(plugin, EvenScorePlugin):
-            return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
-        if raw.min() == raw.max():
-            return np.full(len(raw), plugin.normalize_scores(state, pod, raw[:1].tolist(), nodes[:1])[0], np.int64)
-        kinds, first, kind_of = np.unique(raw, return_index=True, return_inverse=True)
-        of_kinds = plugin.normalize_scores(state, pod, kinds.tolist(), [nodes[place] for place in first.tolist()])
-        normalized: Integers = np.array(of_kinds, np.int64)[kind_of]
-        return normalized
+
+def _means(parts: Sequence[Integers], allocatable: Sequence[Integers], weights: Sequence[int]) -> list[int]:
+    """The weighted means of percentages, over the resources that a node has."""
+    total = np.zeros(len(parts[0]), dtype=np.int64)
+    weight_sum = np.zeros_like(total)
+    for part, whole, weight in zip(parts, allocatable, weights, strict=True):
+        counts = whole > 0
+        total += np.where(counts, part * MAX_UTILIZATION // np.where(counts, whole, 1) * weight, 0)
+        weight_sum += np.where(counts, weight, 0)
+    return _listed(total // np.maximum(weight_sum, 1))
+
+
+def _balances(amounts: Sequence[Integers], allocatable: Sequence[Integers]) -> Integers:
+    """``balance`` of each node, of one resource or of two."""
+    shares: list[Floats] = []
+    counted = []
+    for amount, whole in zip(amounts, allocatable, strict=True):
+        counted.append(whole > 0)
+        shares.append(np.minimum(amount / np.where(whole > 0, whole, 1), 1.0))
+    deviation: Floats = np.zeros(len(shares[0]))
+    if len(shares) == 2:
+        deviation = np.where(counted[0] & counted[1], np.abs((shares[0] - shares[1]) / 2), 0.0)
+    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _listed(scores: Integers) -> list[int]:
+    found: list[int] = scores.tolist()
+    return found

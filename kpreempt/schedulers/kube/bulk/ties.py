@@ -13,8 +13,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
-from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.sorting import dense
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, dense
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.ties import follow_on_node
 

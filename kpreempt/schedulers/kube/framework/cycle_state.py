@@ -34,7 +34,7 @@ class CloneError(Exception):
 
 
 class CycleState:
-    """Plugin state by key, and the plugins that asked to be skipped.
+    """Plugin state by key, and the plugins whose filters need not run.
 
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates;
@@ -48,7 +48,6 @@ class CycleState:
     __slots__ = (
         "_data",
         "_skip_filter_plugins",
-        "_skip_score_plugins",
         "findings",
         "phases",
         "places",
@@ -77,25 +76,15 @@ class CycleState:
         self.places: Integers | None = None
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
-        self._skip_score_plugins: frozenset[str] = frozenset()
 
     @property
     def skip_filter_plugins(self) -> frozenset[str]:
         """The plugins whose PreFilter said that their Filter need not run."""
         return self._skip_filter_plugins
 
-    @property
-    def skip_score_plugins(self) -> frozenset[str]:
-        """The plugins whose PreScore said that their Score need not run."""
-        return self._skip_score_plugins
-
     def skip_filters(self, plugins: Iterable[str]) -> None:
         """Say which filters need not run."""
         self._skip_filter_plugins = frozenset(plugins)
-
-    def skip_scores(self, plugins: Iterable[str]) -> None:
-        """Say which scores need not be asked for."""
-        self._skip_score_plugins = frozenset(plugins)
 
     def write(self, key: str | TreeKey, state: object) -> None:
         self._data[key] = state
@@ -116,7 +105,6 @@ class CycleState:
         )
         copy._data = {key: _copied(key, state) for key, state in self._data.items()}
         copy._skip_filter_plugins = self._skip_filter_plugins
-        copy._skip_score_plugins = self._skip_score_plugins
         return copy
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import Type
@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.versions import Behaviour
 if TYPE_CHECKING:
     # They need NumPy, which is loaded for big clusters only.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
-    from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 DefaultArgs = Callable[[Mapping[str, Any], Behaviour], dict[str, Any]]
 ArgProblems = Callable[[str, Mapping[str, Any], Behaviour], list[str]]
@@ -97,31 +97,23 @@ class SparseFilterPlugin(FilterPlugin):
 
 
 class BulkScorePlugin(ScorePlugin):
-    """Rates many nodes at once in less time than one after the other."""
+    """Rates many nodes in less time than one after the other.
+
+    ``looks_at_images`` says that it may rate pods differently that differ in nothing but their images.
+    """
+
+    looks_at_images: ClassVar[bool] = False
 
     @abstractmethod
-    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
         """What ``score`` gives for each of ``nodes``."""
 
 
-class LocalBulkScorePlugin(ScorePlugin):
-    """Rates many nodes at once, each by itself, so that what is known of a node need not be found out again."""
-
-    @abstractmethod
-    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
-        """What ``score`` gives for each of ``nodes``; ``None`` where that is only found one by one."""
-
-
-class EvenScorePlugin(ScorePlugin):
-    """A plugin that brings nodes of the same score to the same one, whoever and however many they are."""
-
-
-class ColumnScorePlugin(ScorePlugin):
-    """Rates the nodes that fit in columns of its own."""
-
-    @abstractmethod
-    def normalized_column(self, state: CycleState) -> Integers | None:
-        """The normalised scores at the ``places`` of the state, after PreScore; ``None`` where it has no columns."""
+def rated(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
+    """The plugin's scores before they are normalised: all in one go where it can do so."""
+    if isinstance(plugin, BulkScorePlugin):
+        return plugin.score_all(state, pod, nodes)
+    return [plugin.score(state, pod, node_info) for node_info in nodes]
 
 
 class LimitedFilterPlugin(FilterPlugin, ABC):

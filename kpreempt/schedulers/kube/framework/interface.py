@@ -32,8 +32,7 @@ from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
     # It needs NumPy, which is loaded for big clusters only.
-    from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
-    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+    from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
     from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 
 MIN_NODE_SCORE = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
 from kpreempt.schedulers.kube.framework.filtered_nodes import FilterColumn, FilteredNodes
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
-from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin
+from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin, rated
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -32,7 +32,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_same_pod
-from kpreempt.schedulers.kube.framework.on_node import RememberedRun, raw_scores, run_filter, wrapped
 from kpreempt.verdict import SUCCESS, Code, Status
 
 SomeScores = TypeVar("SomeScores")
@@ -166,55 +165,67 @@ class Framework:
 
     def run_filters(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """The status of the first filter that refuses the node, named after its plugin; or Success."""
-        for plugin in self.plugins.filters:
-            if plugin.name in state.skip_filter_plugins:
-                continue
-            status = run_filter(plugin, state, pod, node_info)
-            if status is not SUCCESS:
-                return status
-        return SUCCESS
-
-    def _run_filters_on(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
-        """``run_filters`` for each of ``nodes``, without those that succeed for sure."""
-        filters: list[tuple[FilterPlugin, Container[NodeInfo]]] = []
-        everywhere = frozenset(nodes)
-        for plugin in self._filters_of(state):
-            suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else everywhere
-            if suspects:
-                filters.append((plugin, frozenset(suspects)))
-
-        def status_of(node_info: NodeInfo) -> Status:
-            for plugin, suspects in filters:
-                if node_info in suspects and (status := run_filter(plugin, state, pod, node_info)) is not SUCCESS:
-                    return status
-            return SUCCESS
-
-        return list(map(status_of, nodes))
-
-    def _filters_of(self, state: CycleState) -> list[FilterPlugin]:
-        """The filters that run, after PreFilter."""
         skipped = state.skip_filter_plugins
-        return [plugin for plugin in self.plugins.filters if plugin.name not in skipped]
+        running = (plugin for plugin in self.plugins.filters if plugin.name not in skipped)
+        return _first_refusal(running, state, pod, node_info)
 
     def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
-        """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster.
-
-        Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
-        """
-        findings = state.shape_findings or state.findings
-        if findings is None and not self.cluster.nominated_pods:
-            return self._run_filters_on(state, pod, nodes)
-        if findings is None:
-            return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
+        """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster."""
         if nodes is self.cluster.node_infos and (filtered := self.filtered_nodes(state, pod)) is not None:
             return filtered.all
-        run = RememberedRun(self.plugins.filters, state, pod, findings.on("filter"))
         nominated = self.cluster.nominated_pods
+        statuses = iter(self._run_filters_on(state, pod, [each for each in nodes if each.name not in nominated]))
         return [
-            (self._beside_nominated(state, pod, node_info) if node_info.name in nominated else None)
-            or run.status_of(node_info)
-            for node_info in nodes
+            self.run_filters_with_nominated_pods(state, pod, each) if each.name in nominated else next(statuses)
+            for each in nodes
         ]
+
+    def _run_filters_on(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
+        """``run_filters`` for each of ``nodes``, without those that succeed for sure.
+
+        Where there is a memory, local filters do not run again on a node that is as it was.
+        """
+        running = [plugin for plugin in self.plugins.filters if plugin.name not in state.skip_filter_plugins]
+        column = self._local_column(state, pod, [plugin for plugin in running if plugin.is_local])
+        known = [SUCCESS] * len(nodes)
+        if column is not None:
+            position = self.cluster.position
+            known = [column.statuses[position[each.name]] or SUCCESS for each in nodes]
+        filters: list[tuple[int, FilterPlugin, Container[NodeInfo]]] = []
+        for rank, plugin in enumerate(running):
+            if column is None or not plugin.is_local:
+                suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else nodes
+                if suspects:
+                    filters.append((rank, plugin, frozenset(suspects)))
+        ranks = {plugin.name: rank for rank, plugin in enumerate(running)}
+
+        def status_of(node_info: NodeInfo, of_local: Status) -> Status:
+            end = len(running) if of_local is SUCCESS else ranks[of_local.plugin]
+            for rank, plugin, suspects in filters:
+                if rank > end:
+                    break
+                if node_info in suspects and (status := run_filter(plugin, state, pod, node_info)) is not SUCCESS:
+                    return status
+            return of_local
+
+        return list(map(status_of, nodes, known))
+
+    def _local_column(self, state: CycleState, pod: Pod, local: Sequence[FilterPlugin]) -> FilterColumn | None:
+        """What the first of the local filters that refuses a node says of each; ``None`` without a memory.
+
+        Also where one of them ends in an error on some node, which it need not be asked about.
+        """
+        findings = state.shape_findings or state.findings
+        if findings is None:
+            return None
+        cluster, names = self.cluster, list(self.cluster.by_name)
+        question = ("local filters", state.skip_filter_plugins)
+        column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
+        try:
+            column.renew(lambda place: _first_refusal(local, state, pod, cluster.node_infos[place]))
+        except FrameworkError:
+            return None
+        return column
 
     def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
         """The same of all nodes, from memory; ``None`` where there is none, or a filter looks at more than one node."""
@@ -308,7 +319,7 @@ class Framework:
         """Weighted, normalised scores: node to plugin to score. Skipped plugins are left out."""
 
         def rate(plugin: ScorePlugin) -> list[int]:
-            return plugin.normalize_scores(state, pod, raw_scores(plugin, state, pod, nodes), nodes)
+            return plugin.normalize_scores(state, pod, list(rated(plugin, state, pod, nodes)), nodes)
 
         columns = self._rated(state, pod, nodes, rate)
         if any(
@@ -346,7 +357,6 @@ class Framework:
                 skipped.add(pre_score.name)
             elif not status.is_success:
                 raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
-        state.skip_scores(skipped)
         found: dict[str, SomeScores] = {}
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
@@ -357,6 +367,32 @@ class Framework:
                 doing = f'running Score plugins: plugin "{plugin.name}" failed with'
                 raise FrameworkError(wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
         return found
+
+
+def _first_refusal(filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+    for plugin in filters:
+        status = run_filter(plugin, state, pod, node_info)
+        if status is not SUCCESS:
+            return status
+    return SUCCESS
+
+
+def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+    """The filter's status: ``SUCCESS`` itself, or a refusal named after the plugin."""
+    try:
+        status = plugin.filter(state, pod, node_info)
+    except PluginError as error:
+        status = Status(Code.ERROR, [str(error)])
+    if status is SUCCESS or status.is_success:
+        return SUCCESS
+    if not status.is_rejected:
+        raise FrameworkError(wrapped(f'running "{plugin.name}" filter plugin', status, plugin.name))
+    return status.of_plugin(plugin.name)
+
+
+def wrapped(doing: str, status: Status, plugin: str) -> Status:
+    """The error that ends a cycle: what a plugin was doing, and the status that it ended in."""
+    return Status(Code.ERROR, [f"{doing}: {status.message}"], plugin=plugin)
 
 
 def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:

@@ -14,7 +14,7 @@ from kpreempt.schedulers.kube.framework.arg_types import DURATION
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, is_own, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, EvenScorePlugin, NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     NodeToStatus,
@@ -64,7 +64,6 @@ class DynamicResources(
     BulkScorePlugin,
     ReservePlugin,
     PreBindPlugin,
-    EvenScorePlugin,
 ):
     """Claims are allocated where their devices are, and allocated ones keep the pod where these can be reached."""
 

@@ -20,6 +20,7 @@ class ImageLocality(BulkScorePlugin):
 
     name = "ImageLocality"
     is_local = True
+    looks_at_images = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)

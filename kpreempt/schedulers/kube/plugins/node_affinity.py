@@ -26,13 +26,14 @@ from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, Lis
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on_node
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid, unsupported
-from kpreempt.schedulers.kube.framework.in_tree import EvenScorePlugin, NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    ScorePlugin,
     normalize_to_max,
 )
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
@@ -52,7 +53,7 @@ REASON_CONFLICT = "pod affinity terms conflict"
 _STATE_KEY = TreeKey("NodeAffinity")
 
 
-class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, EvenScorePlugin):
+class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugin):
     """Required terms refuse nodes for good; preferred ones add their weights.
 
     ``addedAffinity`` in the configuration applies to every pod of the profile.

@@ -77,10 +77,10 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Who holds the ports."""
-        from kpreempt.schedulers.kube.bulk.port_limits import port_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import port_limits  # noqa: PLC0415
 
         wanted = state.read(_STATE_KEY)
-        return port_limits(self.name, *wanted, table, nodes) if isinstance(wanted, _Wanted) else None
+        return port_limits(self.name, conflict_among, *wanted, table, nodes) if isinstance(wanted, _Wanted) else None
 
 
 def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:

@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework.arg_types import RESOURCES
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
-from kpreempt.schedulers.kube.framework.in_tree import LocalBulkScorePlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
@@ -32,7 +32,7 @@ _CRASH = "the scheduler crashes at the selectors of device class {}: invalid mem
 _STATE_KEY = TreeKey("NodeResourcesBalancedAllocation")
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, LocalBulkScorePlugin):
+class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
     """Compares the spread between resources before and after the pod."""
 
     name = "NodeResourcesBalancedAllocation"
@@ -74,14 +74,15 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, LocalBulkScorePlugin):
             self._crash_at_selectors(self._cluster, requests, node_info)
         return self._scorer.score(requests, node_info)
 
-    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
-        """The same of many nodes, in clusters big enough for columns."""
-        if self._handle.tables is None:
-            return None
-        from kpreempt.schedulers.kube.bulk.resource_scores import scores_at_once  # noqa: PLC0415
-
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """The same of many nodes, in columns where the cluster is big enough for these."""
         prepared = state.read(_STATE_KEY)
-        return scores_at_once(self._scorer, prepared[0], nodes) if isinstance(prepared, tuple) else None
+        found = None
+        if self._handle.tables is not None and isinstance(prepared, tuple):
+            from kpreempt.schedulers.kube.bulk.score_columns import scores_at_once  # noqa: PLC0415
+
+            found = scores_at_once(self._scorer, prepared[0], nodes)
+        return [self.score(state, pod, each) for each in nodes] if found is None else found
 
     def _crash_at_selectors(self, cluster: ClusterState, requests: list[int], node_info: NodeInfo) -> None:
         """Upstream's plugin has no cache of expressions, and the process ends where it needs one."""

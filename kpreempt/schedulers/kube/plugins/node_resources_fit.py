@@ -17,8 +17,8 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_place, is_same, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, forbidden, invalid, required, unsupported
 from kpreempt.schedulers.kube.framework.in_tree import (
+    BulkScorePlugin,
     LimitedFilterPlugin,
-    LocalBulkScorePlugin,
     SparseFilterPlugin,
     in_tree,
 )
@@ -65,7 +65,7 @@ STATE_KEY = TreeKey("NodeResourcesFit")
 _PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
 
 
-class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin):
+class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin, PreScorePlugin, BulkScorePlugin):
     """Requests against what the node has left; the score follows the configured strategy."""
 
     name = "NodeResourcesFit"
@@ -186,7 +186,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Requests and the number of pods against what is allocatable."""
-        from kpreempt.schedulers.kube.bulk.resource_limits import resource_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import resource_limits  # noqa: PLC0415
 
         requested = state.read(STATE_KEY)
         return resource_limits(self, requested, table, nodes) if isinstance(requested, Resource) else None
@@ -202,14 +202,15 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         # Without PreScore the requests are computed here.
         return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 
-    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
-        """The same of many nodes, in clusters big enough for columns."""
-        if self._handle.tables is None:
-            return None
-        from kpreempt.schedulers.kube.bulk.resource_scores import scores_at_once  # noqa: PLC0415
-
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """The same of many nodes, in columns where the cluster is big enough for these."""
         requests = state.read(_PRE_SCORE_KEY)
-        return scores_at_once(self._scorer, requests, nodes) if isinstance(requests, list) else None
+        found = None
+        if self._handle.tables is not None and isinstance(requests, list):
+            from kpreempt.schedulers.kube.bulk.score_columns import scores_at_once  # noqa: PLC0415
+
+            found = scores_at_once(self._scorer, requests, nodes)
+        return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 
 def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """The volumes of each driver against what it takes on the node."""
-        from kpreempt.schedulers.kube.bulk.volume_limits import RoomForVolumes, volume_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import RoomForVolumes, volume_limits  # noqa: PLC0415
 
         pod = state.read(_STATE_KEY)
         if not isinstance(pod, Pod):

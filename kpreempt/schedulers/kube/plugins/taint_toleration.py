@@ -13,8 +13,7 @@ from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import (
-    EvenScorePlugin,
-    LocalBulkScorePlugin,
+    BulkScorePlugin,
     NodeFilterPlugin,
     SparseFilterPlugin,
     in_tree,
@@ -37,7 +36,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 _STATE_KEY = TreeKey("TaintToleration")
 
 
-class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, LocalBulkScorePlugin, EvenScorePlugin):
+class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, BulkScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"
@@ -84,11 +83,10 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Loca
             for taint in node_info.node.spec.taints
         )
 
-    def scores_at_once(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
         """The same of many nodes, of which few have taints."""
-        if not isinstance(state.read(_STATE_KEY), list):
-            return None
-        return [self.score(state, pod, each) if each.node.spec.taints else 0 for each in nodes]
+        has_looked = isinstance(state.read(_STATE_KEY), list)
+        return [self.score(state, pod, each) if each.node.spec.taints or not has_looked else 0 for each in nodes]
 
     def _is_tolerated(self, taint: Taint, tolerations: list[Toleration]) -> bool:
         return any(toleration.tolerates(taint, compares_numbers=self._compares_numbers) for toleration in tolerations)

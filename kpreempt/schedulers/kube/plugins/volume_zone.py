@@ -138,7 +138,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Pods on the node do not matter."""
-        from kpreempt.schedulers.kube.bulk.node_limits import node_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import node_limits  # noqa: PLC0415
 
         return node_limits(self.name, [self._of_node(state, node_info) for node_info in nodes], table)
 

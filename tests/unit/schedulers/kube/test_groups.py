@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from kpreempt.model.pod import Container, ContainerPort, Pod
-from kpreempt.schedulers.kube.bulk import groups
-from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, PortGroups
+from kpreempt.schedulers.kube.bulk import pod_table
+from kpreempt.schedulers.kube.bulk.pod_table import NO_GROUP, PortGroups
 from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
 from kpreempt.schedulers.kube.versions import behaviour
 from tests.factories import make_pod
@@ -22,7 +22,7 @@ def test_ports_are_read_once_of_pods_that_share_their_containers(monkeypatch: py
         read.append(pod.metadata.name)
         return host_ports_of(pod, counts_sidecars=counts_sidecars)
 
-    monkeypatch.setattr(groups, "host_ports_of", noted)
+    monkeypatch.setattr(pod_table, "host_ports_of", noted)
     first = make_pod("first", init_containers=[Container(name="mesh", restart_policy="Always", ports=[PORT])])
     replica = msgspec.structs.replace(first, metadata=make_pod("replica").metadata)
     without = make_pod("without", init_containers=[Container(name="init", ports=[PORT])])

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod, Toleration, Volume
+from kpreempt.model.pod import Pod, Toleration, TopologySpreadConstraint, Volume
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.memory import LEAST_LIKENESSES, MOST_OUTDATED, Memory, likeness
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -135,10 +135,14 @@ def test_only_the_likenesses_that_came_last_are_remembered() -> None:
 
 
 def test_nodes_of_clusters_before_are_forgotten(looks: Looks) -> None:
-    most = 0
+    constraint = TopologySpreadConstraint(
+        max_skew=1, topology_key="kubernetes.io/hostname", when_unsatisfiable="DoNotSchedule"
+    )
+    asked, most = make_pod("asked", topology_spread_constraints=[constraint]), 0
     for index in range(3 * MOST_OUTDATED):
-        looks.at(cluster_with(make_pod(f"running-{index}", node="n1")), POD)
-        findings = looks.memory.of(POD)
-        assert findings is not None
-        most = max(most, len(findings.on("filter")))
-    assert most <= len(NODES) + MOST_OUTDATED + 1
+        looks.at(cluster_with(make_pod(f"running-{index}", node="n1")), asked)
+        findings = looks.memory.of(asked)
+        if index:
+            assert findings is not None
+            most = max(most, len(findings.on("spread filter")))
+    assert len(NODES) < most <= len(NODES) + MOST_OUTDATED + 1

@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework.arg_types import BOOL, INT32
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
-from kpreempt.schedulers.kube.framework.in_tree import EvenScorePlugin, LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -21,6 +21,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
@@ -44,7 +45,7 @@ PRE_FILTER_KEY = TreeKey("PreFilterInterPodAffinity")
 PRE_SCORE_KEY = TreeKey("PreScoreInterPodAffinity")
 
 
-class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, EvenScorePlugin):
+class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
     """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
 
     name = "InterPodAffinity"
@@ -110,7 +111,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Eve
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
         """Some of the pods that are wanted beside the pod, and none that may not be."""
-        from kpreempt.schedulers.kube.bulk.affinity_limits import affinity_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.plugins.inter_pod_affinity.columns import affinity_limits  # noqa: PLC0415
 
         return affinity_limits(self.name, filter_state_of(state), table, nodes)
 

@@ -6,7 +6,7 @@ Follows ``plugins/podtopologyspread`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
-from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, ColumnScorePlugin, LimitedFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -42,7 +42,7 @@ from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
-    from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
@@ -50,7 +50,7 @@ PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
 PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
-class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin, ColumnScorePlugin):
+class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin):
     """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
 
     A pod without constraints gets the default ones for what its services and its controller select.
@@ -99,7 +99,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """What each constraint allows in the domains of the nodes."""
-        from kpreempt.schedulers.kube.bulk.spread_limits import spread_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.plugins.pod_topology_spread.columns import spread_limits  # noqa: PLC0415
 
         return spread_limits(self.name, filter_state_of(state), table, nodes)
 
@@ -115,10 +115,10 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
         inclusion = NodeInclusion(pod, self._behaviour)
         if state.places is not None and self._behaviour.counts_spread_by_constraint:
-            from kpreempt.schedulers.kube.bulk.spread_scores import SpreadScores  # noqa: PLC0415 - it needs NumPy
+            from kpreempt.schedulers.kube.plugins.pod_topology_spread.columns import SpreadScores  # noqa: PLC0415 - it needs NumPy
 
             spread = SpreadScores(state, pod, constraints, self._cluster, requires_all_keys=requires_all_keys)
-            state.write(PRE_SCORE_KEY, spread.normalized(inclusion))
+            state.write(PRE_SCORE_KEY, spread.normalized(inclusion).tolist())
             return SUCCESS
         table = self._handle.tables.current if self._handle.tables is not None else None
         scoring = ScoreState(
@@ -138,18 +138,14 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         """How crowded the node's domains are."""
         return self.score_all(state, pod, [node_info])[0]
 
-    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """How crowded the domains of each node are."""
-        return _score_state(state).scores_of(nodes)
-
-    def normalized_column(self, state: CycleState) -> Integers | None:
-        """What PreScore found at once."""
+    def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
+        """How crowded the domains of each node are; where PreScore has rated them at once, what that comes to."""
         found = state.read(PRE_SCORE_KEY)
-        return None if isinstance(found, ScoreState) else cast("Integers | None", found)
+        return found if isinstance(found, list) else _score_state(state).scores_of(nodes)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Turn crowding around: the least crowded node has the most."""
-        return _score_state(state).normalized(scores, nodes)
+        return scores if isinstance(state.read(PRE_SCORE_KEY), list) else _score_state(state).normalized(scores, nodes)
 
     def constraints_of(self, pod: Pod, action: Action) -> list[SpreadConstraint]:
         """The pod's own constraints or, where it has none at all, the default ones; raises ``PluginError``."""

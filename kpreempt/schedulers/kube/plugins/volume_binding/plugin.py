@@ -123,7 +123,7 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
         """Pods on the node do not matter, neither to claims that are bound nor to those that are yet to be."""
-        from kpreempt.schedulers.kube.bulk.node_limits import node_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import node_limits  # noqa: PLC0415
 
         binding = _state_of(state)
         return node_limits(self.name, [self._of_node(binding, node_info) for node_info in nodes], table)
