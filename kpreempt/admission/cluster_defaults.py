@@ -17,7 +17,7 @@ wins, then the name) and ``pkg/apis/core/v1/defaults.go``. Claims for devices fo
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -232,29 +232,23 @@ def fill_priorities(
             never and spec.preemption_policy is None and spec.priority_class_name in never
         ):
             continue
-        case = _case_of(pod, classes, default, created)
-        if case is not None:
-            cases.setdefault(case, []).append(pod.key)
-            if case.is_given:
-                changed[index] = with_class(pod, classes[case.class_name])
+        name = spec.priority_class_name
+        if pod.is_terminal:
+            continue
+        if name:
+            case = _Case(name, _VALUE if spec.priority is None else _POLICY, name in classes)
+        elif default is None or (default.value == 0 and default.preemption_policy != _NEVER):
+            # It would get 0, too.
+            continue
+        else:
+            case = _Case(default.metadata.name, _DEFAULT, pod.key in created)
+        cases.setdefault(case, []).append(pod.key)
+        if case.is_given:
+            changed[index] = with_class(pod, classes[case.class_name])
     if changed:
         pods = [changed.get(index, pod) for index, pod in enumerate(cluster.pods)]
         cluster = msgspec.structs.replace(cluster, pods=pods)
     return cluster, [_assumption(case, classes.get(case.class_name), pods) for case, pods in cases.items()]
-
-
-def _case_of(
-    pod: Pod, classes: Mapping[str, PriorityClass], default: PriorityClass | None, created: Collection[str]
-) -> _Case | None:
-    """What there is to say of a pod that lacks its priority or policy; nothing where 0 is what it would get, too."""
-    if pod.is_terminal:
-        return None
-    name = pod.spec.priority_class_name
-    if name:
-        return _Case(name, _VALUE if pod.spec.priority is None else _POLICY, name in classes)
-    if default is None or (default.value == 0 and default.preemption_policy != _NEVER):
-        return None
-    return _Case(default.metadata.name, _DEFAULT, pod.key in created)
 
 
 def _assumption(case: _Case, chosen: PriorityClass | None, pods: Sequence[str]) -> Assumption:

@@ -160,18 +160,14 @@ def _violations(pod: Pod, resources: Sequence[ResourceRequirements], limit_range
             for each in resources:
                 yield from _out_of_bounds(item, each.requests, each.limits)
         elif item.type == "Pod":
-            yield from _out_of_bounds(item, *_pod_amounts(pod))
-
-
-def _pod_amounts(pod: Pod) -> tuple[ResourceList, ResourceList]:
-    requests, limits = total_requests(pod), total_limits(pod)
-    if pod.spec.resources is not None:
-        for name in _POD_LEVEL_RESOURCES:
-            if name in pod.spec.resources.requests:
-                requests[name] = pod.spec.resources.requests[name]
-            if name in pod.spec.resources.limits:
-                limits[name] = pod.spec.resources.limits[name]
-    return requests, limits
+            requests, limits = total_requests(pod), total_limits(pod)
+            if pod.spec.resources is not None:
+                for name in _POD_LEVEL_RESOURCES:
+                    if name in pod.spec.resources.requests:
+                        requests[name] = pod.spec.resources.requests[name]
+                    if name in pod.spec.resources.limits:
+                        limits[name] = pod.spec.resources.limits[name]
+            yield from _out_of_bounds(item, requests, limits)
 
 
 def _out_of_bounds(

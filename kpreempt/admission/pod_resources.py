@@ -72,11 +72,8 @@ def add_amounts(total: ResourceList, more: ResourceList) -> None:
     """Add every amount of ``more`` to that of the same name in ``total``, which is changed."""
     for name, amount in more.items():
         have = total.get(name)
-        total[name] = amount if have is None else _sum(have, amount)
-
-
-def _sum(left: Quantity, right: Quantity) -> Quantity:
-    return quantity(format_nano(left.nano + right.nano, binary=left.text.endswith("i")))
+        is_binary = have is not None and have.text.endswith("i")
+        total[name] = amount if have is None else quantity(format_nano(have.nano + amount.nano, binary=is_binary))
 
 
 def raise_amounts(total: ResourceList, least: ResourceList) -> None:

@@ -42,7 +42,8 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     unread = unread_of(cluster, [_KIND])
     if not pod.spec.priority_class_name:
         default = global_default(cluster.priority_classes)
-        filled = _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
+        by_class = f"PriorityClass {default.metadata.name}, the global default" if default else REASON_API_DEFAULT
+        filled = _fill_in(pod, default, by_class)
         is_open = bool(unread) and pod.spec.priority is None and may_have_default(cluster)
         return msgspec.structs.replace(filled, assumptions=unread if is_open else [])
     chosen = known.get(pod.spec.priority_class_name)
@@ -85,10 +86,6 @@ def known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
 def global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
     """The class for pods that name none. Where several claim to be it, upstream takes the one of lowest value."""
     return min((each for each in classes if each.global_default), key=lambda each: each.value, default=None)
-
-
-def _describe_default(default: PriorityClass) -> str:
-    return f"PriorityClass {default.metadata.name}, the global default"
 
 
 def _fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:

@@ -109,7 +109,13 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
     while waiting:
         path, type_name, value = waiting.pop()
         inner: list[tuple[Path, str, Any]] = []
-        for key, each in _parts(type_name, value):
+        # By key or index; a value of another type than it should be has none.
+        parts: Iterable[tuple[str | int, Any]] = ()
+        if type_name.startswith("[]"):
+            parts = enumerate(value) if isinstance(value, list) else ()
+        elif isinstance(value, dict) and (type_name.startswith("{}") or type_name in api.types):
+            parts = value.items()
+        for key, each in parts:
             found, minors = _field(type_name, key)
             if not found or (minor is not None and not _is_within(minors, minor)):
                 yield UnknownName("field", (*path, key), api.types[type_name], minors)
@@ -118,14 +124,6 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
         if (check := _RESOURCE_CHECKS.get(type_name)) and isinstance(value, dict):
             yield from check(value, path, minor)
         waiting += reversed(inner)
-
-
-def _parts(type_name: str, value: Any) -> Iterable[tuple[str | int, Any]]:
-    """What a value of a type has in it, by key or index; nothing of a value that is of another type."""
-    if type_name.startswith("[]"):
-        return enumerate(value) if isinstance(value, list) else ()
-    is_mapping = type_name.startswith("{}") or type_name in api_types().types
-    return value.items() if is_mapping and isinstance(value, dict) else ()
 
 
 def _field(type_name: str, key: str | int) -> tuple[str, str]:

@@ -8,7 +8,7 @@ times of a pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -42,7 +42,7 @@ def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHE
     uid in the group's name is replaced by a name where it is not known yet, and its time of creation is the pod's.
     The very same cluster comes back where all pods have a group.
     """
-    if all(map(_has_group, _pods_of(scheduler_name, cluster.pods))):
+    if all(map(_has_group, (pod for pod in cluster.pods if pod.spec.scheduler_name == scheduler_name))):
         return cluster
     groups = {each.key: each for each in cluster.pod_groups}
     queues = {each.metadata.name: each.metadata.annotations.get(QUEUE_NAME) for each in cluster.namespaces}
@@ -53,7 +53,10 @@ def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHE
             continue
         group = _group_for(pod, queues)
         groups.setdefault(group.key, group)
-        pods.append(_in_group(pod, group.metadata.name))
+        annotations = (pod.metadata.annotations or PodAnnotations()).changed(group_name=group.metadata.name)
+        pods.append(
+            msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+        )
     return msgspec.structs.replace(cluster, pods=pods, pod_groups=list(groups.values()))
 
 
@@ -91,18 +94,9 @@ def quota_usage(spec: PodSpec, count: int = 1) -> ResourceList:
     }
 
 
-def _pods_of(scheduler_name: str, pods: Iterable[Pod]) -> Iterable[Pod]:
-    return (pod for pod in pods if pod.spec.scheduler_name == scheduler_name)
-
-
 def _has_group(pod: Pod) -> bool:
     annotations = pod.metadata.annotations
     return annotations is not None and bool(annotations.group_name)
-
-
-def _in_group(pod: Pod, name: str) -> Pod:
-    annotations = (pod.metadata.annotations or PodAnnotations()).changed(group_name=name)
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
 
 
 def _group_for(pod: Pod, queues: Mapping[str, str | None]) -> PodGroup:

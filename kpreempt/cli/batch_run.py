@@ -172,7 +172,11 @@ class Answerer:
             with within_calendar(self._source, number):
                 if scenario.algorithm == KUEUE:
                     return self._cycles(scenario, source)
-                verdict = self._decided(scenario, source)
+                verdict: Verdict | SessionVerdict
+                if scenario.algorithm == VOLCANO:
+                    verdict = self._session(scenario, source)
+                else:
+                    verdict = with_kind(self._verdict(scenario, source))
         except KpreemptError as error:
             return self._failed(line, error.message)
         except RecursionError:
@@ -202,13 +206,9 @@ class Answerer:
             verdict = answer_cycles(scenario, situation.cluster, assumptions, source, self._now)
         return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(verdict["assumptions"]))
 
-    def _decided(self, scenario: Scenario, source: str) -> Verdict | SessionVerdict:
-        if scenario.algorithm == VOLCANO:
-            return self._session(scenario, source)
-        return with_kind(self._verdict(scenario, source))
-
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
-        return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
+        name = name_of(line) if isinstance(line, bytes) else ""
+        return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
         asked = self._scheduler_of(scenario)
@@ -270,12 +270,6 @@ class Answerer:
             self._prepared = self._prepare(cluster, scheduler, is_queued=is_queued)
             self._prepared_for = (scheduler, is_queued)
         return self._prepared
-
-
-def _error_line(line: bytes | InputError, message: str) -> str:
-    name = name_of(line) if isinstance(line, bytes) else ""
-    error = {"name": name, "error": {"message": message}}
-    return _line(error)
 
 
 def _line(answer: dict[str, Any]) -> str:

@@ -115,7 +115,13 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        scenario = msgspec.json.decode(line, type=_form_of(line))
+        form: type[Scenario] = Scenario
+        if KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE:
+            from kpreempt.cli.batch_kueue import KueueScenario
+
+            # It has more keys, and another configuration.
+            form = KueueScenario
+        scenario = msgspec.json.decode(line, type=form)
         if bytes(scenario.eviction):
             raise ValueError("evictions are not scheduled: kpreempt drain answers for the pods of a node")
         if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE)):
@@ -130,15 +136,6 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     except (ValueError, msgspec.ValidationError) as error:
         problem = str(error).replace("Expected", "expected")
     raise InputError(problem, source=source, line=number)
-
-
-def _form_of(line: bytes) -> type[Scenario]:
-    """The form of a line: one for Kueue has more keys, and another configuration."""
-    if KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE:
-        from kpreempt.cli.batch_kueue import KueueScenario
-
-        return KueueScenario
-    return Scenario
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -175,24 +172,20 @@ def situation_of(
             else merge_clusters(base.cluster, cluster)
         )
         cluster, found = complete_cluster(cluster)
-        assumptions = _renewed(base.assumptions if base else [], found)
+        # What was found again, now that more is known, takes the place of uncertain assumptions.
+        subjects = {(each.subject, each.field) for each in found}
+        kept = [
+            each
+            for each in (base.assumptions if base else [])
+            if each.kind is not AssumptionKind.UNCERTAIN or (each.subject, each.field) not in subjects
+        ]
+        assumptions = [*kept, *found]
     if not scenario.has_pod:
         return Situation(cluster, None, assumptions, source)
     decoded = object_decoder(wanted)("Pod", msgspec.json.decode(scenario.pod), source=source)
     alone = ClusterSnapshot(pods=[apply_api_defaults(decoded)], priority_classes=cluster.priority_classes)
     alone, about_pod = fill_priorities(alone)
     return Situation(cluster, alone.pods[0], [*assumptions, *about_pod], source)
-
-
-def _renewed(before: list[Assumption], found: list[Assumption]) -> list[Assumption]:
-    """The assumptions with those that were found out anew, now that there is more to go by, in place of unsure ones."""
-    subjects = {(each.subject, each.field) for each in found}
-    kept = [
-        each
-        for each in before
-        if each.kind is not AssumptionKind.UNCERTAIN or (each.subject, each.field) not in subjects
-    ]
-    return [*kept, *found]
 
 
 def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:

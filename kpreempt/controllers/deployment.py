@@ -29,7 +29,13 @@ def reconcile_deployment(
     if deployment.paused or is_scaling_event(deployment, new, old):
         return scale(deployment, new, old)
     if deployment.strategy == "Recreate":
-        return _recreate(deployment, new, old)
+        # Everything old goes, to its last pod, before anything new comes.
+        ending: list[Action] = [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
+        if ending or any(each.pods > 0 or each.unfinished > 0 for each in old):
+            return ending
+        if new is None:
+            return [_creation(deployment, deployment.replicas)]
+        return [resized(deployment, new.name, deployment.replicas)] if new.replicas != deployment.replicas else []
     return _roll(deployment, new, old)
 
 
@@ -39,16 +45,6 @@ def is_complete(deployment: DeploymentState, new: ReplicaSetState | None, old: S
     updated = new.pods if new is not None else 0
     pods, available = (sum(each.pods for each in every), sum(each.available for each in every))
     return updated == pods == available == deployment.replicas
-
-
-def _recreate(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
-    """Everything old goes, to its last pod, before anything new comes."""
-    ending: list[Action] = [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
-    if ending or any(each.pods > 0 or each.unfinished > 0 for each in old):
-        return ending
-    if new is None:
-        return [_creation(deployment, deployment.replicas)]
-    return [resized(deployment, new.name, deployment.replicas)] if new.replicas != deployment.replicas else []
 
 
 def _roll(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
@@ -133,7 +129,14 @@ def scale(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequenc
 
     Raises ``SyncError`` where the strategy's amounts are no percentages.
     """
-    only = _only_or_latest(new, old)
+    # The only ReplicaSet with pods, or where none has any the new or the youngest; ``None`` where several have.
+    active = _with_pods(new, old)
+    if len(active) > 1:
+        only = None
+    elif active:
+        only = active[0]
+    else:
+        only = new or (oldest_first(old)[-1] if old else None)
     if only is not None:
         if only.replicas == deployment.replicas:
             return []
@@ -149,16 +152,6 @@ def _with_pods(new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> l
     return [each for each in (*old, new) if each is not None and each.replicas > 0]
 
 
-def _only_or_latest(new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> ReplicaSetState | None:
-    """The only ReplicaSet with pods, or where none has any the new or the youngest; ``None`` where several have."""
-    active = _with_pods(new, old)
-    if len(active) > 1:
-        return None
-    if active:
-        return active[0]
-    return new or (oldest_first(old)[-1] if old else None)
-
-
 def _is_saturated(deployment: DeploymentState, new: ReplicaSetState | None) -> bool:
     return new is not None and new.replicas == new.desired_replicas == new.available == deployment.replicas
 
@@ -172,7 +165,13 @@ def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -
     sizes: list[int] = []
     added = 0
     for each in ordered:
-        share = _share(deployment, each, to_add, added)
+        # How many pods more, or fewer, the ReplicaSet gets of those that are still to be given out.
+        left = to_add - added
+        if to_add == 0 or left == 0:
+            share = 0
+        else:
+            growth = _growth(deployment, each)
+            share = min(growth, left) if to_add > 0 else max(growth, left)
         sizes.append(each.replicas + share)
         added += share
     if sizes and to_add != 0:
@@ -184,15 +183,6 @@ def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -
         if noted != (action.replicas, action.desired_replicas, action.max_replicas):
             actions.append(action)
     return actions
-
-
-def _share(deployment: DeploymentState, replica_set: ReplicaSetState, to_add: int, added: int) -> int:
-    """How many pods more, or fewer, the ReplicaSet gets of those that are still to be given out."""
-    left = to_add - added
-    if to_add == 0 or left == 0:
-        return 0
-    growth = _growth(deployment, replica_set)
-    return min(growth, left) if to_add > 0 else max(growth, left)
 
 
 def _growth(deployment: DeploymentState, replica_set: ReplicaSetState) -> int:

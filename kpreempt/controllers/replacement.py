@@ -16,7 +16,7 @@ from kpreempt.controllers.actions import USUAL, ControllerRules
 from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
-from kpreempt.model.pod import Pod, PodAnnotations, PodMeta, PodStatus
+from kpreempt.model.pod import Pod, PodMeta, PodStatus
 
 # The controllers that make pods anew, by the group and kind of what owns the pod.
 REPLACING_OWNERS = frozenset(
@@ -61,48 +61,37 @@ def replacement_of(
     if owner.kind == "DaemonSet":
         affinity = tied_to(affinity, node_name or pod.spec.node_name or tied_node(pod))
     return Pod(
-        metadata=_fresh_metadata(pod, owner, suffix, uid, now, _labels_of_node(rules)),
+        metadata=_fresh_metadata(pod, owner, suffix, uid, now, rules),
         spec=msgspec.structs.replace(pod.spec, node_name="", affinity=affinity),
         status=PodStatus(phase="Pending"),
     )
 
 
-def _labels_of_node(rules: ControllerRules) -> frozenset[str]:
-    return NODE_LABELS if rules.pod_topology_labels_admission else frozenset()
-
-
 def _fresh_metadata(
-    pod: Pod, owner: OwnerReference, suffix: str, uid: str, now: datetime, without: frozenset[str]
+    pod: Pod, owner: OwnerReference, suffix: str, uid: str, now: datetime, rules: ControllerRules
 ) -> PodMeta:
     old = pod.metadata
     finalizers = old.finalizers
     if owner.kind == "Job" and JOB_FINALIZER not in finalizers:
         # A Job takes it off when it has counted the pod.
         finalizers = [*finalizers, JOB_FINALIZER]
+    # Those of the template, as far as it can be told: what a pod costs is usually noted on the pod alone.
+    annotations = old.annotations and old.annotations.changed(nominated_node_name="", deletion_cost="")
+    without = NODE_LABELS if rules.pod_topology_labels_admission else frozenset()
+    name = old.name
+    if owner.kind != "StatefulSet":
+        index = pod.metadata.labels.get(COMPLETION_INDEX_LABEL) if owner.kind == "Job" else None
+        tail = "-" if index is None else f"-{index}-"
+        # An index stays whole when the name is cut; a dash alone does not.
+        stem = f"{owner.name}{tail}" if index is None else f"{owner.name[: max(_LONGEST_STEM - len(tail), 0)]}{tail}"
+        name = f"{stem[:_LONGEST_STEM]}{suffix}"
     return PodMeta(
-        name=_fresh_name(pod, owner, suffix),
+        name=name,
         namespace=old.namespace,
         uid=uid,
         labels={key: value for key, value in old.labels.items() if key not in without},
         owner_references=old.owner_references,
         finalizers=finalizers,
         creation_timestamp=now,
-        annotations=_fresh_annotations(old.annotations),
+        annotations=annotations,
     )
-
-
-def _fresh_name(pod: Pod, owner: OwnerReference, suffix: str) -> str:
-    if owner.kind == "StatefulSet":
-        return pod.metadata.name
-    index = pod.metadata.labels.get(COMPLETION_INDEX_LABEL) if owner.kind == "Job" else None
-    tail = "-" if index is None else f"-{index}-"
-    # An index stays whole when the name is cut; a dash alone does not.
-    stem = f"{owner.name}{tail}" if index is None else f"{owner.name[: max(_LONGEST_STEM - len(tail), 0)]}{tail}"
-    return f"{stem[:_LONGEST_STEM]}{suffix}"
-
-
-def _fresh_annotations(annotations: PodAnnotations | None) -> PodAnnotations | None:
-    """Those of the template, as far as it can be told: what a pod costs is usually noted on the pod alone."""
-    if annotations is None:
-        return None
-    return annotations.changed(nominated_node_name="", deletion_cost="")

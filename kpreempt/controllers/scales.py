@@ -75,7 +75,7 @@ def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
 
 
 def _scale_of_owner(pod: Pod, owner: OwnerReference, scale_of: ScaleOf) -> Scale:
-    if resource := WITHOUT_SCALE.get((_group(owner), owner.kind)):
+    if resource := WITHOUT_SCALE.get((owner.api_version.rpartition("/")[0], owner.kind)):
         raise SyncError(
             f"pod {pod.key} belongs to {owner.kind} {owner.name}, which has no scale",
             controllers_words=f"{resource} does not implement the scale subresource",
@@ -124,10 +124,6 @@ class Scales:
     def _pods_by_owner(self) -> Counter[_Key]:
         owners = ((pod.metadata.namespace, controller_of(pod.metadata)) for pod in self._cluster.pods)
         return Counter((namespace, owner.kind, owner.name) for namespace, owner in owners if owner is not None)
-
-
-def _group(owner: OwnerReference) -> str:
-    return owner.api_version.rpartition("/")[0]
 
 
 def _replicas(workload: _Workload) -> int:

@@ -59,7 +59,11 @@ class Bound(msgspec.Struct, frozen=True):
 def bind_claims(cluster: ClusterSnapshot, keys: Iterable[str], settings: Settings) -> Bound:
     """Bind the new claims of these keys (``namespace/name``) that do not wait for a pod, in the cluster's order."""
     new = set(keys)
-    claims = [each for each in cluster.persistent_volume_claims if each.key in new and not _is_bound(each)]
+    claims = [
+        each
+        for each in cluster.persistent_volume_claims
+        if each.key in new and BIND_COMPLETED_ANNOTATION not in each.metadata.annotations
+    ]
     return _Binder(cluster, settings).bind(claims) if claims else Bound(cluster)
 
 
@@ -67,10 +71,6 @@ def claims_of_pod(pod: Pod) -> list[str]:
     """The keys of the claims that the pod's volumes name."""
     names = (claim_name_of(pod, volume) for volume in pod.spec.volumes)
     return [f"{pod.metadata.namespace}/{name}" for name in names if name is not None]
-
-
-def _is_bound(claim: PersistentVolumeClaim) -> bool:
-    return BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
 
 
 class _Binder:
@@ -100,7 +100,11 @@ class _Binder:
                 elif claim.spec.volume_name:
                     self._take_named(claim)
                 elif storage_class is not None and storage_class.volume_binding_mode == _WAITS:
-                    self._look_ahead(claim, storage_class)
+                    # Whether a claim that waits for a pod could be bound at all, wherever that lands.
+                    if storage_class.provisioner in ("", NO_PROVISIONER):
+                        suitable = self._suitable(claim)
+                        if not suitable.prebound and not self._left(suitable):
+                            self._waiting[claim.key] = self._why_not(claim, storage_class)
                 elif not self._take_suitable(claim):
                     self._provision(claim, storage_class)
             except PluginError as error:
@@ -166,14 +170,6 @@ class _Binder:
             status=msgspec.structs.replace(claim.status, phase="Bound"),
         )
 
-    def _look_ahead(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
-        """Whether a claim that waits for a pod could be bound at all, wherever that lands."""
-        if storage_class.provisioner not in ("", NO_PROVISIONER):
-            return
-        suitable = self._suitable(claim)
-        if not suitable.prebound and not self._left(suitable):
-            self._waiting[claim.key] = self._why_not(claim, storage_class)
-
     def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> None:
         """The storage class makes a volume, if it can."""
         if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
@@ -193,12 +189,7 @@ class _Binder:
         self._take(claim, made)
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
         self._assume(claim, "spec.volumeName", f"taken to be provisioned at once by {by}", AssumptionKind.TOLD)
-        if places := self._places(storage_class):
-            message = f"{by} puts its volume into one of {places:,} topologies before its pod has a node; any was taken"
-            self._assume(claim, "spec.storageClassName", message, AssumptionKind.UNCERTAIN)
-
-    def _places(self, storage_class: StorageClass) -> int:
-        """Among how many topology segments of its driver a volume is made; 0 where that makes no difference."""
+        # The topology segments of its driver in one of which the volume is made.
         segments = set()
         labels = {each.name: each.labels for each in self._cluster.nodes}
         for csi_node in self._cluster.csi_nodes:
@@ -206,7 +197,12 @@ class _Binder:
                 own = labels.get(csi_node.metadata.name)
                 if driver.name == storage_class.provisioner and driver.topology_keys and own is not None:
                     segments.add(tuple((key, own.get(key, "")) for key in driver.topology_keys))
-        return len(segments) if len(segments) > 1 else 0
+        if len(segments) > 1:
+            message = (
+                f"{by} puts its volume into one of {len(segments):,} topologies before its pod has a node; "
+                "any was taken"
+            )
+            self._assume(claim, "spec.storageClassName", message, AssumptionKind.UNCERTAIN)
 
     def _why_not(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> str:
         name = class_of_claim(claim)

@@ -260,7 +260,8 @@ class _Run:
                     self._pass_until(self._at + taken)
                 self._act()
                 continue
-            if self._stages.has_more and self._is_over(self._stages.now):
+            # Whether the next stage may come.
+            if self._stages.has_more and (not self._stages.now.is_awaited or not any(self._awaited(self._stages.now))):
                 self._begin(self._stages.go_on())
                 continue
             # A state that comes back after somebody had to go comes back for ever.
@@ -269,7 +270,15 @@ class _Run:
                 return SimulationEnd.LOOP
             seen.add(shape)
             evictions = gone
-            at = self._next_moment()
+            # When something happens next, to a pod or in the queue.
+            times = [self._later[0][0]] if self._later else []
+            timer = self._scheduling.next_timer()
+            if timer is not None:
+                times.append(timer)
+            due = self._operator.due(self) if self._operator is not None else None
+            if due is not None:
+                times.append(due)
+            at = max(self._at, min(times)) if times else None
             if at is None:
                 return SimulationEnd.SETTLED
             if at > self._limits.seconds:
@@ -301,17 +310,6 @@ class _Run:
         self._manager.step(controller, self)
         self._act()
 
-    def _next_moment(self) -> float | None:
-        """When something happens next, to a pod or in the queue."""
-        times = [self._later[0][0]] if self._later else []
-        timer = self._scheduling.next_timer()
-        if timer is not None:
-            times.append(timer)
-        due = self._operator.due(self) if self._operator is not None else None
-        if due is not None:
-            times.append(due)
-        return max(self._at, min(times)) if times else None
-
     def _shape(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
         return self._cluster.shape, (worked, *(controller.state() for controller in self._everyone))
@@ -330,10 +328,6 @@ class _Run:
                 self._postponed[pod.key] = pod
             else:
                 self._come(pod, "")
-
-    def _is_over(self, stage: Stage) -> bool:
-        """Whether the next stage may come."""
-        return not stage.is_awaited or not any(self._awaited(stage))
 
     def _awaited(self, stage: Stage) -> Iterator[str]:
         """What the next stage waits for, workloads and plain pods."""
@@ -375,16 +369,6 @@ class _Run:
             is_new = pod is not None and key not in self._waited_before
             if pod is not None and is_new and not pod.spec.node_name and not pod.status.nominated_node_name:
                 yield pod
-
-    def _assume_end(self, key: str) -> None:
-        """That a pod landed only once another one had ended, of which nobody knows when it does."""
-        ended = self._endings.found_room(key)
-        if ended is not None:
-            message = "how long its pods run is not known, and other pods stay pending until they end"
-            subject = self._workloads.of(ended)
-            self._assumptions[Assumption(subject, "spec.activeDeadlineSeconds", message, AssumptionKind.UNCERTAIN)] = (
-                None
-            )
 
     # What controllers see and do.
 
@@ -509,24 +493,28 @@ class _Run:
         if verdict.outcome in FINDS_A_NODE:
             self._evict(pod, verdict)
         else:
-            self._wait(pod, verdict)
+            message = verdict.message or verdict.reason
+            if verdict.outcome is Outcome.UNCERTAIN:
+                self._uncertain[pod.key] = None
+            if self._messages.get(pod.key) != message:
+                self._messages[pod.key] = message
+                # That a pod waits that has waited all along is no event.
+                if pod.key not in self._waiting_still:
+                    self._note(StepKind.WAITS, pod, message=message)
         self._scheduling.not_landed(pod.key, verdict, self.now)
-
-    def _wait(self, pod: Pod, verdict: Verdict) -> None:
-        message = verdict.message or verdict.reason
-        if verdict.outcome is Outcome.UNCERTAIN:
-            self._uncertain[pod.key] = None
-        if self._messages.get(pod.key) != message:
-            self._messages[pod.key] = message
-            # That a pod waits that has waited all along is no event.
-            if pod.key not in self._waiting_still:
-                self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
         node = branch.node
         self._messages.pop(pod.key, None)
-        self._assume_end(pod.key)
+        # That a pod landed only once another one had ended, of which nobody knows when it does.
+        ended = self._endings.found_room(pod.key)
+        if ended is not None:
+            message = "how long its pods run is not known, and other pods stay pending until they end"
+            subject = self._workloads.of(ended)
+            self._assumptions[Assumption(subject, "spec.activeDeadlineSeconds", message, AssumptionKind.UNCERTAIN)] = (
+                None
+            )
         self._waiting_still.discard(pod.key)
         bound = self._cluster.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self._at)

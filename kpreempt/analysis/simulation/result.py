@@ -94,6 +94,12 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
         is_told = key in came or chain.is_replacement(key)
         if pod.spec.node_name or pod.is_terminal or not is_told:
             continue
+        message = ended.messages.get(key, "")
+        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+        if held_by := ended.held_by.get(key):
+            message = f"held back by plugin {held_by}"
+        elif gates and not message:
+            message = f"scheduling gates: {gates}"
         found.append(
             Waiting(
                 pod=key,
@@ -101,7 +107,7 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
                 owner=controller_name(pod.metadata),
                 workload=workloads.of(pod),
                 waited_before=key in ended.waited_before,
-                message=_why_waiting(pod, ended),
+                message=message,
                 was_running=chain.is_replacement(key),
                 uncertain=key in ended.uncertain,
             )
@@ -131,17 +137,6 @@ def _left(simulated: Sequence[SimulatedWorkload], waiting: Sequence[Waiting]) ->
         if each.is_changed and not each.is_done:
             left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
     return dict(left)
-
-
-def _why_waiting(pod: Pod, ended: Ended) -> str:
-    if held_by := ended.held_by.get(pod.key):
-        return f"held back by plugin {held_by}"
-    return ended.messages.get(pod.key) or _why_untried(pod)
-
-
-def _why_untried(pod: Pod) -> str:
-    gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-    return f"scheduling gates: {gates}" if gates else ""
 
 
 def _workloads(
@@ -222,7 +217,15 @@ def stranded(cluster: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set
     """
     services = [each for each in _services(cluster) if each.until is None or not evicted.isdisjoint(each.missing)]
     named = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
-    return [*named, *_lonely(cluster), *_daemons(cluster, waiting)]
+    # Pods of DaemonSets that ran on their node, and cannot come back to it.
+    daemons = []
+    for each in waiting:
+        # One that a quota refuses is not there at all.
+        pod = cluster.pods.get(each.pod)
+        if each.was_running and each.owner.startswith("DaemonSet "):
+            node = tied_node(pod) if pod is not None else ""
+            daemons.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))
+    return [*named, *_lonely(cluster), *daemons]
 
 
 def _services(cluster: SimulatedCluster) -> list[Stranded]:
@@ -323,18 +326,6 @@ def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[
         in_reach = pod.metadata.namespace in namespaces or term.namespace_selector is not None
         if in_reach and term.label_selector is not None and term.label_selector.matches(pod.metadata.labels):
             yield pod
-
-
-def _daemons(cluster: SimulatedCluster, waiting: Sequence[Waiting]) -> list[Stranded]:
-    """Pods of DaemonSets that ran on their node, and cannot come back to it."""
-    found = []
-    for each in waiting:
-        # One that a quota refuses is not there at all.
-        pod = cluster.pods.get(each.pod)
-        if each.was_running and each.owner.startswith("DaemonSet "):
-            node = tied_node(pod) if pod is not None else ""
-            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))
-    return found
 
 
 _Name = tuple[str, int]

@@ -128,15 +128,13 @@ class Scheduling:
             return key
         known = self._kinds.get(key)
         if known is None or known[0] is not pod:
-            known = self._kinds[key] = pod, self._found_kind(pod)
+            metadata = pod.metadata
+            number = None
+            if metadata.deletion_timestamp is None:
+                kind = metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
+                number = self._kind_numbers.setdefault(kind, len(self._kind_numbers))
+            known = self._kinds[key] = pod, number
         return known[1]
-
-    def _found_kind(self, pod: Pod) -> int | None:
-        metadata = pod.metadata
-        if metadata.deletion_timestamp is not None:
-            return None
-        kind = metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
-        return self._kind_numbers.setdefault(kind, len(self._kind_numbers))
 
     def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
         """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
