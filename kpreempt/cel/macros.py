@@ -46,7 +46,7 @@ class _At:
         self, over: Node, variables: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
     ) -> Node:
         return Comprehension(
-            self.offset, over, *variables, ACCUMULATOR, initial=initial, condition=condition, step=step, result=result
+            self.offset, over, variables, ACCUMULATOR, initial=initial, condition=condition, step=step, result=result
         )
 
     def bind(self, name: str, value: Node, result: Node) -> Node:
@@ -54,8 +54,7 @@ class _At:
         return Comprehension(
             self.offset,
             self.list(),
-            _UNUSED,
-            "",
+            (_UNUSED, ""),
             name,
             initial=value,
             condition=self.literal(False),

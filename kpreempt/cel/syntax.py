@@ -129,7 +129,10 @@ class StructNode(Node):
 
 
 class Comprehension(Node):
-    """What macros are made of: a loop over a list or a map that carries one value along."""
+    """What macros are made of: a loop over a list or a map that carries one value along.
+
+    It has one variable or two; the name of the second is empty where there is none.
+    """
 
     __slots__ = ("accumulator", "condition", "initial", "range", "result", "second", "step", "variable")
 
@@ -137,8 +140,7 @@ class Comprehension(Node):
         self,
         offset: int,
         over: Node,
-        variable: str,
-        second: str,
+        variables: tuple[str, str],
         accumulator: str,
         *,
         initial: Node,
@@ -148,8 +150,7 @@ class Comprehension(Node):
     ) -> None:
         super().__init__(offset)
         self.range = over
-        self.variable = variable
-        self.second = second
+        self.variable, self.second = variables
         self.accumulator = accumulator
         self.initial = initial
         self.condition = condition

@@ -16,6 +16,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
@@ -81,12 +82,8 @@ def load_cluster(
         paths,
         additions,
         live=live,
-        with_events=with_events,
-        keeps=keeps,
-        compared=compared,
-        wanted=wanted,
+        needs=Needs(keeps=keeps, wanted=wanted, with_events=with_events, compared=compared, unneeded=unneeded),
         completes=completes,
-        unneeded=unneeded,
         at=at,
     )
     if gc.isenabled():

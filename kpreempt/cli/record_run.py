@@ -26,6 +26,7 @@ from kpreempt.files import name_of
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.archives import parse_size
+from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.kinds import COMPARED, RECORDED
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
@@ -211,11 +212,9 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
     reading = read_cluster(
         api,
         taken_at=taken_at,
-        with_events=True,
         progress=progress,
-        keeps=is_kept,
+        needs=Needs(keeps=is_kept, with_events=True, compared=COMPARED),
         packs=lines.of_document,
-        compared=COMPARED,
     )
     source = api.connection.server
     starts = {

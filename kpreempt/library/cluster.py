@@ -29,6 +29,7 @@ from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_c
 from kpreempt.library.schedulers import AskedScheduler, Ground
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.kinds import RECORDED, kinds_named
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.unread import takes_the_ground
@@ -108,7 +109,7 @@ class Cluster:
             intake=_intake(max_unpacked),
         )
         names = [os.fspath(each) for each in paths]
-        loaded = read_cluster_of(source, names, keeps=_is_compared, at=at)
+        loaded = read_cluster_of(source, names, needs=Needs(keeps=_is_compared), at=at)
         return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
 
     @classmethod
@@ -117,7 +118,7 @@ class Cluster:
 
         They are all there is: of a kind that is not among them, it has none.
         """
-        loaded = read_cluster_of(_source_of(manifests, None), ["-"], keeps=_is_compared)
+        loaded = read_cluster_of(_source_of(manifests, None), ["-"], needs=Needs(keeps=_is_compared))
         whole = msgspec.structs.replace(loaded.cluster, unread={}, listed=tuple(sorted(RECORDED)))
         return cls(_State(msgspec.structs.replace(loaded, cluster=whole), now=_zoned(now)))
 
@@ -148,7 +149,9 @@ class Cluster:
         given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
         live = connect(given, os.environ)
         source = Source(skip_bad_objects=skip_bad_objects, assume_none=kinds_named(assume_none, "assume_none"))
-        loaded = read_cluster_of(source, [], live=live, with_events=True, keeps=_is_compared, compared=list(COMPARED))
+        loaded = read_cluster_of(
+            source, [], live=live, needs=Needs(keeps=_is_compared, with_events=True, compared=list(COMPARED))
+        )
         return cls(_State(loaded, live=live, now=_zoned(now)))
 
     @property
@@ -189,7 +192,7 @@ class Cluster:
         from kpreempt.snapshot import merge_clusters
 
         source = _source_of(manifests, self._state.max_unpacked)
-        added = read_cluster_of(source, ["-"], keeps=_is_compared, completes=False)
+        added = read_cluster_of(source, ["-"], needs=Needs(keeps=_is_compared), completes=False)
         before = self._state.loaded
         merged = merge_clusters(before.cluster, added.cluster)
         cluster, assumed = complete_cluster(merged, created={pod.key for pod in added.cluster.pods})

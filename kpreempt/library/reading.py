@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -15,8 +15,9 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.snapshot.archives import Intake, PassedOver
+from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import assumed_none
 
@@ -91,20 +92,13 @@ def read_cluster_of(
     additions: Sequence[str] = (),
     *,
     live: Connection | None = None,
-    with_events: bool = False,
-    keeps: Keeps | None = None,
-    compared: Collection[str] = (),
-    wanted: Wanted = NOTHING_WANTED,
+    needs: Needs = NOTHING_MORE,
     completes: bool = True,
-    unneeded: Container[str] = (),
     at: str | None = None,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
-    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
-    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
-    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
-    have ``wanted`` is in the cluster. ``at`` is the moment of recordings among ``paths``.
+    ``needs`` says what the question needs. ``at`` is the moment of recordings among ``paths``.
 
     The cluster is as an API server and its controllers would have it (``complete_cluster``), unless ``completes`` is
     false. Raises ``InputError``, ``UsageError`` and, of a live cluster, ``ClusterError``.
@@ -112,16 +106,16 @@ def read_cluster_of(
     loaded: Loaded | Reading
     intake = source.intake or Intake()
     if live is None:
-        loaded = _load(source, intake, paths, keeps, wanted, at)
+        loaded = _load(source, intake, paths, needs, at)
     else:
         if at is not None:
             raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
-        loaded = _read(source, live, with_events, keeps, compared, wanted, unneeded)
+        loaded = _read(source, live, needs)
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
     created: set[str] = set()
     if additions:
-        added = _load(source, intake, additions, keeps, wanted)
+        added = _load(source, intake, additions, needs)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
@@ -142,7 +136,7 @@ def read_cluster_of(
     if not live:
         said = [*said, *pods_without_node(cluster)]
     loaded_cluster = LoadedCluster(
-        cluster, [*said, *map(_set_aside, set_aside), *completed, *listed], documents, wanted
+        cluster, [*said, *map(_set_aside, set_aside), *completed, *listed], documents, needs.wanted
     )
     return assuming_none(loaded_cluster, source.assume_none)
 
@@ -226,14 +220,7 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequenc
     return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
-def _load(
-    source: Source,
-    intake: Intake,
-    paths: Sequence[str],
-    keeps: Keeps | None,
-    wanted: Wanted,
-    at: str | None = None,
-) -> Loaded:
+def _load(source: Source, intake: Intake, paths: Sequence[str], needs: Needs, at: str | None = None) -> Loaded:
     if "-" in paths and source.stdin is None:
         raise UsageError("standard input is not read here: a path is expected")
     listener = source.listener()
@@ -244,8 +231,7 @@ def _load(
             skip_bad_objects=source.skip_bad_objects,
             progress=listener,
             phases=source.phases,
-            keeps=keeps,
-            wanted=wanted,
+            needs=needs,
             intake=intake,
             at=at,
         )
@@ -257,15 +243,7 @@ def _load(
     return loaded
 
 
-def _read(
-    source: Source,
-    live: Connection,
-    with_events: bool,
-    keeps: Keeps | None,
-    compared: Collection[str],
-    wanted: Wanted,
-    unneeded: Container[str],
-) -> Reading:
+def _read(source: Source, live: Connection, needs: Needs) -> Reading:
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_cluster
 
@@ -275,14 +253,10 @@ def _read(
         return read_cluster(
             api,
             taken_at=taken_at,
-            with_events=with_events,
             skip_bad_objects=source.skip_bad_objects,
             progress=listener,
             phases=source.phases,
-            keeps=keeps,
-            compared=compared,
-            wanted=wanted,
-            unneeded=unneeded,
+            needs=needs,
         )
     finally:
         listener.close()

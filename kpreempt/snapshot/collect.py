@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -52,6 +52,28 @@ _USUAL_START = re.compile(
 _MAX_LISTS = 20
 _HAS_ITEMS = re.compile(rb'"items"')
 _OPENSHIFT = "config.openshift.io"
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What a question needs of a cluster beyond what schedulers look at, and what it can do without.
+
+    ``keeps`` is told the kind and the record of each object, and says whether its document is kept beside the cluster,
+    as it is written; such documents may hold secrets, and belong into no file. What plugins have ``wanted`` goes into
+    the cluster itself.
+
+    The rest is about live clusters; a dump has what it has. Events are read ``with_events``. Kinds of which the cluster
+    has no records (``COMPARED``) are read where they are ``compared``, by name, and for ``keeps`` alone. Kinds that are
+    ``unneeded``, by name, are not read, as if there were none.
+    """
+
+    keeps: Keeps | None = None
+    wanted: Wanted = NOTHING_WANTED
+    with_events: bool = False
+    compared: Collection[str] = ()
+    unneeded: Container[str] = ()
+
+
+NOTHING_MORE = Needs()
 
 
 class _Header(msgspec.Struct, frozen=True, rename="camel"):

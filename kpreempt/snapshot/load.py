@@ -19,7 +19,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
-from kpreempt.snapshot.collect import Collector, Keeps
+from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs
 from kpreempt.snapshot.kinds import KINDS, RECORDED, resource_of
 from kpreempt.snapshot.layouts import DumpLayout, check_is_whole
 from kpreempt.snapshot.read import read_batches
@@ -51,8 +51,7 @@ def load_snapshot(
     skip_bad_objects: bool = False,
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
-    keeps: Keeps | None = None,
-    wanted: Wanted = NOTHING_WANTED,
+    needs: Needs = NOTHING_MORE,
     intake: Intake | None = None,
     at: str | None = None,
 ) -> Loaded:
@@ -61,13 +60,13 @@ def load_snapshot(
     ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, those that cannot be read,
     which are errors otherwise.
 
-    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
-    of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
-    is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. What is
-    ``wanted`` goes into the cluster; that dumps of kpreempt's do not keep it is an assumption. Of recordings it is the
+    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases`` of ``read`` and
+    ``decode``. If a dump of kpreempt's does not keep what plugins want, that is an assumption. Of recordings it is the
     cluster ``at`` a moment (``recording.past``), or at their end, without documents. Raises ``InputError``.
     """
-    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+    collector = Collector(
+        defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=needs.keeps, wanted=needs.wanted
+    )
     intake = intake or Intake()
     passed_over = intake.passed_over
     passed_over.skips_bad = skip_bad_objects

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -24,10 +24,9 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
-from kpreempt.snapshot.collect import Collector, Keeps, Packs
+from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
@@ -81,41 +80,41 @@ def read_cluster(
     skip_bad_objects: bool = False,
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
-    with_events: bool = False,
-    keeps: Keeps | None = None,
+    needs: Needs = NOTHING_MORE,
     packs: Packs | None = None,
-    compared: Collection[str] = (),
-    wanted: Wanted = NOTHING_WANTED,
-    unneeded: Container[str] = (),
 ) -> Reading:
-    """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
+    """Read everything that schedulers look at, in all namespaces, and what the question ``needs`` beyond.
 
-    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
-    cluster; ``packs`` says what is kept of each. Kinds of which the cluster has no records (``COMPARED``) are read only
-    where they are ``compared``, by name, and for ``keeps`` alone.
-    Kinds that the question does not need (``unneeded``, by name) are not read, as if there were none.
-    What plugins have ``wanted`` is listed beside the rest, and goes into the cluster; of a kind that the server does
-    not know there is none.
-    ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
-    Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
-    an object that is bad, if those are not skipped.
+    ``packs`` says what is kept of each document. Of a kind that plugins want and the server does not know there is
+    none. ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and
+    ``decode``. Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and
+    ``InputError`` for an object that is bad, if those are not skipped.
     """
     collector = Collector(
-        defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, packs=packs, wanted=wanted
+        defaults_namespace=False,
+        skips_bad_objects=skip_bad_objects,
+        keeps=needs.keeps,
+        packs=packs,
+        wanted=needs.wanted,
     )
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at, with_events=with_events, compared=compared, wanted=wanted, unneeded=unneeded)
-    cluster = _with_events_in_order(collector.cluster())
-    unlisted = [_unlisted(key) for key in kinds_without_place(wanted)]
+        reader.read(taken_at, needs)
+    cluster = collector.cluster()
+    # As one list has them: those of each reason were read on their own, all at once.
+    events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
+    cluster = msgspec.structs.replace(cluster, events=events)
+    unlisted = [
+        Assumption(
+            key,
+            LIST,
+            f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}",
+            AssumptionKind.UNREADABLE,
+        )
+        for key in kinds_without_place(needs.wanted)
+    ]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
     return Reading(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
-
-
-def _with_events_in_order(cluster: ClusterSnapshot) -> ClusterSnapshot:
-    """The cluster with its events as one list has them; those of each reason were read on their own, all at once."""
-    events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
-    return msgspec.structs.replace(cluster, events=events)
 
 
 class _Reader:
@@ -135,24 +134,16 @@ class _Reader:
         self._done = 0
         self._remaining: dict[str, int] = {}
 
-    def read(
-        self,
-        taken_at: datetime,
-        *,
-        with_events: bool,
-        compared: Collection[str],
-        wanted: Wanted,
-        unneeded: Container[str],
-    ) -> None:
+    def read(self, taken_at: datetime, needs: Needs) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
-        pods, *others = kinds_to_read(unneeded)
-        of_plugins = kinds_of_plugins(wanted)
-        others += [kind for name, kind in COMPARED.items() if name in compared and kind not in of_plugins]
+        pods, *others = kinds_to_read(needs.unneeded)
+        of_plugins = kinds_of_plugins(needs.wanted)
+        others += [kind for name, kind in COMPARED.items() if name in needs.compared and kind not in of_plugins]
         others += of_plugins
         try:
             self._begin(Listing(pods, ""))
             self._submit(lambda: _server_version(self._api))
-            if with_events:
+            if needs.with_events:
                 for reason in sorted(EVENTS.reasons):
                     self._begin(Listing(EVENTS, "", reason=reason))
             while self._under_way:
@@ -242,11 +233,6 @@ def _server_version(api: Api) -> _Version:
         raise ClusterError(
             "answers with something else than a version", source=f"{api.connection.server}/version"
         ) from None
-
-
-def _unlisted(key: str) -> Assumption:
-    message = f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}"
-    return Assumption(key, LIST, message, AssumptionKind.UNREADABLE)
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:

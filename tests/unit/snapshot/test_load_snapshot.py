@@ -24,6 +24,7 @@ from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.snapshot import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.collect import Needs
 
 Document = dict[str, Any]
 
@@ -388,7 +389,7 @@ def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path
     path.write_bytes(
         as_json({"kind": "List", "apiVersion": "v1", "items": [older, newer, older, other, cron_job, custom]})
     )
-    loaded = load_snapshot([str(path)], keeps=lambda _, record: record.metadata.name == "api")
+    loaded = load_snapshot([str(path)], needs=Needs(keeps=lambda _, record: record.metadata.name == "api"))
     assert [(each["kind"], each["apiVersion"], each["spec"]) for each in loaded.documents] == [
         ("Deployment", "apps/v1", newer["spec"]),
         ("CronJob", "batch/v1", cron_job["spec"]),
@@ -405,7 +406,7 @@ def test_documents_of_kinds_that_no_snapshot_has_are_kept_where_they_are_asked_f
     others = [make("Kafka", "other", "shop", "kafka.strimzi.io/v1"), make("ConfigMap", "c", "shop")]
     path = tmp_path / "cluster.json"
     path.write_bytes(as_json({"kind": "List", "apiVersion": "v1", "items": [kafka, webhook, foreign, *others]}))
-    loaded = load_snapshot([str(path)], keeps=lambda _, record: record.metadata.name == "k")
+    loaded = load_snapshot([str(path)], needs=Needs(keeps=lambda _, record: record.metadata.name == "k"))
     found = [(each["kind"], each["metadata"]["namespace"]) for each in loaded.documents]
     assert found == [("Kafka", "shop"), ("MutatingWebhookConfiguration", "")]
     assert loaded.cluster == load_snapshot([str(path)]).cluster

@@ -16,6 +16,7 @@ from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import PodAnnotations, annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot import Loaded, cluster_from_json, decode_object, load_snapshot, merge_clusters, object_decoder
+from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 
@@ -64,7 +65,7 @@ def load(tmp_path: Path) -> Callable[..., Loaded]:
             whole = content if isinstance(content, bytes) else json.dumps({"kind": "List", "items": content}).encode()
             path.write_bytes(whole)
             paths.append(str(path))
-        return load_snapshot(paths, wanted=wanted, **options)
+        return load_snapshot(paths, needs=Needs(wanted=wanted), **options)
 
     return loaded
 

@@ -13,6 +13,7 @@ from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
 from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
@@ -41,12 +42,12 @@ def node(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}}
 
 
-def read(answering: Answering, **options: Any) -> tuple[Reading, list[Asked]]:
+def read(answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any) -> tuple[Reading, list[Asked]]:
     """What is read from a server that answers so, and what it was asked."""
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
-            return read_cluster(api, taken_at=TAKEN_AT, **options), fake.asked
+            return read_cluster(api, taken_at=TAKEN_AT, needs=needs, **options), fake.asked
         finally:
             api.close()
 
@@ -151,7 +152,7 @@ def test_a_kind_that_may_not_be_listed_is_told_apart_from_one_of_which_there_is_
         # What everybody may ask.
         **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
     }
-    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), with_events=True)
+    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), needs=Needs(with_events=True))
     assert reading.cluster.unread == {name: Unread(403, resource_of(KINDS[name]))}
     assert told(reading) == []
 
@@ -169,13 +170,13 @@ def event(name: str, reason: str) -> dict[str, Any]:
 
 def test_events_are_read_where_they_are_asked_for_by_their_reasons() -> None:
     events = [event("a", "Preempted"), event("b", "Pulled"), event("c", "FailedScheduling"), event("d", "Preempted")]
-    reading, asked = read(FakeCluster({"Event": events}, page=1), with_events=True)
+    reading, asked = read(FakeCluster({"Event": events}, page=1), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
     assert reading.assumptions == []
     asked_for = [each.query.get("fieldSelector") for each in asked if each.path == "/api/v1/events"]
     assert set(asked_for) <= {"reason=Preempted", "reason=FailedScheduling", None}
     # Whichever of the two lists comes first.
-    reading, _ = read(FakeCluster({"Event": events}), with_events=True)
+    reading, _ = read(FakeCluster({"Event": events}), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
     reading, asked = read(FakeCluster({"Event": events}))
     assert reading.cluster.events == []
@@ -188,7 +189,9 @@ def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others()
     cron_job = {"metadata": {"name": "sum", "namespace": "shop"}, "spec": {"schedule": "@daily"}}
     cluster = FakeCluster({"Deployment": [other, wanted], "CronJob": [cron_job]})
     names = {"Deployment": "api", "CronJob": "sum"}
-    reading, _ = read(cluster, keeps=lambda kind, record: names.get(kind) == record.metadata.name, compared=["CronJob"])
+    reading, _ = read(
+        cluster, needs=Needs(keeps=lambda kind, record: names.get(kind) == record.metadata.name, compared=["CronJob"])
+    )
     kept = [(each["kind"], each["apiVersion"], each["spec"]) for each in reading.documents]
     assert sorted(kept, key=str) == [
         ("CronJob", "batch/v1", cron_job["spec"]),
@@ -210,7 +213,7 @@ def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
         return refused(410, "too old")
 
     cluster = FakeCluster({"Deployment": deployments}, page=1, special=special)
-    reading, _ = read(cluster, keeps=lambda kind, _: kind == "Deployment")
+    reading, _ = read(cluster, needs=Needs(keeps=lambda kind, _: kind == "Deployment"))
     assert [(each["metadata"]["name"], each["spec"]) for each in reading.documents] == [
         ("a", {}),
         ("b", {"replicas": 1}),
@@ -365,7 +368,7 @@ def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str)
         kind = "ClusterQueueList"
         return good({"apiVersion": f"{group[6:]}/{served}", "kind": kind, "metadata": metadata, "items": [queue]})
 
-    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    reading, _ = read(answer, needs=Needs(wanted=KUEUE_WANTED))
     (found,) = reading.cluster.documents["ClusterQueue.kueue.x-k8s.io"]
     assert (found["apiVersion"], found["spec"]) == (f"kueue.x-k8s.io/{served}", queue["spec"])
     assert told(reading) == []
@@ -383,5 +386,5 @@ def test_who_may_not_read_kueues_objects_is_told_in_either_version(served: str) 
         is_version = asked.path.count("/") == 3
         return refused(404, "not found") if is_version else refused(403, "forbidden")
 
-    reading, _ = read(answer, wanted=KUEUE_WANTED)
+    reading, _ = read(answer, needs=Needs(wanted=KUEUE_WANTED))
     assert sum("ClusterQueue" in each for each in told(reading)) == 1

@@ -10,6 +10,7 @@ import pytest
 
 from kpreempt.model.pod import annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -23,14 +24,15 @@ QUOTAS = f"/apis/{GROUP}/v1alpha1/elasticquotas"
 PLUGINS = "what plugins would make of them is unknown"
 
 
-def read(answering: Answering, *kinds: ObjectKind, **options: Any) -> tuple[Reading, list[Asked]]:
+def read(
+    answering: Answering, *kinds: ObjectKind, skip_bad_objects: bool = False, **needs: Any
+) -> tuple[Reading, list[Asked]]:
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
             taken_at = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
-            return read_cluster(
-                api, taken_at=taken_at, wanted=Wanted(kinds, pod_annotations=True), **options
-            ), fake.asked
+            wanted = Needs(wanted=Wanted(kinds, pod_annotations=True), **needs)
+            return read_cluster(api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, needs=wanted), fake.asked
         finally:
             api.close()
 
