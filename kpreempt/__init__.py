@@ -71,7 +71,7 @@ _MODULES = {
         "library.answers",
     ),
     "Cluster": "library.cluster",
-    "Gate": "library.gate.asked",
+    "Gate": "library.gate.settings",
     "ClusterSnapshot": "model.cluster",
     "Outcome": "verdict.status",
 }
