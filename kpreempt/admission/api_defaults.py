@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.admission.pod_defaults import POD_SPEC, container_defaults
+from kpreempt.admission.defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, USUAL, Admission, ApiServerRules
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements

@@ -16,24 +16,18 @@ wins, then the name) and ``pkg/apis/core/v1/defaults.go``. Claims for devices fo
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
-from kpreempt.admission.pod_defaults import CLAIM_SPEC
+from kpreempt.admission.defaults import CLAIM_SPEC, RECORDS
 from kpreempt.admission.priority import global_default, known_classes, with_class
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import (
-    EXACT_COUNT,
-    DeviceRequest,
-    DeviceSubRequest,
-    ExactDeviceRequest,
     ResourceClaim,
-    ResourceClaimSpec,
     ResourceClaimTemplate,
 )
 from kpreempt.model.node import Node
@@ -43,7 +37,6 @@ from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Namespace
 from kpreempt.verdict import Assumption, AssumptionKind
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _DEFAULT_CLASS_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -51,7 +44,6 @@ _DEFAULT_CLASS_ANNOTATIONS = (
 _BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-_Stated = TypeVar("_Stated", ExactDeviceRequest, DeviceSubRequest)
 _Record = TypeVar("_Record")
 
 _NEVER = "Never"
@@ -87,10 +79,10 @@ def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
     """
     changes = {
         "pods": _completed_pods(cluster.pods),
-        "nodes": _completed(cluster.nodes, _with_allocatable),
-        "namespaces": _completed(cluster.namespaces, _with_name_label),
-        "resource_claims": _completed(cluster.resource_claims, _with_claim_defaults),
-        "resource_claim_templates": _completed(cluster.resource_claim_templates, _with_template_defaults),
+        "nodes": RECORDS[Node](None, cluster.nodes),
+        "namespaces": RECORDS[Namespace](None, cluster.namespaces),
+        "resource_claims": RECORDS[ResourceClaim](None, cluster.resource_claims),
+        "resource_claim_templates": RECORDS[ResourceClaimTemplate](None, cluster.resource_claim_templates),
     }
     if all(getattr(cluster, field) is objects for field, objects in changes.items()):
         return cluster
@@ -99,18 +91,10 @@ def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
 
 def apply_object_defaults(record: _Record) -> _Record:
     """One object with the same defaults; the very same one where nothing is missing, or of another kind."""
-    completed: object = record
     if isinstance(record, Pod):
-        completed = apply_api_defaults(record)
-    elif isinstance(record, Node):
-        completed = _with_allocatable(record)
-    elif isinstance(record, Namespace):
-        completed = _with_name_label(record)
-    elif isinstance(record, ResourceClaim):
-        completed = _with_claim_defaults(record)
-    elif isinstance(record, ResourceClaimTemplate):
-        completed = _with_template_defaults(record)
-    return completed  # type: ignore[return-value]
+        return apply_api_defaults(record)  # type: ignore[return-value]
+    part = RECORDS.get(type(record))
+    return record if part is None else part.filled(record)
 
 
 def _completed_pods(pods: list[Pod]) -> list[Pod]:
@@ -145,62 +129,6 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
         else:
             changed[index] = completed
     return [changed.get(index, pod) for index, pod in enumerate(pods)] if changed else pods
-
-
-def _completed(objects: list[_Record], complete: Callable[[_Record], _Record]) -> list[_Record]:
-    """What ``complete`` makes of each of the objects; the very same list where nothing is missing."""
-    completed = list(map(complete, objects))
-    return objects if all(map(operator.is_, completed, objects)) else completed
-
-
-def _with_allocatable(node: Node) -> Node:
-    if node.status.allocatable or not node.status.capacity:
-        return node
-    status = msgspec.structs.replace(node.status, allocatable=node.status.capacity)
-    return msgspec.structs.replace(node, status=status)
-
-
-def _with_name_label(namespace: Namespace) -> Namespace:
-    metadata = namespace.metadata
-    if not metadata.name or metadata.labels.get(_NAME_LABEL) == metadata.name:
-        return namespace
-    labels = {**metadata.labels, _NAME_LABEL: metadata.name}
-    return msgspec.structs.replace(namespace, metadata=msgspec.structs.replace(metadata, labels=labels))
-
-
-def _with_claim_defaults(claim: ResourceClaim) -> ResourceClaim:
-    spec = _completed_spec(claim.spec)
-    return claim if spec is claim.spec else msgspec.structs.replace(claim, spec=spec)
-
-
-def _with_template_defaults(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
-    spec = _completed_spec(template.spec.spec)
-    if spec is template.spec.spec:
-        return template
-    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, spec=spec))
-
-
-def _completed_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
-    """The requests for devices with a mode and a number each; the very same record where nothing is missing."""
-    requests = _completed(spec.devices.requests, _completed_request)
-    if requests is spec.devices.requests:
-        return spec
-    return msgspec.structs.replace(spec, devices=msgspec.structs.replace(spec.devices, requests=requests))
-
-
-def _completed_request(request: DeviceRequest) -> DeviceRequest:
-    def counted(stated: _Stated) -> _Stated:
-        mode = stated.allocation_mode or EXACT_COUNT
-        count = 1 if mode == EXACT_COUNT and not stated.count else stated.count
-        if mode == stated.allocation_mode and count == stated.count:
-            return stated
-        return msgspec.structs.replace(stated, allocation_mode=mode, count=count)
-
-    exactly = None if request.exactly is None else counted(request.exactly)
-    alternatives = _completed(request.first_available, counted)
-    if exactly is request.exactly and alternatives is request.first_available:
-        return request
-    return msgspec.structs.replace(request, exactly=exactly, first_available=alternatives)
 
 
 class _Case(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from kpreempt.admission import PodRefusedError, admit, admit_claim, apply_api_defaults, apply_cluster_defaults
 from kpreempt.admission.daemon_sets import daemon_node_names
-from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME
+from kpreempt.admission.defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.model.node import Node

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from kpreempt.admission.pod_defaults import template_with_defaults
+from kpreempt.admission.defaults import template_with_defaults
 from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.model.quantity import NANO_PER_MILLI, quantity
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL

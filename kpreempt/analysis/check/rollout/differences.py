@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.admission.defaults import workload_with_defaults
 from kpreempt.analysis.check.rollout.apply import Comparison
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply
-from kpreempt.analysis.check.rollout.workload_defaults import SIZE_FIELDS, workload_with_defaults
+from kpreempt.analysis.check.rollout.workload_checks import SIZE_FIELDS
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from kpreempt.admission.pod_defaults import container_defaults
+from kpreempt.admission.defaults import container_defaults
 from kpreempt.analysis.check.rollout.apply import FREE_MAPS, is_missing
 from kpreempt.analysis.check.rollout.autoscalers import KIND, is_autoscaler
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED, last_applied

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import apply_api_defaults
-from kpreempt.admission.pod_defaults import template_with_defaults
+from kpreempt.admission.defaults import template_with_defaults
 from kpreempt.analysis.check.rollout.apply import Comparison
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments
 from kpreempt.analysis.check.rollout.differences import last_applied

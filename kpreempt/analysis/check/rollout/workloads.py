@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.admission.defaults import workload_with_defaults
 from kpreempt.analysis.check.rollout.apply import applied
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
@@ -18,12 +19,11 @@ from kpreempt.analysis.check.rollout.hooks import Applier, is_made_anew
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
-from kpreempt.analysis.check.rollout.workload_defaults import (
+from kpreempt.analysis.check.rollout.workload_checks import (
     SIZE_FIELDS,
     STRATEGY_FIELDS,
     check_workload,
     refuse_workload,
-    workload_with_defaults,
 )
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.questions import Decode

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kpreempt.admission.defaults import workload_with_defaults
 from kpreempt.analysis.check.rollout.kept_documents import alike, kept, salt_for, salt_of
-from kpreempt.analysis.check.rollout.workload_defaults import workload_with_defaults
 from tests.unit.analysis.rollout.changes import changed, plan_of, served, template, workload
 from tests.unit.analysis.rollout.test_other_objects import rule, webhook
 from tests.unit.analysis.rollout.test_other_objects import stored as stored_other

@@ -1,19 +1,23 @@
-"""What the API server fills in to pods and claims: one table, for records and for plain data.
+"""What the API server fills in to pods, workloads, claims, nodes and namespaces: one table, for records and plain data.
 
-A record keeps only a part of a pod, of which the scheduler knows; a manifest that is held against what the cluster has
-needs all. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and the declared defaults of
-``zz_generated.defaults.go``. What is added up or rounded is in ``api_defaults``.
+A record keeps only the part of an object that the scheduler knows; a manifest that is compared with what the cluster
+has needs all. Of workloads only what controllers read is filled in. Follows ``k8s.io/kubernetes`` v1.36.3
+``pkg/apis/{core,apps,batch,resource}/v1/defaults.go`` and the declared defaults of ``zz_generated.defaults.go``. What
+is added up or rounded is in ``api_defaults``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import cache
 from operator import is_not
 from typing import Any, TypeVar
 
 import msgspec
 
+from kpreempt.model.devices import EXACT_COUNT, ResourceClaim, ResourceClaimTemplate
+from kpreempt.model.node import Node
 from kpreempt.model.pod import (
     DEFAULT_AZURE_DISK_KIND,
     DEFAULT_GRACE_SECONDS,
@@ -22,9 +26,13 @@ from kpreempt.model.pod import (
     DEFAULT_RESTART_POLICY,
     DEFAULT_SCHEDULER_NAME,
 )
+from kpreempt.model.workloads import Namespace
 
 # What a field becomes, by the part that it is in and by what is given.
 Rule = Callable[[Any, Any], Any]
+NAME_LABEL = "kubernetes.io/metadata.name"
+_ROLLING = "RollingUpdate"
+_INT32 = 2**31 - 1
 _Given = TypeVar("_Given")
 
 
@@ -216,3 +224,127 @@ def _template(is_pod: bool, on_host_network: bool) -> Part:
             **of_pods,
         )
     )
+
+
+def _filled_template(_: Any, given: Any) -> Any:
+    return template_with_defaults(given) if isinstance(given, dict) else given
+
+
+def _strategy(kind: str, **amounts: Rule) -> Rule:
+    """How pods are replaced, ``amounts`` in turn."""
+    rolling_update = Part(**amounts)
+
+    def rolling(strategy: dict[str, Any], given: Any) -> Any:
+        # A StatefulSet that names the type alone has no such part.
+        is_bare = given is None and kind == "StatefulSet" and strategy.get("type")
+        if is_bare or (strategy.get("type") or _ROLLING) != _ROLLING:
+            return given
+        return rolling_update.filled({} if given is None else given)
+
+    return _whole(type=when_empty(_ROLLING), rollingUpdate=rolling)
+
+
+def _whole(**rules: Rule) -> Rule:
+    """A part that is made where it is missing."""
+    part = Part(**rules)
+    return lambda _, given: part.filled({} if given is None else given)
+
+
+def _completions(job: dict[str, Any], given: Any) -> Any:
+    return 1 if given is None and job.get("parallelism") is None else given
+
+
+def _backoff_limit(job: dict[str, Any], given: Any) -> Any:
+    default = 6 if job.get("backoffLimitPerIndex") is None else _INT32
+    return default if given is None else given
+
+
+def _replacement_policy(job: dict[str, Any], given: Any) -> Any:
+    return given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
+
+
+# A Job in a CronJob gets these alone; the others come once it is made.
+_OF_JOBS: dict[str, Rule] = {
+    "template": _filled_template,
+    "podFailurePolicy": Part(rules=Part(onPodConditions=Part(status=when_empty("True")))),
+}
+_REPLICAS = when_missing(1)
+_SPECS: dict[str, dict[str, Rule]] = {
+    "Deployment": {
+        "template": _filled_template,
+        "strategy": _strategy("Deployment", maxUnavailable=when_missing("25%"), maxSurge=when_missing("25%")),
+        "revisionHistoryLimit": when_missing(10),
+        "replicas": _REPLICAS,
+        "progressDeadlineSeconds": when_missing(600),
+    },
+    "StatefulSet": {
+        "template": _filled_template,
+        "updateStrategy": _strategy("StatefulSet", partition=when_missing(0)),
+        "revisionHistoryLimit": when_missing(10),
+        "replicas": _REPLICAS,
+        "podManagementPolicy": when_empty("OrderedReady"),
+        "persistentVolumeClaimRetentionPolicy": _whole(
+            whenDeleted=when_empty("Retain"), whenScaled=when_empty("Retain")
+        ),
+        "volumeClaimTemplates": Part(spec=CLAIM_SPEC),
+    },
+    "DaemonSet": {
+        "template": _filled_template,
+        "updateStrategy": _strategy("DaemonSet", maxUnavailable=when_missing(1), maxSurge=when_missing(0)),
+        "revisionHistoryLimit": when_missing(10),
+    },
+    "ReplicaSet": {"template": _filled_template, "replicas": _REPLICAS},
+    "ReplicationController": {"template": _filled_template, "replicas": _REPLICAS},
+    "Job": {
+        **_OF_JOBS,
+        "completions": _completions,
+        "parallelism": when_missing(1),
+        "backoffLimit": _backoff_limit,
+        "completionMode": when_empty("NonIndexed"),
+        "suspend": when_missing(False),
+        "podReplacementPolicy": _replacement_policy,
+        "manualSelector": when_missing(False),
+    },
+    "CronJob": {
+        "concurrencyPolicy": when_empty("Allow"),
+        "suspend": when_missing(False),
+        "successfulJobsHistoryLimit": when_missing(3),
+        "failedJobsHistoryLimit": when_missing(1),
+        "jobTemplate": Part(spec=Part(**_OF_JOBS)),
+    },
+}
+_WORKLOADS = {kind: Part(spec=Part(**rules)) for kind, rules in _SPECS.items()}
+
+
+def workload_with_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a workload with the API's defaults, those of its template included."""
+    result = deepcopy(document)
+    part = _WORKLOADS.get(str(document.get("kind")))
+    return result if part is None else part.filled(result)
+
+
+def _device_count(request: Any, given: Any) -> Any:
+    mode = request.get("allocationMode") if isinstance(request, dict) else request.allocation_mode
+    return 1 if not given and mode in (None, "", EXACT_COUNT) else given
+
+
+_DEVICES = Part(allocationMode=when_empty(EXACT_COUNT), count=_device_count)
+_DEVICE_CLAIM_SPEC = Part(devices=Part(requests=Part(exactly=_DEVICES, firstAvailable=_DEVICES)))
+
+
+def _allocatable(status: Any, given: Any) -> Any:
+    return given or status.capacity or given
+
+
+def _name_label(metadata: Any, given: Any) -> Any:
+    name = metadata.name
+    return given if not name or given.get(NAME_LABEL) == name else {**given, NAME_LABEL: name}
+
+
+# Of whole records besides pods.
+RECORDS: Mapping[type, Part] = {
+    Node: Part(status=Part(allocatable=_allocatable)),
+    Namespace: Part(metadata=Part(labels=_name_label)),
+    ResourceClaim: Part(spec=_DEVICE_CLAIM_SPEC),
+    ResourceClaimTemplate: Part(spec=Part(spec=_DEVICE_CLAIM_SPEC)),
+}

@@ -1,24 +1,15 @@
-"""What the API server fills in to a workload, on plain data, and what it refuses of it.
+"""What the API server refuses of a workload, on plain data.
 
 Only what controllers read, and what whoever writes manifests gets wrong: an apply that is refused changes nothing, and
-a simulation of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``,
-``pkg/apis/batch/v1/defaults.go`` and ``pkg/apis/apps/validation/validation.go``.
+a simulation of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/validation/validation.go``.
 """
 
 from __future__ import annotations
 
 import re
-from copy import deepcopy
 from typing import Any
 
-from kpreempt.admission.pod_defaults import (
-    CLAIM_SPEC,
-    Part,
-    Rule,
-    template_with_defaults,
-    when_empty,
-    when_missing,
-)
+from kpreempt.admission.defaults import workload_with_defaults
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.controllers.stateful_set import MAX_ORDINAL
 
@@ -39,20 +30,12 @@ SIZE_FIELDS = {
 }
 _PERCENTAGE = re.compile(r"[0-9]{1,9}%")
 _INT32 = 2**31 - 1
-_ROLLING = "RollingUpdate"
 _COUNTS = (
     *("minReadySeconds", "replicas", "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex"),
     *("maxFailedIndexes", "activeDeadlineSeconds", "progressDeadlineSeconds", "revisionHistoryLimit"),
 )
 
 _WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-
-
-def workload_with_defaults(document: Document) -> Document:
-    """A copy of a workload with the API's defaults, those of its template included."""
-    result = deepcopy(document)
-    kind = _DEFAULTS.get(str(document.get("kind")))
-    return result if kind is None else kind.filled(result)
 
 
 def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
@@ -166,93 +149,3 @@ def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
 
 def _is_positive(amount: object) -> bool:
     return amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
-
-
-def _strategy(kind: str, **amounts: Rule) -> Rule:
-    """How pods are replaced, ``amounts`` in turn."""
-    rolling_update = Part(**amounts)
-
-    def rolling(strategy: Document, given: Any) -> Any:
-        # A StatefulSet that names the type alone has no such part.
-        is_bare = given is None and kind == "StatefulSet" and strategy.get("type")
-        if is_bare or (strategy.get("type") or _ROLLING) != _ROLLING:
-            return given
-        return rolling_update.filled({} if given is None else given)
-
-    return _whole(type=when_empty(_ROLLING), rollingUpdate=rolling)
-
-
-def _whole(**rules: Rule) -> Rule:
-    """A part that is made where it is missing."""
-    part = Part(**rules)
-    return lambda _, given: part.filled({} if given is None else given)
-
-
-def _template(_: Document, given: Any) -> Any:
-    return template_with_defaults(given) if isinstance(given, dict) else given
-
-
-def _completions(job: Document, given: Any) -> Any:
-    return 1 if given is None and job.get("parallelism") is None else given
-
-
-def _backoff_limit(job: Document, given: Any) -> Any:
-    default = 6 if job.get("backoffLimitPerIndex") is None else _INT32
-    return default if given is None else given
-
-
-def _replacement_policy(job: Document, given: Any) -> Any:
-    return given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
-
-
-# A Job in a CronJob gets these alone; the others come once it is made.
-_OF_JOBS: dict[str, Rule] = {
-    "template": _template,
-    "podFailurePolicy": Part(rules=Part(onPodConditions=Part(status=when_empty("True")))),
-}
-_REPLICAS = when_missing(1)
-_SPECS: dict[str, dict[str, Rule]] = {
-    "Deployment": {
-        "template": _template,
-        "strategy": _strategy("Deployment", maxUnavailable=when_missing("25%"), maxSurge=when_missing("25%")),
-        "revisionHistoryLimit": when_missing(10),
-        "replicas": _REPLICAS,
-        "progressDeadlineSeconds": when_missing(600),
-    },
-    "StatefulSet": {
-        "template": _template,
-        "updateStrategy": _strategy("StatefulSet", partition=when_missing(0)),
-        "revisionHistoryLimit": when_missing(10),
-        "replicas": _REPLICAS,
-        "podManagementPolicy": when_empty("OrderedReady"),
-        "persistentVolumeClaimRetentionPolicy": _whole(
-            whenDeleted=when_empty("Retain"), whenScaled=when_empty("Retain")
-        ),
-        "volumeClaimTemplates": Part(spec=CLAIM_SPEC),
-    },
-    "DaemonSet": {
-        "template": _template,
-        "updateStrategy": _strategy("DaemonSet", maxUnavailable=when_missing(1), maxSurge=when_missing(0)),
-        "revisionHistoryLimit": when_missing(10),
-    },
-    "ReplicaSet": {"template": _template, "replicas": _REPLICAS},
-    "ReplicationController": {"template": _template, "replicas": _REPLICAS},
-    "Job": {
-        **_OF_JOBS,
-        "completions": _completions,
-        "parallelism": when_missing(1),
-        "backoffLimit": _backoff_limit,
-        "completionMode": when_empty("NonIndexed"),
-        "suspend": when_missing(False),
-        "podReplacementPolicy": _replacement_policy,
-        "manualSelector": when_missing(False),
-    },
-    "CronJob": {
-        "concurrencyPolicy": when_empty("Allow"),
-        "suspend": when_missing(False),
-        "successfulJobsHistoryLimit": when_missing(3),
-        "failedJobsHistoryLimit": when_missing(1),
-        "jobTemplate": Part(spec=Part(**_OF_JOBS)),
-    },
-}
-_DEFAULTS = {kind: Part(spec=Part(**rules)) for kind, rules in _SPECS.items()}
