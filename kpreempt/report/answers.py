@@ -154,7 +154,7 @@ ROWS = (
         formats=PAGE_FORMATS,
         report="who_preempted:report",
     ),
-    Row("verdict.at_risk:PodsAtRisk", {"text": "at_risk:render_risk"}),
+    Row("verdict.at_risk:PodsAtRisk", report="at_risk:report"),
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
         "verdict.budgets:BudgetAudit",

@@ -1,19 +1,30 @@
-"""Which running pods would be evicted, for whom and in which order, for a terminal."""
+"""Which running pods would be evicted, by which pods and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count, format_amount
-from kpreempt.report.closing_section import add_absent_kinds, add_assumptions_section
-from kpreempt.report.colour import finished
+from kpreempt.report.blocks import (
+    Column,
+    Hint,
+    Listing,
+    Part,
+    Phrase,
+    Report,
+    Section,
+    Span,
+    Table,
+    Words,
+    joined,
+    strong,
+)
+from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import Align, Page, Phrase, Span, strong
-from kpreempt.report.options import Extent, RenderOptions
-from kpreempt.report.screen import Block, fill, paragraph, table_block, titled
+from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
-from kpreempt.verdict.unread import is_absent
+from kpreempt.verdict.unread import absent_sentence, is_absent
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -24,39 +35,53 @@ _SIZES: dict[SizeName, str] = {
     SizeName.OWN: "ITS SIZE",
     SizeName.ROOM: "ITS SIZE+FREE",
 }
-_NOW, _LOWEST, _ORDER = (Span(label, "heading") for label in ("NOW", "LOWEST PRIORITY", "ORDER"))
-_MORE = "-v (every threat, budgets, the whole order on each node)"
-_ALIGNS: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
+# On a screen, from the first section to the last.
+_THREATS, _THRESHOLDS, _ORDERS = 60, 50, 40
 
 
-def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
-    """A sentence, who is threatened now, from which priority on, and the order on each node; or what fits a screen."""
-    page = Page(options.width)
-    page.paragraph(*_headline(answer))
-    add_absent_kinds(page, answer.assumptions)
+def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
+    """Which pods are threatened now, from which priority on each is, and the order on each node."""
+    facts: list[Words] = []
+    if absent := absent_sentence(answer.assumptions):
+        facts.append(Span(absent, "warn"))
     if answer.matching:
-        facts = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
-        page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=2)
-    if options.extent is Extent.SCREEN:
-        more = "  --limit N" if len(answer.items) < answer.matching else ""
-        return fill(page, _blocks(answer, options), answer.assumptions, f"{_MORE}{more}", options)
-    _add_threats(page, answer, options)
-    _add_thresholds(page, answer)
-    _add_budgets(page, answer)
-    _add_orders(page, answer, options)
-    add_assumptions_section(page, answer.assumptions, options)
-    return finished(page, options)
-
-
-def _blocks(answer: PodsAtRisk, options: RenderOptions) -> list[Block]:
-    """The threatened pods, the lowest priorities, and the nodes, for a screen."""
-    now = [paragraph(options, *_threats(item, options), most=2) for item in answer.items if item.threats]
-    order = [paragraph(options, *_order(each, answer, options), most=1) for each in answer.nodes]
-    told = [Block(titled(options, _NOW, "preempted by pending pods, each judged alone"), now, "pod")]
-    if answer.items:
-        head = titled(options, _LOWEST, "; ".join(_legend(answer)))
-        told.append(table_block(options, head, _threshold_rows(answer), "pod", aligns=_ALIGNS))
-    return [*told, Block(titled(options, _ORDER, "of preemption, the first to go first"), order, "node")]
+        told = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
+        facts.append(" · ".join(filter(None, told)))
+    threatened = [item for item in answer.items if item.threats]
+    more = [("-v", "every threat, budgets, the whole order on each node")]
+    if len(answer.items) < answer.matching:
+        more.append(("--limit N", ""))
+    return Report(
+        lead=_headline(answer),
+        facts=facts,
+        sections=[
+            Section(
+                "NOW",
+                "preempted by pending pods, each judged alone, as if it came next" if threatened else "",
+                [Listing([[_threats(item, options)] for item in threatened], noun="pod")],
+                priority=_THREATS,
+            ),
+            _lowest_priorities(answer),
+            _budgets_of_pods(answer),
+            Section(
+                "ORDER",
+                "of preemption on each node: lowest priority first, pods whose budget allows no disruption last; a pod"
+                " that frees nothing needed is reprieved"
+                if answer.nodes
+                else "",
+                [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node", shown=_NODES_SHOWN)],
+                priority=_ORDERS,
+                short=Section(
+                    "ORDER",
+                    "of preemption, the first to go first",
+                    [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node")],
+                ),
+            ),
+            *assumption_sections(answer.assumptions),
+        ],
+        more=more,
+        command="at-risk",
+    )
 
 
 def _headline(answer: PodsAtRisk) -> Phrase:
@@ -78,16 +103,6 @@ def _headline(answer: PodsAtRisk) -> Phrase:
     return (strong(who), Span(" would be preempted", "warn"), f" by the {pending}.")
 
 
-def _add_threats(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
-    threatened = [item for item in answer.items if item.threats]
-    if not threatened:
-        return
-    page.blank()
-    page.paragraph(_NOW, "  preempted by pending pods, each judged alone, as if it came next")
-    for item in threatened:
-        page.paragraph(*_threats(item, options), indent=2, hanging=2)
-
-
 def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     """The pod, and which pending pods would preempt it."""
     shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
@@ -101,40 +116,28 @@ def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     return (strong(item.pod), f" on {item.node}, by {whom}{more}")
 
 
-def _add_thresholds(page: Page, answer: PodsAtRisk) -> None:
-    if not answer.items:
-        return
-    page.blank()
-    page.paragraph(_LOWEST, f"  {'; '.join(_legend(answer))}", hanging=2)
-    page.table(_threshold_rows(answer), aligns=_ALIGNS, indent=2)
-    if len(answer.items) < answer.matching:
-        words_left = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
-        page.paragraph(Span(words_left, "dim"), indent=2, hanging=2)
-
-
-def _legend(answer: PodsAtRisk) -> list[str]:
-    """What the table of lowest priorities holds."""
+def _lowest_priorities(answer: PodsAtRisk) -> Section:
+    """For each pod the lowest priority with which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    words = ["of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
-    words += ["fits = lands without preemption"] if "fits" in cells else []
-    return words + (["none = at no priority"] if "none" in cells else [])
-
-
-def _threshold_rows(answer: PodsAtRisk) -> list[tuple[Phrase, ...]]:
-    """The titles, and a row for each pod."""
-    titles = ("POD", "PRIO", "ORDER", *(_title(size, answer) for size in _SIZES))
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    legend = ["of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
+    legend += ["fits = lands without preemption"] if "fits" in cells else []
+    legend += ["none = at no priority"] if "none" in cells else []
+    titles = [Column("POD"), *(Column(title, "right") for title in ("PRIO", "ORDER"))]
+    rows: list[list[Words]] = []
     for item in answer.items:
-        told = {each.size: each for each in item.thresholds}
-        rows.append(
-            (
-                (strong(item.pod),),
-                (f"{item.priority:,}",),
-                (_place(item, answer.nodes),),
-                *((_cell(told.get(size)),) for size in _SIZES),
-            )
-        )
-    return rows
+        by_size = {each.size: each for each in item.thresholds}
+        sizes = [_cell(by_size.get(size)) for size in _SIZES]
+        rows.append([strong(item.pod), f"{item.priority:,}", _place(item, answer.nodes), *sizes])
+    rest = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
+    return Section(
+        "LOWEST PRIORITY",
+        "; ".join(legend) if rows else "",
+        [
+            Table([*titles, *(Column(_title(size, answer), "right") for size in _SIZES)], rows, noun="pod"),
+            *([Hint(rest)] if len(answer.items) < answer.matching else []),
+        ],
+        priority=_THRESHOLDS,
+    )
 
 
 def _title(size: SizeName, answer: PodsAtRisk) -> str:
@@ -164,48 +167,23 @@ def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:
     return f"{item.standing.place}{last} of {len(order.pods)}"
 
 
-def _add_budgets(page: Page, answer: PodsAtRisk) -> None:
+def _budgets_of_pods(answer: PodsAtRisk) -> Section:
     """Which budgets protect the pods, and which allow nothing: such pods go last, but they go."""
-    parts: list[Span | str] = []
+    parts: list[Words] = []
     for item in answer.items:
         uses = item.standing.budgets if item.standing is not None else []
         if uses:
             spent = item.standing is not None and item.standing.violates_budget
             names = join_names([bare_name(use.budget) for use in uses])
-            parts += [
-                ", " if parts else "",
-                strong(item.pod),
-                f": {names}",
-                Span(" (no disruption allowed)", "warn") if spent else "",
-            ]
-    if parts:
-        page.blank()
-        page.paragraph(Span("BUDGETS", "heading"), "  ", *parts, hanging=2)
-
-
-def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
-    """In which order the pods of each node go; those that were asked about stand out."""
-    if not answer.nodes:
-        return
-    page.blank()
-    page.paragraph(
-        _ORDER,
-        "  of preemption on each node: lowest priority first, pods whose budget allows no disruption last; a pod that"
-        " frees nothing needed is reprieved",
-        hanging=2,
-    )
-    shown = answer.nodes if options.verbose else answer.nodes[:_NODES_SHOWN]
-    for order in shown:
-        page.paragraph(*_order(order, answer, options), indent=2, hanging=2)
-    if rest := len(answer.nodes) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more node')} (-v)", "dim"), indent=2)
+            parts.append((strong(item.pod), f": {names}", Span(" (no disruption allowed)", "warn") if spent else ""))
+    return Section("BUDGETS", joined(parts))
 
 
 def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phrase:
     """The node with its pods, the first to go first; those that were asked about stand out."""
     mine = {item.pod for item in answer.items}
     standings = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
-    parts: list[Span | str] = [strong(order.node), "  "]
+    parts: list[Part] = [strong(order.node), "  "]
     for number, standing in enumerate(standings):
         name = strong(standing.pod) if standing.pod in mine else Span(standing.pod)
         parts += [", " if number else "", name, _budgets(standing)]
