@@ -16,7 +16,7 @@ from kpreempt.analysis.check.rollout.endings import seconds_in_all
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
+from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.outcomes import Branch, Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
@@ -139,7 +139,7 @@ class Rollouts:
             pace=pace,
         )
         with self._phases.phase("simulation"):
-            simulation, assumptions, after = simulated_to_the_end(
+            simulation, assumptions, after = simulate(
                 pace.in_drawn_order(made.cluster),
                 start,
                 self._scheduler,

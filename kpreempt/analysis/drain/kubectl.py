@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.analysis.explain.overrides import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
-from kpreempt.analysis.simulation.client import Site
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
     Choice,
@@ -64,13 +64,13 @@ class Try(msgspec.Struct, frozen=True):
     at: float
     changes: object
 
-    def next_at(self, site: Site) -> float | None:
+    def next_at(self, client: Client) -> float | None:
         """When it is tried again, if anything has changed since."""
-        if site.changes == self.changes:
+        if client.cluster.changes == self.changes:
             return None
         wait = self.answer.details.retry_after_seconds if self.answer.details is not None else 0
         step = wait or RETRY_SECONDS
-        return self.at + step * max(ceil((site.at - self.at) / step - _ALMOST), 1)
+        return self.at + step * max(ceil((client.cluster.at - self.at) / step - _ALMOST), 1)
 
 
 class NodeWork:
@@ -104,13 +104,13 @@ class NodeWork:
         """Whether it came to an end without an error."""
         return self.ended is not None and not self.errors
 
-    def due(self, site: Site) -> float | None:
+    def due(self, client: Client) -> float | None:
         """When there is something to do."""
-        if any(not site.is_there(pod) for pod in self.going.values()) or not (self.going or self.refused):
-            return site.at
-        times = [at for each in self.refused.values() if (at := each.next_at(site)) is not None]
+        if any(not client.cluster.is_there(pod) for pod in self.going.values()) or not (self.going or self.refused):
+            return client.cluster.at
+        times = [at for each in self.refused.values() if (at := each.next_at(client)) is not None]
         if self.deadline < inf:
-            times.append(max(self.deadline, site.at))
+            times.append(max(self.deadline, client.cluster.at))
         return min(times) if times else None
 
 
@@ -144,123 +144,123 @@ class KubectlDrain:
             (work.node, len(work.evicted), len(work.refused), len(work.going)) for work in self._busy()
         )
 
-    def due(self, site: Site) -> float | None:
+    def due(self, client: Client) -> float | None:
         """The second at which there is something to do, if nothing else happens until then."""
         if self._now == len(self._shifts):
             return None
         if not self._is_begun or not self._busy():
-            return site.at
-        times = [at for work in self._busy() if (at := work.due(site)) is not None]
+            return client.cluster.at
+        times = [at for work in self._busy() if (at := work.due(client)) is not None]
         return min(times) if times else None
 
-    def act(self, site: Site) -> None:
+    def act(self, client: Client) -> None:
         """Do what is due: begin a shift or a node, evict, ask again, notice who is gone."""
         while self._now < len(self._shifts):
             shift, works = self._shifts[self._now]
             if not self._is_begun:
-                self._begin(shift, site)
+                self._begin(shift, client)
             for work in self._busy():
-                self._go_on(work, site)
+                self._go_on(work, client)
             waiting = [work for work in works if work.began is None]
             if waiting and (shift.is_parallel or not self._busy()):
                 for work in waiting if shift.is_parallel else waiting[:1]:
-                    self._begin_node(work, site)
+                    self._begin_node(work, client)
                 continue
             if self._busy() or (shift.are_deleted and not all(work.is_drained for work in works)):
                 # Nobody takes a node away that is not empty.
                 if not self._busy():
                     self._now = len(self._shifts)
                 return
-            self._end(shift, site)
+            self._end(shift, client)
 
     def _busy(self) -> list[NodeWork]:
         if self._now == len(self._shifts):
             return []
         return [work for work in self._shifts[self._now][1] if work.is_busy]
 
-    def _begin(self, shift: Shift, site: Site) -> None:
+    def _begin(self, shift: Shift, client: Client) -> None:
         self._is_begun = True
-        shut = cordoned(site.nodes, shift.nodes)
-        if shift.coming or shut != list(site.nodes):
-            site.set_nodes([*shut, *(node for each in shift.coming for node in each.nodes)])
+        shut = cordoned(client.cluster.snapshot.nodes, shift.nodes)
+        if shift.coming or shut != list(client.cluster.snapshot.nodes):
+            client.set_nodes([*shut, *(node for each in shift.coming for node in each.nodes)])
             for each in shift.coming:
-                site.place(each.pods)
+                client.place(each.pods)
 
-    def _end(self, shift: Shift, site: Site) -> None:
+    def _end(self, shift: Shift, client: Client) -> None:
         self._now += 1
         self._is_begun = False
         if shift.are_deleted:
             names = set(shift.nodes)
-            left = [each for each in site.nodes if each.name not in names]
-            site.set_nodes([*left, *(node for each in shift.fresh for node in each.nodes)])
+            left = [each for each in client.cluster.snapshot.nodes if each.name not in names]
+            client.set_nodes([*left, *(node for each in shift.fresh for node in each.nodes)])
             for each in shift.fresh:
-                site.place(each.pods)
+                client.place(each.pods)
 
-    def _begin_node(self, work: NodeWork, site: Site) -> None:
-        work.began = site.at
+    def _begin_node(self, work: NodeWork, client: Client) -> None:
+        work.began = client.cluster.at
         command = self._command
         if command.timeout:
-            work.deadline = site.at + command.timeout
-        pods = site.pods_on(work.node)
-        choice = choose_pods(pods, work.node, command.options, self._selector, self._daemon_sets, site.now)
+            work.deadline = client.cluster.at + command.timeout
+        pods = client.cluster.pods_on(work.node)
+        choice = choose_pods(pods, work.node, command.options, self._selector, self._daemon_sets, client.cluster.now)
         work.choice = choice
         asked = [each for each in pods if all(part.matches(each.metadata.labels) for part in self._selector)]
         work.stays = len(asked) - len(choice.pods) - sum(map(len, choice.errors.values()))
         if choice.errors:
             work.errors = choice.shown_errors()
-            work.ended = site.at
+            work.ended = client.cluster.at
             return
         for pod in self._order(choice.pods):
             if command.options.disable_eviction:
-                site.kill(pod.key, command.grace, work.node)
+                client.kill(pod.key, command.grace, work.node)
                 self._accepted(work, pod)
             else:
-                self._ask(work, pod, site)
-        self._notice(work, site)
+                self._ask(work, pod, client)
+        self._notice(work, client)
 
-    def _go_on(self, work: NodeWork, site: Site) -> None:
+    def _go_on(self, work: NodeWork, client: Client) -> None:
         """Ask again for those whose time has come, and notice who is gone."""
-        self._notice(work, site)
+        self._notice(work, client)
         for last in list(work.refused.values()):
-            at = last.next_at(site)
-            if at is not None and at <= site.at + _ALMOST:
-                self._ask(work, last.pod, site)
-        self._notice(work, site)
-        if work.ended is None and site.at >= work.deadline:
+            at = last.next_at(client)
+            if at is not None and at <= client.cluster.at + _ALMOST:
+                self._ask(work, last.pod, client)
+        self._notice(work, client)
+        if work.ended is None and client.cluster.at >= work.deadline:
             self._give_up(work)
-            work.ended = site.at
+            work.ended = client.cluster.at
 
-    def _ask(self, work: NodeWork, pod: Pod, site: Site) -> None:
+    def _ask(self, work: NodeWork, pod: Pod, client: Client) -> None:
         key = pod.key
-        answer = site.evict(key, self._command.grace, work.node)
+        answer = client.evict(key, self._command.grace, work.node)
         work.refused.pop(key, None)
         if answer.status == CREATED:
             self._accepted(work, pod)
         elif answer.status == TOO_MANY_REQUESTS:
-            self._refused(work, pod, answer, site)
+            self._refused(work, pod, answer, client)
         elif is_of_terminating_namespace(answer):
             if pod.metadata.deletion_timestamp is not None:
                 work.going[key] = pod
             else:
-                self._refused(work, pod, answer, site)
+                self._refused(work, pod, answer, client)
         elif answer.status != _NOT_FOUND:
             work.failed[key] = (pod, answer)
             work.errors.append(not_evicted(pod, answer.message))
 
-    def _refused(self, work: NodeWork, pod: Pod, answer: Answer, site: Site) -> None:
-        work.first_refused.setdefault(pod.key, site.at)
-        work.refused[pod.key] = Try(pod, answer, site.at, site.changes)
+    def _refused(self, work: NodeWork, pod: Pod, answer: Answer, client: Client) -> None:
+        work.first_refused.setdefault(pod.key, client.cluster.at)
+        work.refused[pod.key] = Try(pod, answer, client.cluster.at, client.cluster.changes)
 
     def _accepted(self, work: NodeWork, pod: Pod) -> None:
         work.evicted.append(pod)
         work.going[pod.key] = pod
 
-    def _notice(self, work: NodeWork, site: Site) -> None:
+    def _notice(self, work: NodeWork, client: Client) -> None:
         for key, pod in list(work.going.items()):
-            if not site.is_there(pod):
+            if not client.cluster.is_there(pod):
                 del work.going[key]
         if not work.going and not work.refused and work.ended is None:
-            work.ended = site.at
+            work.ended = client.cluster.at
 
     def _give_up(self, work: NodeWork) -> None:
         """The time for a node is over."""

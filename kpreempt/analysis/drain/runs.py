@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.algorithms import timed_by_part
 from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
 from kpreempt.analysis.drain.kubectl import KubectlDrain, NodeWork, Shift
-from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
+from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.pace import Pace
 from kpreempt.eviction.kubectl_drain import DrainCommand
 from kpreempt.eviction.records import Answer
@@ -76,7 +76,7 @@ class DrainRuns:
         kubectl = KubectlDrain(self._shifts, self._command, self._selector, self._daemon_sets, order=pace.in_any_order)
         start = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
         with self._phases.phase("simulation"):
-            simulation, assumptions, after = simulated_to_the_end(
+            simulation, assumptions, after = simulate(
                 pace.in_drawn_order(self._cluster),
                 start,
                 self._scheduler,

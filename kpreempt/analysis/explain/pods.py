@@ -114,7 +114,7 @@ def explain_pods(
             from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
 
             with phases.phase("aftermath"):
-                aftermath, assumed = simulate(
+                aftermath, assumed, _ = simulate(
                     cluster, SimulationStart(arriving=[question.pod]), scheduler, now=at, prepared=prepared
                 )
             both = dict.fromkeys([*verdict.assumptions, *assumed])

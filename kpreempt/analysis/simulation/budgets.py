@@ -257,19 +257,14 @@ class Quotas:
         self._first.setdefault(key, _Refused(message, at))
         return is_first
 
-    def join(self, pod: Pod) -> None:
-        """A pod is made."""
-        self._count(pod, 1)
-
-    def part(self, pod: Pod) -> None:
-        """A pod is gone."""
-        if self._count(pod, -1):
+    def count(self, pod: Pod, by: int) -> None:
+        """Count a pod as it is from now on (1), or is no more (-1)."""
+        own = self._of(pod)
+        usage = usage_of(pod) if own else {}
+        for index, _ in own:
+            self._used[index] = changed(self._used[index], usage, by)
+        if own and by < 0:
             self.has_room.add(pod.metadata.namespace)
-
-    def change(self, old: Pod, new: Pod) -> None:
-        """A pod has ended."""
-        self._count(new, 1)
-        self.part(old)
 
     def told(self, left: dict[str, int]) -> list[Refusal]:
         """What was refused, of whom, and by what; ``left`` are the pods that workloads lack in the end."""
@@ -292,11 +287,3 @@ class Quotas:
             if index not in self._used:
                 self._used[index] = self._counts.used_of(quota)
         return own
-
-    def _count(self, pod: Pod, by: int) -> bool:
-        """Whether any quota counts it."""
-        own = self._of(pod)
-        usage = usage_of(pod) if own else {}
-        for index, _ in own:
-            self._used[index] = changed(self._used[index], usage, by)
-        return bool(own)

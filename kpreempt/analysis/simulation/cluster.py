@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,15 +47,16 @@ class Readiness(NamedTuple):
 
 
 class SimulatedCluster:
-    """Pods by key in the order in which they came, and the budgets. ``now`` is the time of the start.
+    """Pods by key in the order in which they came, and the budgets, ``at`` seconds after ``started``.
 
     ``prepared`` is the cluster as the scheduler has it already, if it has.
     """
 
-    def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, now: datetime, prepared: Any = None) -> None:
+    def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, started: datetime, prepared: Any = None) -> None:
         self.snapshot = cluster
         self._scheduler = scheduler
-        self._now = now
+        self.started = started
+        self.at = 0.0
         self.rules = controller_rules(scheduler.settings)
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods}
         self.ready = {pod.key for pod in cluster.pods if is_serving(pod)}
@@ -88,7 +89,12 @@ class SimulatedCluster:
             if (key := owner_key(pod)) is not None:
                 self._owned.setdefault(key, {})[pod.key] = None
 
-    def prepared(self, at: float) -> Any:
+    @property
+    def now(self) -> datetime:
+        """The time of day."""
+        return self.started + timedelta(seconds=self.at)
+
+    def prepared(self) -> Any:
         """The cluster as it is now, ready for the scheduler."""
         if self._is_stale:
             cluster = msgspec.structs.replace(
@@ -97,11 +103,11 @@ class SimulatedCluster:
             changes = None
             if self._since is not None:
                 changes = PodChanges([(old, self.pods.get(key)) for key, old in self._since.items()], self._rank)
-            self._prepared = self._scheduler.prepare(cluster, now=self.time(at), before=self._prepared, changes=changes)
+            self._prepared = self._scheduler.prepare(cluster, now=self.now, before=self._prepared, changes=changes)
             self._is_stale, self._since = False, {}
         return self._prepared
 
-    def owned_by(self, owner: OwnerKey) -> list[Pod]:
+    def pods_of(self, owner: OwnerKey) -> list[Pod]:
         """The pods of an owner, in the order in which they came, those on their way out included."""
         return [self.pods[key] for key in self._owned.get(owner, ())]
 
@@ -124,14 +130,19 @@ class SimulatedCluster:
             seen.append(known[1])
         return seen
 
+    def is_there(self, pod: Pod) -> bool:
+        """Whether this very pod has not gone yet."""
+        there = self.pods.get(pod.key)
+        return there is not None and there.metadata.uid == pod.metadata.uid
+
     def told_on(self, node: str) -> Mapping[str, Pod]:
         """The pods of a node that were told to go since the start, and are still there."""
         return {key: self.pods[key] for key in self._told.get(node, ())}
 
-    def create(self, pod: Pod, at: float) -> Pod:
+    def create(self, pod: Pod) -> Pod:
         """A pod is made; returns it as it is stored."""
         if pod.metadata.creation_timestamp is None:
-            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.time(at))
+            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.now)
             pod = msgspec.structs.replace(pod, metadata=metadata)
         self._claim_volumes(pod)
         pod = self._claim_devices(pod)
@@ -139,10 +150,10 @@ class SimulatedCluster:
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
         self.budgets.join(pod)
-        self.quotas.join(pod)
+        self.quotas.count(pod, 1)
         return pod
 
-    def bind(self, key: str, node: str, at: float, devices: Sequence[AllocatedDevice] = ()) -> Pod:
+    def bind(self, key: str, node: str, devices: Sequence[AllocatedDevice] = ()) -> Pod:
         """A pod is bound, with these devices for its claims, and runs at once; returns it as it is then."""
         pod = self.pods[key]
         if pod.spec.resource_claims or devices:
@@ -153,7 +164,7 @@ class SimulatedCluster:
             metadata = msgspec.structs.replace(pod.metadata, labels={**pod.metadata.labels, **labels})
             pod = msgspec.structs.replace(pod, metadata=metadata)
         status = msgspec.structs.replace(
-            pod.status, phase="Running", start_time=self.time(at), nominated_node_name="", conditions=[]
+            pod.status, phase="Running", start_time=self.now, nominated_node_name="", conditions=[]
         )
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node), status=status)
         self._put(bound)
@@ -161,14 +172,14 @@ class SimulatedCluster:
             self.budgets.join(bound)
         return bound
 
-    def become_ready(self, key: str, at: float) -> None:
+    def become_ready(self, key: str) -> None:
         """A pod that runs is ready."""
         pod = self.pods[key]
-        condition = PodCondition(type="Ready", status="True", last_transition_time=self.time(at))
+        condition = PodCondition(type="Ready", status="True", last_transition_time=self.now)
         status = msgspec.structs.replace(pod.status, conditions=[*pod.status.conditions, condition])
-        pod = self.tell(msgspec.structs.replace(pod, status=status))
+        pod = self.store(msgspec.structs.replace(pod, status=status))
         self.ready.add(key)
-        self.readiness.append(Readiness(at, pod, 1))
+        self.readiness.append(Readiness(self.at, pod, 1))
         self.budgets.change(pod, 1)
 
     def as_stored(self, key: str) -> Pod | None:
@@ -192,54 +203,43 @@ class SimulatedCluster:
             self._put(new)
         return changed
 
-    def mark_preempted(self, key: str, at: float) -> None:
+    def mark_preempted(self, key: str) -> None:
         """The scheduler says on a pod that it evicts it; a preemptor waits for victims that carry this."""
         pod = self.pods[key]
         others = [each for each in pod.status.conditions if each.type != _DISRUPTION_TARGET]
         condition = PodCondition(
-            type=_DISRUPTION_TARGET, status="True", reason=_PREEMPTED, last_transition_time=self.time(at)
+            type=_DISRUPTION_TARGET, status="True", reason=_PREEMPTED, last_transition_time=self.now
         )
         status = msgspec.structs.replace(pod.status, conditions=[*others, condition])
-        self.tell(msgspec.structs.replace(pod, status=status))
+        self.store(msgspec.structs.replace(pod, status=status))
 
-    def lose(self, key: str, at: float) -> None:
+    def lose(self, key: str) -> None:
         """A pod serves no more, though nobody has told it to go."""
         pod = self.pods[key]
         if key in self.ready:
             self.ready.discard(key)
-            self.readiness.append(Readiness(at, pod, -1))
+            self.readiness.append(Readiness(self.at, pod, -1))
             self.budgets.change(pod, -1)
 
-    def leave(self, key: str, at: float, grace: int | None = None) -> float:
+    def leave(self, key: str, grace: int | None = None) -> float:
         """A pod is told to go, within ``grace`` seconds or its own; returns when it is gone."""
         pod = self.pods[key]
         self._told.setdefault(pod.spec.node_name, {})[key] = None
-        gone_at = at + seconds_to_stop(pod, grace)
-        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
+        gone_at = self.at + seconds_to_stop(pod, grace)
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.started + timedelta(seconds=gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
         self._put(leaving)
-        self.lose(key, at)
+        self.lose(key)
         return gone_at
 
-    def tell(self, pod: Pod) -> Pod:
-        """A pod has other conditions. No scheduler looks at them, so nothing need be prepared anew."""
-        self._store(pod)
-        return pod
-
-    def fail(self, key: str) -> Pod:
-        """The containers of a pod have ended, and not well; something keeps the object still. Returns it."""
-        return self._end(key, "Failed")
-
-    def succeed(self, key: str, at: float) -> Pod:
-        """The containers of a pod have ended well; it holds no room any more, and stays. Returns it."""
-        self.lose(key, at)
-        return self._end(key, "Succeeded")
-
-    def _end(self, key: str, phase: str) -> Pod:
+    def end(self, key: str, phase: str) -> Pod:
+        """The containers of a pod have ended; it holds no room any more, and something keeps the object. Returns it."""
         pod = self.pods[key]
+        self.lose(key)
         ended = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
         self._put(ended)
-        self.quotas.change(pod, ended)
+        self.quotas.count(ended, 1)
+        self.quotas.count(pod, -1)
         return ended
 
     def release(self, key: str, finalizer: str) -> None:
@@ -247,7 +247,7 @@ class SimulatedCluster:
         pod = self.pods[key]
         finalizers = [each for each in pod.metadata.finalizers if each != finalizer]
         metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
-        self._store(msgspec.structs.replace(pod, metadata=metadata))
+        self.store(msgspec.structs.replace(pod, metadata=metadata))
 
     def remove(self, key: str) -> Pod:
         """A pod is gone; returns it as it was."""
@@ -259,7 +259,7 @@ class SimulatedCluster:
             del self._owned[owner][key]
         self._controlled.pop(key, None)
         self.budgets.part(pod)
-        self.quotas.part(pod)
+        self.quotas.count(pod, -1)
         self._change_claims(released(self.snapshot.resource_claims, [pod]))
         self._changed()
         return pod
@@ -267,7 +267,7 @@ class SimulatedCluster:
     def seconds_until_gone(self, pod: Pod) -> float:
         """How long a pod that is on its way out already takes still."""
         deletion = pod.metadata.deletion_timestamp
-        return max((deletion - self._now).total_seconds(), 0.0) if deletion is not None else 0.0
+        return max((deletion - self.started).total_seconds(), 0.0) if deletion is not None else 0.0
 
     @property
     def changes(self) -> tuple[int, int]:
@@ -289,10 +289,6 @@ class SimulatedCluster:
         It is the same for the same, and another one for anything else as far as 64 bits can tell.
         """
         return self._shape
-
-    def time(self, at: float) -> datetime:
-        """The time of day so many seconds after the start."""
-        return self._now + timedelta(seconds=at)
 
     def _claim_volumes(self, pod: Pod) -> None:
         """The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node."""
@@ -333,16 +329,18 @@ class SimulatedCluster:
             if self.snapshot.has_scheduler_order:
                 # A pod that changes goes behind the others of its node.
                 self._take_out(old)
-        self._store(pod)
+        self.store(pod)
         self._count(pod, 1)
         self._changed()
 
-    def _store(self, pod: Pod) -> None:
+    def store(self, pod: Pod) -> Pod:
+        """A pod is another one; where only its conditions are, which no scheduler reads, nothing is prepared again."""
         if self._since is not None:
             self._since.setdefault(pod.key, self.pods.get(pod.key))
         if pod.key not in self._rank:
             self._rank[pod.key] = next(self._order)
         self.pods[pod.key] = pod
+        return pod
 
     def _take_out(self, pod: Pod) -> None:
         if self._since is not None:
@@ -384,13 +382,7 @@ class _PodsOfMoment(Sequence[Pod]):
             raise RuntimeError("the pods of an earlier moment are gone")
         return list(self._cluster.pods.values())
 
-    @overload
-    def __getitem__(self, index: int) -> Pod: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Pod]: ...
-
-    def __getitem__(self, index: int | slice) -> Pod | list[Pod]:
+    def __getitem__(self, index: Any) -> Any:
         return self._listed[index]
 
     def __len__(self) -> int:

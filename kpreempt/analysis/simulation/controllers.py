@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from kpreempt.analysis.simulation.client import Client
+from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.controllers.actions import Action, CreatePods, CreateReplicaSet, DeletePod, ReleasePod, ScaleReplicaSet
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
@@ -74,31 +74,25 @@ def _keep_replicas(
     client: Client, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
 ) -> bool:
     """Make or delete as many pods as upstream does at a time until ``replicas`` are active; whether it was any."""
-    pods = client.controlled(client.pods_of(owner))
-    actions = reconcile_replica_set(replicas, pods, related, client.now)
+    pods = client.cluster.controlled(client.cluster.pods_of(owner))
+    actions = reconcile_replica_set(replicas, pods, related, client.cluster.now)
     _carry_out(actions, client, owner[0], lambda action: (maker.make() for _ in range(action.count)))
     return bool(actions)
 
 
-class DeletionController:
+class DeletionController(Controller):
     """Tells the pods of some owners of a workload that is deleted to go, as the garbage collector does."""
 
     def __init__(self, workload: str, owners: Sequence[OwnerKey]) -> None:
-        self.workload = workload
-        self.owners = tuple(owners)
-        self.wanted = 0
-        self.min_ready_seconds = 0
+        super().__init__(owners, wanted=0, workload=workload)
 
     def sync(self, client: Client) -> bool:
         """Whatever is left goes, and a Job that is deleted no longer holds its pods."""
-        return _dismiss(client, (pod for owner in self.owners for pod in client.pods_of(owner)))
+        return _dismiss(client, (pod for owner in self.owners for pod in client.cluster.pods_of(owner)))
 
     def is_done(self, client: Client) -> bool:
         """Whether no pod is left."""
-        return not any(client.pods_of(owner) for owner in self.owners)
-
-    def state(self) -> object:
-        return None
+        return not any(client.cluster.pods_of(owner) for owner in self.owners)
 
 
 def _dismiss(client: Client, pods: Iterable[Pod]) -> bool:
@@ -113,31 +107,25 @@ def _dismiss(client: Client, pods: Iterable[Pod]) -> bool:
     return did
 
 
-class ReplicaSetController:
+class ReplicaSetController(Controller):
     """Keeps ``replicas`` pods of a ReplicaSet or ReplicationController that no Deployment manages.
 
     Another template changes none of those that there are.
     """
 
     def __init__(self, owner: OwnerKey, replicas: int, maker: Maker) -> None:
-        namespace, kind, name = owner
-        self.workload = f"{kind} {namespace}/{name}"
-        self.owners = (owner,)
-        self.wanted = replicas
-        self.min_ready_seconds = 0
+        super().__init__([owner], replicas)
+        self._replicas = replicas
         self._maker = maker
 
     def sync(self, client: Client) -> bool:
         """``syncReplicaSet``."""
-        return _keep_replicas(client, self.owners[0], self.wanted, self._maker, ())
+        return _keep_replicas(client, self.owners[0], self._replicas, self._maker, ())
 
     def is_done(self, client: Client) -> bool:
         """Whether as many are ready as there should be."""
-        pods = active_pods(client.controlled(client.pods_of(self.owners[0])))
+        pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
         return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
-
-    def state(self) -> object:
-        return None
 
 
 class SimulatedReplicaSet(msgspec.Struct):
@@ -153,7 +141,7 @@ class SimulatedReplicaSet(msgspec.Struct):
     exists: bool = True
 
 
-class DeploymentController:
+class DeploymentController(Controller):
     """Rolls its pods out as its strategy says. ``new`` has the present template."""
 
     def __init__(
@@ -164,15 +152,14 @@ class DeploymentController:
         new: SimulatedReplicaSet,
         old: Sequence[SimulatedReplicaSet],
     ) -> None:
-        self.workload = f"Deployment {namespace}/{name}"
         self._name = name
-        self.wanted = deployment.replicas
-        self.min_ready_seconds = new.min_ready_seconds
         self._namespace = namespace
         self._deployment = deployment
         self._new = new
         self._sets = {each.name: each for each in (*old, new)}
-        self.owners = tuple(self._owner(each.name) for each in self._sets.values())
+        owners = [self._owner(each) for each in self._sets]
+        workload = f"Deployment {namespace}/{name}"
+        super().__init__(owners, deployment.replicas, new.min_ready_seconds, workload)
 
     def sync(self, client: Client) -> bool:
         """``syncDeployment``, then ``syncReplicaSet`` of each."""
@@ -180,7 +167,7 @@ class DeploymentController:
         for action in actions:
             if isinstance(action, CreateReplicaSet):
                 changed = self._new
-                changed.exists, changed.created = True, client.now
+                changed.exists, changed.created = True, client.cluster.now
             elif isinstance(action, ScaleReplicaSet):
                 changed = self._sets[action.name]
             else:
@@ -191,7 +178,9 @@ class DeploymentController:
             if is_other_size:
                 client.resize(f"{self._namespace}/{changed.name}", f"Deployment {self._name}", action.replicas)
         did = bool(actions)
-        related = tuple(pod for owner in self.owners for pod in client.controlled(client.pods_of(owner)))
+        related = tuple(
+            pod for owner in self.owners for pod in client.cluster.controlled(client.cluster.pods_of(owner))
+        )
         for each in self._sets.values():
             if each.exists:
                 did |= _keep_replicas(client, self._owner(each.name), each.replicas, each.maker, related)
@@ -211,8 +200,8 @@ class DeploymentController:
         states: dict[str, ReplicaSetState] = {}
         for name, each in self._sets.items():
             if each.exists:
-                pods = client.controlled(client.pods_of(self._owner(name)))
-                counts = count_replicas(pods, each.min_ready_seconds, client.now)
+                pods = client.cluster.controlled(client.cluster.pods_of(self._owner(name)))
+                counts = count_replicas(pods, each.min_ready_seconds, client.cluster.now)
                 states[name] = ReplicaSetState(
                     name=each.name,
                     replicas=each.replicas,
@@ -232,15 +221,11 @@ class DeploymentController:
         return (self._namespace, "ReplicaSet", name)
 
 
-class StatefulSetController:
+class StatefulSetController(Controller):
     """Keeps numbered pods. ``makers`` are by the revision that they make pods of."""
 
     def __init__(self, owner: OwnerKey, stateful_set: StatefulSetState, makers: Mapping[str, Maker]) -> None:
-        namespace, kind, name = owner
-        self.workload = f"{kind} {namespace}/{name}"
-        self.owners = (owner,)
-        self.wanted = stateful_set.replicas
-        self.min_ready_seconds = stateful_set.min_ready_seconds
+        super().__init__([owner], stateful_set.replicas, stateful_set.min_ready_seconds)
         self._set = stateful_set
         self._makers = makers
 
@@ -256,14 +241,16 @@ class StatefulSetController:
             }
             return [with_claims_of(maker.make(name=action.name, labels=labels), maker.prototype.metadata.name)]
 
-        step = reconcile_stateful_set(self._set, client.controlled(client.pods_of(self.owners[0])), client.now)
+        step = reconcile_stateful_set(
+            self._set, client.cluster.controlled(client.cluster.pods_of(self.owners[0])), client.cluster.now
+        )
         self._set = step.stateful_set
         _carry_out(step.actions, client, self.owners[0][0], create)
         return bool(step.actions)
 
     def is_done(self, client: Client) -> bool:
         """Whether all pods are ready, and those that an update reaches are of the present template."""
-        pods = {ordinal_of(pod.name): pod for pod in client.controlled(client.pods_of(self.owners[0]))}
+        pods = {ordinal_of(pod.name): pod for pod in client.cluster.controlled(client.cluster.pods_of(self.owners[0]))}
         state = self._set
         ordinals = range(state.start, state.start + state.replicas)
         reached = ordinals[max(state.partition or 0, 0) :] if state.strategy == "RollingUpdate" else ()
@@ -293,15 +280,12 @@ def with_claims_of(pod: Pod, prototype_name: str) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=volumes))
 
 
-class DaemonSetController:
+class DaemonSetController(Controller):
     """Keeps a pod on each of its nodes; the nodes do not change in a simulation."""
 
     def __init__(self, owner: OwnerKey, daemon_set: DaemonSetState, maker: Maker, nodes: Sequence[DaemonNode]) -> None:
-        namespace, kind, name = owner
-        self.workload = f"{kind} {namespace}/{name}"
-        self.owners = (owner,)
-        self.min_ready_seconds = daemon_set.min_ready_seconds
-        self.wanted = sum(node.should_run for node in nodes)
+        wanted = sum(node.should_run for node in nodes)
+        super().__init__([owner], wanted, daemon_set.min_ready_seconds)
         self._set = daemon_set
         self._maker = maker
         self._nodes = nodes
@@ -314,24 +298,21 @@ class DaemonSetController:
             affinity = tied_to(pod.spec.affinity, action.node_name)
             return [msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, affinity=affinity))]
 
-        pods = client.controlled(client.pods_of(self.owners[0]))
-        actions = reconcile_daemon_set(self._set, pods, self._nodes, client.now)
+        pods = client.cluster.controlled(client.cluster.pods_of(self.owners[0]))
+        actions = reconcile_daemon_set(self._set, pods, self._nodes, client.cluster.now)
         _carry_out(actions, client, self.owners[0][0], create)
         return bool(actions)
 
     def is_done(self, client: Client) -> bool:
         """Whether each of its nodes has one pod, which is ready and, unless pods are to stay, of the new template."""
-        pods = active_pods(client.controlled(client.pods_of(self.owners[0])))
+        pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
         wanted = sorted(node.name for node in self._nodes if node.should_run)
         return sorted(pod.node_name for pod in pods) == wanted and all(
             pod.is_ready and (self._set.strategy == "OnDelete" or pod.revision == self._set.revision) for pod in pods
         )
 
-    def state(self) -> object:
-        return None
 
-
-class JobController:
+class JobController(Controller):
     """Keeps as many pods as may run side by side, and starts others after a wait where they fail.
 
     Its pods run for as long as the simulation says of them, unless they have to go. How long that is is guessed, so
@@ -345,21 +326,18 @@ class JobController:
 
         ``strangers`` are the keys of pods of a Job before that had the same name; they go, and do not count.
         """
-        self.workload = workload
+        super().__init__([owner], workload=workload)
         self._strangers = strangers
-        self.min_ready_seconds = 0
-        self.owners = (owner,)
         self._deadline = job.active_deadline_seconds
-        self._job = msgspec.structs.replace(job, active_deadline_seconds=None)
         self._maker = maker
+        self._take(job)
 
-    @property
-    def wanted(self) -> int | None:
-        """As many as may run side by side, and are needed."""
-        job = self._job
+    def _take(self, job: JobState) -> None:
+        """Go on with another state of the Job, and as many pods as may run side by side, and are needed."""
+        self._job = msgspec.structs.replace(job, active_deadline_seconds=None)
+        self.wanted = job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
         if job.is_suspended or job.has_ended:
-            return 0
-        return job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
+            self.wanted = 0
 
     def sync(self, client: Client) -> bool:
         """``syncJob``."""
@@ -372,23 +350,23 @@ class JobController:
                 metadata = msgspec.structs.replace(pod.metadata, finalizers=list(dict.fromkeys(finalizers)))
                 yield msgspec.structs.replace(pod, metadata=metadata)
 
-        there = client.pods_of(self.owners[0])
+        there = client.cluster.pods_of(self.owners[0])
         if _dismiss(client, [pod for pod in there if pod.key in self._strangers]):
             return True
         pods = self._own(client)
         job = self._job
         if any(not pod.node_name for pod in active_pods(pods)):
             job = msgspec.structs.replace(job, active_deadline_seconds=self._deadline)
-        step = reconcile_job(job, pods, client.now)
+        step = reconcile_job(job, pods, client.cluster.now)
         begins = self._job.start_time is None and step.job.start_time is not None
-        after = msgspec.structs.replace(step.job, active_deadline_seconds=None)
-        is_other_state, self._job = after != self._job, after
+        before = self._job
+        self._take(step.job)
         if begins and self._deadline is not None and self._deadline <= _LONGEST_SECONDS:
             client.call_again(self, timedelta(seconds=self._deadline))
         _carry_out(step.actions, client, self.owners[0][0], create)
         if not step.actions and step.retry_after is not None:
             client.call_again(self, step.retry_after)
-        return bool(step.actions) or is_other_state
+        return bool(step.actions) or self._job != before
 
     def is_done(self, client: Client) -> bool:
         """Whether all pods that it wants at a time are ready; a Job that failed never gets there."""
@@ -402,5 +380,5 @@ class JobController:
         return self._job.failed, self._job.failures_in_a_row, self._job.ending, self._job.succeeded
 
     def _own(self, client: Client) -> list[ControlledPod]:
-        own = [pod for pod in client.pods_of(self.owners[0]) if pod.key not in self._strangers]
-        return client.controlled(own)
+        own = [pod for pod in client.cluster.pods_of(self.owners[0]) if pod.key not in self._strangers]
+        return client.cluster.controlled(own)

@@ -36,12 +36,12 @@ from kpreempt.analysis.simulation.replacing import (
 )
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
-from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage, Stages
+from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
+from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
 from kpreempt.errors import InputError
@@ -105,29 +105,19 @@ def simulate(
     now: datetime,
     limits: Limits | None = None,
     prepared: Any = None,
-) -> tuple[Simulation, list[Assumption]]:
-    """What happens from the moment at which all of ``start`` comes at once, and what had to be assumed.
+) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
+    """What happens from the moment at which all of ``start`` comes at once, what had to be assumed, and the end.
 
     ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
     which are used up. Raises ``InputError`` where the controllers make too many pods.
     """
-    found, assumptions, _ = simulated_to_the_end(cluster, start, scheduler, now=now, limits=limits, prepared=prepared)
-    return found, assumptions
-
-
-def simulated_to_the_end(
-    cluster: ClusterSnapshot,
-    start: SimulationStart,
-    scheduler: Scheduler,
-    *,
-    now: datetime,
-    limits: Limits | None = None,
-    prepared: Any = None,
-) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
-    """The same, with the cluster as it is in the end."""
     run = _Run(cluster, start, scheduler, now, limits or Limits(), prepared)
     found, assumptions = run.run()
-    return found if start.pace.is_at_once else in_whole_seconds(found), assumptions, run.snapshot
+    after = run.cluster
+    snapshot = msgspec.structs.replace(
+        after.snapshot, pods=list(after.pods.values()), pod_disruption_budgets=after.budgets.now
+    )
+    return found if start.pace.is_at_once else in_whole_seconds(found), assumptions, snapshot
 
 
 class _Run:
@@ -143,7 +133,7 @@ class _Run:
         prepared: Any,
     ) -> None:
         self._initial = cluster
-        self._cluster = SimulatedCluster(cluster, scheduler, now, prepared)
+        self.cluster = SimulatedCluster(cluster, scheduler, now, prepared)
         self._start = start
         self._limits = limits
         self._readmission = Readmission(cluster)
@@ -152,20 +142,19 @@ class _Run:
         self._messages: dict[str, str] = {}
         self._uncertain: dict[str, None] = {}
         # What happens later: the time, a number that keeps equal times in order, what is done then.
-        self._later: list[tuple[float, int, Callable[[float], None]]] = []
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._job_backoffs = JobBackoffs()
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
         self._num_created = 0
-        self._at = 0.0
         self._pace = start.pace
         self._operator = start.operator
         self._eviction_rules = eviction_rules_of(scheduler.settings)
         self._terminating = {each.metadata.name for each in cluster.namespaces if each.metadata.deletion_timestamp}
         # When the scheduler knows of the pod that was made last.
         self._known_at = 0.0
-        self.deeds = 0
+        self.mutations = 0
         self._workloads = Workloads(cluster)
         # Pods of workloads without a controller, and plain ones, that a quota refuses: what takes whose place, and why
         # not.
@@ -178,36 +167,21 @@ class _Run:
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
         first = Stage(controllers=start.controllers, arriving=start.arriving, is_awaited=start.is_awaited)
-        self._stages = Stages([first, *start.later])
+        # The stage that came last, and those that have not come.
+        self._stage, self._coming = first, list(start.later)
         self._endings = Endings(start.run_times)
-        self._everyone = self._stages.everyone
+        self._everyone = [controller for stage in (first, *start.later) for controller in stage.controllers]
         self._manager = ControllerManager(start.controllers)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
         self._waiting_still = set(self._waited_before)
-        self._scheduling = Scheduling(self._cluster, scheduler, start.choose, waiting, clock=lambda: self._at)
+        self._scheduling = Scheduling(self.cluster, scheduler, start.choose, waiting)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
             if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
-                self._later_gone(pod.key, self._cluster.seconds_until_gone(pod))
+                self._do_later(self.cluster.seconds_until_gone(pod), partial(self._gone, pod.key))
             elif pod.spec.node_name and not pod.is_terminal:
-                self._end_later(pod, 0.0)
-
-    @property
-    def now(self) -> datetime:
-        return self._cluster.time(self._at)
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        return self._cluster.snapshot.nodes
-
-    @property
-    def snapshot(self) -> ClusterSnapshot:
-        """The cluster as it is now."""
-        cluster = self._cluster
-        return msgspec.structs.replace(
-            cluster.snapshot, pods=list(cluster.pods.values()), pod_disruption_budgets=cluster.budgets.now
-        )
+                self._end_later(pod)
 
     def run(self) -> tuple[Simulation, list[Assumption]]:
         """Simulation until nothing more happens."""
@@ -217,9 +191,11 @@ class _Run:
             self._lose_node(node)
         self._arrive_all(self._start.arriving)
         kinds = {(kind, name) for controller in self._everyone for _, kind, name in controller.owners}
-        self._cluster.budgets.reckon_all(kinds, Scales(self._cluster.snapshot))
+        self.cluster.budgets.reckon_all(kinds, Scales(self.cluster.snapshot))
         self._act()
         end = self._go_on()
+        # The workloads of stages that never came wait for the first of the stage before.
+        awaited = next(self._awaited(self._stage), "")
         ended = Ended(
             end=end,
             first=self._first,
@@ -231,15 +207,15 @@ class _Run:
             draws=self._scheduling.draws,
             refused=list(self._refused.values()),
             done={controller.workload: controller.is_done(self) for controller in self._everyone},
-            held=self._held(),
+            held={each.workload: awaited for stage in self._coming for each in stage.controllers},
         )
         assumptions = {
             **self._scheduling.assumptions,
             **self._manager.assumptions,
-            **self._cluster.assumptions,
+            **self.cluster.assumptions,
             **self._assumptions,
         }
-        found = result_of(self._cluster, self._chain, self._steps, self._everyone, ended)
+        found = result_of(self.cluster, self._chain, self._steps, self._everyone, ended)
         arriving = [*self._start.arriving, *(pod for stage in self._start.later for pod in stage.arriving)]
         unread = unread_in_simulation(self._initial, found, arriving)
         return found, list(dict.fromkeys([*unread, *assumptions]))
@@ -250,19 +226,21 @@ class _Run:
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return SimulationEnd.BROKEN_OFF
-            if self._cluster.quotas.has_room:
+            if self.cluster.quotas.has_room:
                 self._retry()
                 self._act()
-            pod = self._scheduling.next_pod(self._at)
+            pod = self._scheduling.next_pod()
             if pod is not None:
                 self._attempt(pod)
-                if taken := self._pace.attempt():
-                    self._pass_until(self._at + taken)
+                if taken := self._pace.seconds("attempt"):
+                    self._pass_until(self.cluster.at + taken)
                 self._act()
                 continue
-            # Whether the next stage may come.
-            if self._stages.has_more and (not self._stages.now.is_awaited or not any(self._awaited(self._stages.now))):
-                self._begin(self._stages.go_on())
+            if self._coming and not (self._stage.is_awaited and any(self._awaited(self._stage))):
+                self._stage = self._coming.pop(0)
+                self._manager.add(self._stage.controllers)
+                self._arrive_all(self._stage.arriving)
+                self._act()
                 continue
             # A state that comes back after somebody had to go comes back for ever.
             shape, gone = self._shape(), self._chain.evictions
@@ -278,7 +256,7 @@ class _Run:
             due = self._operator.due(self) if self._operator is not None else None
             if due is not None:
                 times.append(due)
-            at = max(self._at, min(times)) if times else None
+            at = max(self.cluster.at, min(times)) if times else None
             if at is None:
                 return SimulationEnd.SETTLED
             if at > self._limits.seconds:
@@ -290,41 +268,36 @@ class _Run:
         """Time goes by, with what happens in it."""
         while self._later and self._later[0][0] <= end:
             at, _, event = heapq.heappop(self._later)
-            self._at = max(self._at, at)
-            event(self._at)
-        self._at = end
+            self.cluster.at = max(self.cluster.at, at)
+            event()
+        self.cluster.at = end
 
     def _act(self) -> None:
         """Controllers that have something to do take their steps, or get to it in their time."""
         if self._operator is not None:
             due = self._operator.due(self)
-            if due is not None and due <= self._at:
+            if due is not None and due <= self.cluster.at:
                 self._operator.act(self)
         if self._pace.is_at_once:
             self._manager.act(self)
             return
         for controller in self._manager.summoned():
-            self._do_later(self._at + self._pace.answer(), partial(self._step, controller))
+            self._do_later(self.cluster.at + self._pace.seconds("answer"), partial(self._step, controller))
 
-    def _step(self, controller: Controller, _at: float) -> None:
+    def _step(self, controller: Controller) -> None:
         self._manager.step(controller, self)
         self._act()
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
-        return self._cluster.shape, (worked, *(controller.state() for controller in self._everyone))
+        return self.cluster.shape, (worked, *(controller.state() for controller in self._everyone))
 
     # Stages.
-
-    def _begin(self, stage: Stage) -> None:
-        self._manager.add(stage.controllers)
-        self._arrive_all(stage.arriving)
-        self._act()
 
     def _arrive_all(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             # A name is free only once its old bearer is gone.
-            if pod.key in self._cluster.pods:
+            if pod.key in self.cluster.pods:
                 self._postponed[pod.key] = pod
             else:
                 self._come(pod, "")
@@ -332,52 +305,40 @@ class _Run:
     def _awaited(self, stage: Stage) -> Iterator[str]:
         """What the next stage waits for, workloads and plain pods."""
         for controller in stage.controllers:
-            pods = (pod for owner in controller.owners for pod in self._cluster.owned_by(owner))
+            pods = (pod for owner in controller.owners for pod in self.cluster.pods_of(owner))
             if not controller.is_done(self) or any(self._endings.is_running(pod.key) for pod in pods):
                 yield controller.workload
         for each in stage.arriving:
-            pod = self._cluster.pods.get(each.key)
-            is_ready = each.key in self._cluster.ready and self._endings.of(each) is None
+            pod = self.cluster.pods.get(each.key)
+            is_ready = each.key in self.cluster.ready and self._endings.of(each) is None
             if pod is None or not (pod.is_terminal or is_ready):
                 yield f"Pod {each.key}"
 
-    def _held(self) -> dict[str, str]:
-        """The workloads of stages that never came, each with the first that they wait for."""
-        awaited = next(self._awaited(self._stages.now), "")
-        return {controller.workload: awaited for controller in self._stages.held()}
-
-    def _end_later(self, pod: Pod, ready_at: float) -> None:
+    def _end_later(self, pod: Pod) -> None:
         """A pod that runs ends in its time, where it does."""
         seconds = self._endings.begin(pod)
         if seconds is not None:
-            self._do_later(ready_at + seconds, partial(self._end, pod.key, pod.metadata.uid))
+            self._do_later(self.cluster.at + seconds, partial(self._end, pod.key, pod.metadata.uid))
 
-    def _end(self, key: str, uid: str, at: float) -> None:
-        pod = self._cluster.pods.get(key)
+    def _end(self, key: str, uid: str) -> None:
+        pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
         self._endings.end(pod, self._without_a_node(), self._chain.is_replacement)
         self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
-        self._queue.assigned_pod_deleted(self._cluster.succeed(key, at), self.now)
+        self._queue.assigned_pod_deleted(self.cluster.end(key, "Succeeded"), self.cluster.now)
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
 
     def _without_a_node(self) -> Iterator[Pod]:
         """The pods that were tried, have no node, and wait for nobody to go."""
         for key in self._messages:
-            pod = self._cluster.pods.get(key)
+            pod = self.cluster.pods.get(key)
             is_new = pod is not None and key not in self._waited_before
             if pod is not None and is_new and not pod.spec.node_name and not pod.status.nominated_node_name:
                 yield pod
 
     # What controllers see and do.
-
-    def pods_of(self, owner: OwnerKey) -> list[Pod]:
-        return self._cluster.owned_by(owner)
-
-    def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
-        """The pods as controllers see them."""
-        return self._cluster.controlled(pods)
 
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner.
@@ -385,7 +346,7 @@ class _Run:
         Raises ``SyncError`` where a StatefulSet, which chooses the name, meets a pod that is not its own.
         """
         owner = owner_key(pod)
-        if pod.key in self._cluster.pods and owner is not None and owner[1] == "StatefulSet":
+        if pod.key in self.cluster.pods and owner is not None and owner[1] == "StatefulSet":
             raise SyncError(f'pods "{pod.metadata.name}" already exists')
         self._num_created += 1
         if self._num_created > self._limits.pods:
@@ -394,7 +355,7 @@ class _Run:
         pod = self._named(self._readmission.admitted_again(pod))
         if not self._may_make(pod):
             return
-        self.deeds += 1
+        self.mutations += 1
         replaced = self._manager.take_lost(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
@@ -406,7 +367,7 @@ class _Run:
         """The pod under a name that no other has; that of a StatefulSet's is its own."""
         name = pod.metadata.name
         for number in itertools.count(2):
-            if f"{pod.metadata.namespace}/{name}" not in self._cluster.pods:
+            if f"{pod.metadata.namespace}/{name}" not in self.cluster.pods:
                 break
             name = f"{pod.metadata.name}-{number}"
         metadata = msgspec.structs.replace(pod.metadata, name=name)
@@ -414,56 +375,49 @@ class _Run:
 
     def delete(self, key: str, reason: str) -> None:
         """A controller, or whoever applies the change, tells a pod to go."""
-        pod = self._cluster.pods.get(key)
+        pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
-        self.deeds += 1
+        self.mutations += 1
         self._go(pod)
 
     def release(self, key: str) -> None:
         """A Job takes its finalizer off a pod; one that has ended is gone then."""
-        self.deeds += 1
-        pod = self._cluster.pods.get(key)
+        self.mutations += 1
+        pod = self.cluster.pods.get(key)
         # One that was on no node is gone as soon as it is told to go.
         if pod is None:
             return
-        self._cluster.release(key, JOB_FINALIZER)
+        self.cluster.release(key, JOB_FINALIZER)
         if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
             self._remove(key)
 
     def resize(self, name: str, owner: str, replicas: int) -> None:
         """A Deployment gives a ReplicaSet another size."""
-        self.deeds += 1
-        self._steps.append(SimulationStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
+        self.mutations += 1
+        self._steps.append(
+            SimulationStep(at=self.cluster.at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas)
+        )
 
     def call_again(self, controller: Controller, after: timedelta) -> None:
         """The controller has more to do later."""
-        self._do_later(self._at + after.total_seconds(), lambda _: self._manager.call(controller))
-
-    def begin(self) -> None:
-        """A controller begins its turn, in which each pod that is refused counts once."""
-        self._cluster.quotas.begin()
-
-    @property
-    def refusals(self) -> int:
-        """How often a quota has refused a pod."""
-        return self._cluster.quotas.refusals
+        self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.call(controller))
 
     def _may_make(self, pod: Pod) -> bool:
         """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
-        quota, message = self._cluster.quotas.ask(pod)
+        quota, message = self.cluster.quotas.ask(pod)
         if quota is None:
             return True
-        if self._cluster.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
+        if self.cluster.quotas.refuse(self._workloads.of(pod), quota, message, self.cluster.at):
             self._note(StepKind.REFUSED, pod, message=message)
         return False
 
     def _retry(self) -> None:
         """Whoever was refused tries again where quotas have room."""
-        while self._cluster.quotas.has_room:
-            namespace = self._cluster.quotas.has_room.pop()
-            self.begin()
+        while self.cluster.quotas.has_room:
+            namespace = self.cluster.quotas.has_room.pop()
+            self.cluster.quotas.begin()
             self._manager.call_refused(namespace)
             for key, (pod, cause, _) in list(self._refused.items()):
                 if pod.metadata.namespace == namespace:
@@ -472,7 +426,7 @@ class _Run:
 
     def _come(self, pod: Pod, cause: str) -> None:
         """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
-        quota, message = self._cluster.quotas.ask(pod)
+        quota, message = self.cluster.quotas.ask(pod)
         if quota is not None:
             self._may_make(pod)
             self._refused[pod.key] = (pod, cause, message)
@@ -486,7 +440,7 @@ class _Run:
     # What the scheduler does.
 
     def _attempt(self, pod: Pod) -> None:
-        verdict = self._scheduling.decide(pod, self._at)
+        verdict = self._scheduling.decide(pod)
         if verdict.outcome is Outcome.LANDS:
             self._land(pod, verdict)
             return
@@ -501,7 +455,7 @@ class _Run:
                 # That a pod waits that has waited all along is no event.
                 if pod.key not in self._waiting_still:
                     self._note(StepKind.WAITS, pod, message=message)
-        self._scheduling.not_landed(pod.key, verdict, self.now)
+        self._scheduling.not_landed(pod.key, verdict)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
@@ -516,21 +470,21 @@ class _Run:
                 None
             )
         self._waiting_still.discard(pod.key)
-        bound = self._cluster.bind(pod.key, node, self._at, verdict.devices.get(node, ()))
-        self._starts_at.setdefault(pod.key, self._at)
+        bound = self.cluster.bind(pod.key, node, verdict.devices.get(node, ()))
+        self._starts_at.setdefault(pod.key, self.cluster.at)
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=tied)
-        self._scheduling.landed(pod, bound, self.now)
+        self._scheduling.landed(pod, bound)
         self._start_on_node(bound)
 
     def _start_on_node(self, pod: Pod) -> None:
         """A pod that has a node runs, unless a volume of it is attached to another node until then."""
         self._attachments.use(pod)
-        ready_at = self._at + self._pace.readiness()
+        ready_at = self.cluster.at + self._pace.seconds("readiness")
         self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
 
-    def _become_ready(self, key: str, uid: str, at: float) -> None:
-        pod = self._cluster.pods.get(key)
+    def _become_ready(self, key: str, uid: str) -> None:
+        pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
         holders = self._attachments.held_elsewhere(pod)
@@ -542,32 +496,32 @@ class _Run:
                 self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
             return
         self._without_volume.pop(key, None)
-        self._cluster.become_ready(key, at)
-        self._end_later(pod, at)
+        self.cluster.become_ready(key)
+        self._end_later(pod)
         controller = self._manager.of(pod)
         self._manager.call(controller)
         if controller is not None and controller.min_ready_seconds:
-            self._do_later(at + controller.min_ready_seconds, lambda _: self._manager.call(controller))
+            self._do_later(self.cluster.at + controller.min_ready_seconds, lambda: self._manager.call(controller))
 
     def _release_volumes(self, pod: Pod) -> None:
         """The containers of a pod have ended; whatever waits for a volume of it starts."""
         if self._attachments.release(pod):
-            ready_at = self._at + self._pace.readiness()
+            ready_at = self.cluster.at + self._pace.seconds("readiness")
             for key, uid in self._without_volume.items():
                 self._do_later(ready_at, partial(self._become_ready, key, uid))
 
     def _admit(self, pod: Pod) -> None:
         """The kubelet of its node starts a pod that came without the scheduler, rejects it, or evicts others for it."""
         name = pod.spec.node_name
-        node = next((each for each in self.nodes if each.name == name), None)
-        others = [each for each in self._cluster.pods_on(name) if each.key not in self._not_admitted]
+        node = next((each for each in self.cluster.snapshot.nodes if each.name == name), None)
+        others = [each for each in self.cluster.pods_on(name) if each.key not in self._not_admitted]
         problem, victims = admit_pod(pod, node, others)
         if problem:
             # A controller would make the next one, over and over: one stands for all.
             self._not_admitted.add(pod.key)
             self._note(StepKind.BLOCKED, pod, node=name, reason=NOT_ADMITTED, message=problem)
             return
-        violated = self._cluster.budgets.broken_by(victims)
+        violated = self.cluster.budgets.broken_by(victims)
         for victim in victims:
             if victim.metadata.deletion_timestamp is None:
                 self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
@@ -579,22 +533,22 @@ class _Run:
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
         self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
-        for old, new in self._cluster.nominate(pod.key, node):
+        for old, new in self.cluster.nominate(pod.key, node):
             if old.key != pod.key:
-                self._queue.update(old, new, self.now)
-        self._queue.nominate(self._cluster.pods[pod.key], node, self.now)
-        leaving = [self._cluster.pods[key] for key in branch.leaving]
-        violated = self._cluster.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+                self._queue.update(old, new, self.cluster.now)
+        self._queue.nominate(self.cluster.pods[pod.key], node, self.cluster.now)
+        leaving = [self.cluster.pods[key] for key in branch.leaving]
+        violated = self.cluster.budgets.broken_by(leaving) if branch.violated is None else branch.violated
         for victim in leaving:
             if victim.metadata.deletion_timestamp is None:
                 self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
 
     def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
-        pod = self._cluster.pods[key]
-        self._cluster.budgets.violated(violated)
+        pod = self.cluster.pods[key]
+        self.cluster.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        self._cluster.mark_preempted(key, self._at)
+        self.cluster.mark_preempted(key)
         self._displace(pod)
 
     def _displace(self, pod: Pod, grace: int | None = None) -> None:
@@ -610,77 +564,62 @@ class _Run:
         """What no controller does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
-            self._soon(lambda _: self._replace(pod))
+            self._soon(lambda: self._replace(pod))
         elif moment is Moment.AFTER_BACKOFF:
-            self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
+            self._do_later(self._job_backoffs.failed(pod, self.cluster.at), partial(self._replace_after_backoff, pod))
 
     def _assume_what_follows(self, pod: Pod) -> None:
         """What is not known about the going of a pod."""
+        found = {}
         # The Job controller takes its own off when it counts the pod.
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
-            message = f"held by finalizer {held_by[0]}; assumed to be gone when its grace period ends"
-            self._assume(pod.key, "metadata.finalizers", message)
+            found["metadata.finalizers"] = (
+                f"held by finalizer {held_by[0]}; assumed to be gone when its grace period ends"
+            )
         if not is_known_owner(pod):
             owner = controller_name(pod.metadata)
-            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assume(pod.key, "metadata.ownerReferences", message)
-
-    def _assume(self, key: str, field: str, message: str) -> None:
-        self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+            found["metadata.ownerReferences"] = (
+                f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+            )
+        for field, message in found.items():
+            self._assumptions[Assumption(f"Pod {pod.key}", field, message, AssumptionKind.UNCERTAIN)] = None
 
     # What one sees and does who works on the nodes.
-
-    @property
-    def at(self) -> float:
-        return self._at
-
-    @property
-    def changes(self) -> object:
-        return self._cluster.changes
-
-    def pods_on(self, node: str) -> list[Pod]:
-        """The pods of a node."""
-        return self._cluster.pods_on(node)
-
-    def is_there(self, pod: Pod) -> bool:
-        """Whether this very pod has not gone yet."""
-        there = self._cluster.pods.get(pod.key)
-        return there is not None and there.metadata.uid == pod.metadata.uid
 
     def evict(self, key: str, grace: int | None, node: str) -> Answer:
         """The API server's answer to an eviction, with what comes of it."""
         namespace, _, name = key.partition("/")
         if namespace in self._terminating:
             return being_terminated(namespace, name)
-        stored = self._cluster.as_stored(key)
-        store = Store(stored, self._cluster.budgets.of(stored) if stored is not None else [])
+        stored = self.cluster.as_stored(key)
+        store = Store(stored, self.cluster.budgets.of(stored) if stored is not None else [])
         asked = EvictionRequest(name, name, DeleteOptions(grace_period_seconds=grace))
-        answer = evict(asked, store, self.now, self._eviction_rules)
+        answer = evict(asked, store, self.cluster.now, self._eviction_rules)
         if answer.status == CREATED:
             self._drain(key, grace, node, [])
         return answer
 
     def kill(self, key: str, grace: int | None, node: str) -> None:
         """A pod is deleted without asking its budgets."""
-        pod = self._cluster.pods.get(key)
+        pod = self.cluster.pods.get(key)
         if pod is not None:
-            is_counted = key in self._cluster.ready
-            violated = self._cluster.budgets.broken_by([pod])[key] if is_counted else []
-            self._cluster.budgets.violated(violated)
+            is_counted = key in self.cluster.ready
+            violated = self.cluster.budgets.broken_by([pod])[key] if is_counted else []
+            self.cluster.budgets.violated(violated)
             self._drain(key, grace, node, violated)
 
     def _drain(self, key: str, grace: int | None, node: str, violated: Sequence[str]) -> None:
-        pod = self._cluster.pods[key]
+        pod = self.cluster.pods[key]
         if pod.metadata.deletion_timestamp is not None:
             return
         cause = f"Node {node}"
         self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=violated)
         if pod.is_terminal:
-            self._cluster.leave(key, self._at, 0)
+            self.cluster.leave(key, 0)
             self._remove(key)
             return
-        self._chain.was_drained(pod, cause, violated)
+        self._chain.evicted(pod, cause, violated, is_drained=True)
         self._displace(pod, grace)
 
     def place(self, pods: Sequence[Pod]) -> None:
@@ -690,23 +629,23 @@ class _Run:
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
         """The cluster has other nodes; what is left on those that are no more goes with them."""
-        before = {each.name: each for each in self.nodes}
+        before = {each.name: each for each in self.cluster.snapshot.nodes}
         after = {each.name for each in nodes}
         for name in before:
             if name not in after:
-                for pod in self.pods_on(name):
-                    self._cluster.leave(pod.key, self._at, 0)
+                for pod in self.cluster.pods_on(name):
+                    self.cluster.leave(pod.key, 0)
                     self._remove(pod.key)
-        self._cluster.set_nodes(list(nodes))
+        self.cluster.set_nodes(list(nodes))
         for node in nodes:
             old = before.get(node.name)
             if old is None:
-                self._queue.node_added(node, self.now)
+                self._queue.node_added(node, self.cluster.now)
             elif old is not node:
-                self._queue.node_updated(old, node, self.now)
+                self._queue.node_updated(old, node, self.cluster.now)
         for name, old in before.items():
             if name not in after:
-                self._queue.node_deleted(old, self.now)
+                self._queue.node_deleted(old, self.cluster.now)
 
     # What becomes of a node that is deleted.
 
@@ -714,29 +653,29 @@ class _Run:
         """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
         node = f"Node {name}"
         for pod in [
-            each for each in self._cluster.pods.values() if each.spec.node_name == name and not each.is_terminal
+            each for each in self.cluster.pods.values() if each.spec.node_name == name and not each.is_terminal
         ]:
-            budgets = self._cluster.budgets
-            is_counted = pod.key in self._cluster.ready and not is_of_node(pod)
+            budgets = self.cluster.budgets
+            is_counted = pod.key in self.cluster.ready and not is_of_node(pod)
             violated = budgets.broken_by([pod])[pod.key] if is_counted else []
             self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
-            self._cluster.lose(pod.key, self._at)
+            self.cluster.lose(pod.key)
             if not is_of_node(pod):
                 budgets.violated(violated)
-                self._chain.went_with_node(pod, node, violated)
+                self._chain.evicted(pod, node, violated, is_with_node=True)
                 self._assume_what_follows(pod)
-            self._do_later(self._at + ORPHANED_SECONDS, partial(self._collect, pod))
+            self._do_later(self.cluster.at + ORPHANED_SECONDS, partial(self._collect, pod))
 
-    def _collect(self, pod: Pod, at: float) -> None:
+    def _collect(self, pod: Pod) -> None:
         """PodGC deletes a pod whose node is gone, without a grace period."""
-        there = self._cluster.pods.get(pod.key)
+        there = self.cluster.pods.get(pod.key)
         if there is None or there.metadata.uid != pod.metadata.uid:
             return
-        self._cluster.leave(pod.key, at)
+        self.cluster.leave(pod.key)
         has_controller = self._manager.of(pod) is not None
         if has_controller and not is_of_node(pod):
             self._manager.lose(pod)
-        self._gone(pod.key, at)
+        self._gone(pod.key)
         if not has_controller and not is_of_node(pod):
             self._replace_soon(pod)
 
@@ -744,88 +683,82 @@ class _Run:
 
     def _arrive(self, pod: Pod, *, cause: str, is_admitted: bool = False) -> str:
         """A pod is made. One that has a node runs there if its kubelet lets it, or ``is_admitted``; returns its key."""
-        pod = self._cluster.create(pod, self._at)
+        pod = self.cluster.create(pod)
         if not cause:
             self._chain.came(pod.key)
         self._note(StepKind.ARRIVES, pod, cause=cause)
         if pod.spec.node_name:
-            self._queue.assigned_pod_added(pod, self.now)
+            self._queue.assigned_pod_added(pod, self.cluster.now)
             (self._start_on_node if is_admitted else self._admit)(pod)
         elif self._pace.is_at_once:
-            self._queue.add(pod, self.now)
+            self._queue.add(pod, self.cluster.now)
         else:
-            self._known_at = max(self._known_at, self._at) + self._pace.creation()
+            self._known_at = max(self._known_at, self.cluster.at) + self._pace.seconds("creation")
             self._do_later(self._known_at, partial(self._enqueue, pod.key, pod.metadata.uid))
         return pod.key
 
     def _go(self, pod: Pod, grace: int | None = None) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
-        gone_at = self._cluster.leave(pod.key, self._at, grace)
+        gone_at = self.cluster.leave(pod.key, grace)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
-        self._queue.assigned_pod_updated(pod, self._cluster.pods[pod.key], self.now)
-        self._later_gone(pod.key, gone_at + self._pace.answer())
+        self._queue.assigned_pod_updated(pod, self.cluster.pods[pod.key], self.cluster.now)
+        self._do_later(gone_at + self._pace.seconds("answer"), partial(self._gone, pod.key))
 
-    def _later_gone(self, key: str, at: float) -> None:
-        self._do_later(at, partial(self._gone, key))
-
-    def _enqueue(self, key: str, uid: str, _at: float) -> None:
+    def _enqueue(self, key: str, uid: str) -> None:
         """The scheduler learns of a pod, if that is still there."""
-        pod = self._cluster.pods.get(key)
+        pod = self.cluster.pods.get(key)
         if pod is not None and pod.metadata.uid == uid:
-            self._queue.add(pod, self.now)
+            self._queue.add(pod, self.cluster.now)
 
-    def _soon(self, event: Callable[[float], None]) -> None:
+    def _soon(self, event: Callable[[], None]) -> None:
         """At once, or as soon as a controller gets to it."""
         if self._pace.is_at_once:
-            event(self._at)
+            event()
         else:
-            self._do_later(self._at + self._pace.answer(), event)
+            self._do_later(self.cluster.at + self._pace.seconds("answer"), event)
 
-    def _do_later(self, at: float, event: Callable[[float], None]) -> None:
+    def _do_later(self, at: float, event: Callable[[], None]) -> None:
         heapq.heappush(self._later, (at, next(self._order), event))
 
-    def _gone(self, key: str, at: float) -> None:
-        pod = self._cluster.pods.get(key)
+    def _gone(self, key: str) -> None:
+        pod = self.cluster.pods.get(key)
         if pod is None:
             return
         controller = self._manager.of(pod)
         if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
-            self._queue.assigned_pod_deleted(self._cluster.fail(key), self.now)
+            self._queue.assigned_pod_deleted(self.cluster.end(key, "Failed"), self.cluster.now)
             self._release_volumes(pod)
             self._manager.call(controller)
             return
         self._remove(key)
 
     def _remove(self, key: str) -> None:
-        pod = self._cluster.remove(key)
+        pod = self.cluster.remove(key)
         self._release_volumes(pod)
         self._not_admitted.discard(key)
         self._without_volume.pop(key, None)
         self._messages.pop(key, None)
-        self._manager.call(self._manager.of(pod))
-        if not pod.spec.node_name:
-            self._queue.delete(pod, self.now)
-            self._arrive_after(key)
-            return
-        self._note(StepKind.GONE, pod, node=pod.spec.node_name)
-        if not pod.is_terminal:
-            self._queue.assigned_pod_deleted(pod, self.now)
-        if self._chain.was_evicted(key) and self._manager.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
-            self._soon(lambda _: self._replace(pod))
-        self._arrive_after(key)
-
-    def _arrive_after(self, key: str) -> None:
-        """A plain pod comes that had to wait until its name was free."""
+        controller = self._manager.of(pod)
+        self._manager.call(controller)
+        if pod.spec.node_name:
+            self._note(StepKind.GONE, pod, node=pod.spec.node_name)
+            if not pod.is_terminal:
+                self._queue.assigned_pod_deleted(pod, self.cluster.now)
+            if self._chain.was_evicted(key) and controller is None and moment_of(pod) is Moment.ONCE_GONE:
+                self._soon(lambda: self._replace(pod))
+        else:
+            self._queue.delete(pod, self.cluster.now)
+        # A plain pod comes that had to wait until its name was free.
         if key in self._postponed:
             self._come(self._postponed.pop(key), "")
 
-    def _replace_after_backoff(self, pod: Pod, at: float) -> None:
+    def _replace_after_backoff(self, pod: Pod) -> None:
         end = self._job_backoffs.end(pod)
-        if end > at:
+        if end > self.cluster.at:
             # Another pod of the Job failed meanwhile.
             self._do_later(end, partial(self._replace_after_backoff, pod))
         else:
@@ -834,7 +767,7 @@ class _Run:
     def _replace(self, pod: Pod) -> None:
         self._made += 1
         name = f"new-{self._made}"
-        made = replacement_of(pod, suffix=name, uid=name, now=self.now, rules=self._cluster.rules)
+        made = replacement_of(pod, suffix=name, uid=name, now=self.cluster.now, rules=self.cluster.rules)
         if made is None:
             return
         made = self._named(self._readmission.admitted_again(made))
@@ -854,7 +787,7 @@ class _Run:
     ) -> None:
         self._steps.append(
             SimulationStep(
-                at=self._at,
+                at=self.cluster.at,
                 kind=kind,
                 pod=pod.key,
                 priority=pod.priority,

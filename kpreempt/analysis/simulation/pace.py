@@ -10,18 +10,19 @@ scheduler has seen them; a simulation has one and the same from its start to its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.simulation import Simulation
 
-# So many seconds each of them takes on average where it is fast, and so many times may that double where it is slow.
-_ATTEMPT = 0.002
-_ANSWER = 0.01
-_CREATION = 0.005
-_READINESS = 0.02
+# What takes time: an attempt of the scheduler; a controller's next step after something has happened to its pods, or a
+# kubelet's after a grace period; from one pod that a controller makes to the next, until the scheduler knows of it;
+# until a pod that is bound is ready.
+Delay = Literal["attempt", "answer", "creation", "readiness"]
+# So many seconds each takes on average where it is fast, and so many times may that double where it is slow.
+_FASTEST: dict[Delay, float] = {"attempt": 0.002, "answer": 0.01, "creation": 0.005, "readiness": 0.02}
 _DOUBLINGS = 7
 _Item = TypeVar("_Item")
 
@@ -34,31 +35,18 @@ class Pace:
 
     def __init__(self, chance: Callable[[], float] | None = None) -> None:
         self._chance = chance
-        self._attempt = self._mean(_ATTEMPT)
-        self._answer = self._mean(_ANSWER)
-        self._creation = self._mean(_CREATION)
-        self._readiness = self._mean(_READINESS)
+        self._means = {}
+        if chance is not None:
+            self._means = {delay: fastest * 2.0 ** (_DOUBLINGS * chance()) for delay, fastest in _FASTEST.items()}
 
     @property
     def is_at_once(self) -> bool:
         """Whether nothing takes any time."""
         return self._chance is None
 
-    def attempt(self) -> float:
-        """An attempt of the scheduler."""
-        return self._draw(self._attempt)
-
-    def answer(self) -> float:
-        """A controller's next step after something has happened to its pods, or a kubelet's after a grace period."""
-        return self._draw(self._answer)
-
-    def creation(self) -> float:
-        """From one pod that a controller makes to the next, until the scheduler knows of it."""
-        return self._draw(self._creation)
-
-    def readiness(self) -> float:
-        """Until a pod that is bound is ready."""
-        return self._draw(self._readiness)
+    def seconds(self, of: Delay) -> float:
+        """How long something takes this time."""
+        return 2.0 * self._means[of] * self._chance() if self._chance is not None else 0.0
 
     def in_any_order(self, items: Sequence[_Item]) -> list[_Item]:
         """Things that are done together, in an order that is drawn; as they are where nothing takes any time."""
@@ -73,12 +61,6 @@ class Pace:
         assigned = iter(sorted((pod for pod in cluster.pods if pod.spec.node_name), key=lambda _: chance()))
         pods = [next(assigned) if pod.spec.node_name else pod for pod in cluster.pods]
         return msgspec.structs.replace(cluster, pods=pods, has_scheduler_order=True)
-
-    def _mean(self, fastest: float) -> float:
-        return fastest * 2.0 ** (_DOUBLINGS * self._chance()) if self._chance is not None else 0.0
-
-    def _draw(self, mean: float) -> float:
-        return 2.0 * mean * self._chance() if self._chance is not None else 0.0
 
 
 AT_ONCE = Pace()

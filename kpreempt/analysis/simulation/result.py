@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 import msgspec
 
@@ -332,6 +333,16 @@ _Name = tuple[str, int]
 _NOBODY: _Name = ("", 0)
 
 
+class _Victim(NamedTuple):
+    """A pod that had to go, and how often one of its key had by then."""
+
+    pod: Pod
+    violated: list[str]
+    time: int
+    is_drained: bool
+    is_with_node: bool
+
+
 class Chain:
     """Victims by the pod that they left for, and replacements by the pod that they took the place of.
 
@@ -340,9 +351,7 @@ class Chain:
     """
 
     def __init__(self) -> None:
-        self._victims: dict[_Name, list[tuple[Pod, list[str], int]]] = {}
-        self._with_node: set[_Name] = set()
-        self._drained: set[_Name] = set()
+        self._victims: dict[_Name, list[_Victim]] = {}
         self._times: dict[str, int] = {}
         self._came: dict[str, int] = {}
         self._replacements: dict[_Name, _Name] = {}
@@ -352,22 +361,15 @@ class Chain:
         self._pods: dict[str, Pod] = {}
         self.evictions = 0
 
-    def evicted(self, pod: Pod, cause: str, violated: Sequence[str]) -> None:
-        """A pod had to go for ``cause``."""
+    def evicted(
+        self, pod: Pod, cause: str, violated: Sequence[str], *, is_drained: bool = False, is_with_node: bool = False
+    ) -> None:
+        """A pod had to go for ``cause``: another pod, or its node (``Node n1``), which is drained or is gone."""
         self.evictions += 1
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
-        self._victims.setdefault(self._latest(cause), []).append((pod, list(violated), time))
-
-    def went_with_node(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
-        """A pod is lost with its node (``Node n1``)."""
-        self.evicted(pod, node, violated)
-        self._with_node.add((pod.key, self._times[pod.key]))
-
-    def was_drained(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
-        """A pod is evicted so that its node (``Node n1``) gets empty."""
-        self.evicted(pod, node, violated)
-        self._drained.add((pod.key, self._times[pod.key]))
+        victim = _Victim(pod, list(violated), time, is_drained, is_with_node)
+        self._victims.setdefault(self._latest(cause), []).append(victim)
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""
@@ -403,8 +405,9 @@ class Chain:
         # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
         left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
         while left:
-            cause, (pod, violated, time), depth = left.pop()
-            replacement = self._replacements.get((pod.key, time), _NOBODY)
+            cause, victim, depth = left.pop()
+            pod = victim.pod
+            replacement = self._replacements.get((pod.key, victim.time), _NOBODY)
             found.append(
                 Displaced(
                     pod=pod.key,
@@ -413,15 +416,15 @@ class Chain:
                     cause=cause[0],
                     depth=depth,
                     owner=controller_name(pod.metadata),
-                    violated=violated,
+                    violated=victim.violated,
                     replacement=replacement[0],
                     lands_on=self._nodes.get(replacement, ""),
-                    with_node=(pod.key, time) in self._with_node,
-                    drained=(pod.key, time) in self._drained,
+                    with_node=victim.is_with_node,
+                    drained=victim.is_drained,
                     lost=controller_of(pod.metadata) is None,
                 )
             )
-            left += [(replacement, victim, depth + 1) for victim in self._victims.get(replacement, [])][::-1]
+            left += [(replacement, each, depth + 1) for each in self._victims.get(replacement, [])][::-1]
         return found
 
     def _latest(self, key: str) -> _Name:

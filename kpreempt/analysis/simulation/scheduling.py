@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
 from kpreempt.analysis.algorithms import Scheduler, has_queue, queue_for
@@ -34,7 +34,7 @@ class Scheduling:
     """Which pod is tried next, and what comes of it. Times are in seconds from the start.
 
     ``choose`` picks one of the ways in which a decision may come out. Of pods that are ``waiting`` since before nobody
-    knows which plugins refused them. ``clock`` tells the time. A plugin that orders the queue sees the cluster of the
+    knows which plugins refused them. A plugin that orders the queue sees the cluster of the
     start, one that holds pods back that of the moment.
     """
 
@@ -44,14 +44,12 @@ class Scheduling:
         scheduler: Scheduler,
         choose: Choose,
         waiting: Iterable[Pod],
-        *,
-        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
         self._choose = choose
-        start = cluster.time(0.0)
-        rules = scheduler.queue_rules(lambda: cluster.prepared(clock()))
+        start = cluster.started
+        rules = scheduler.queue_rules(cluster.prepared)
         self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
@@ -68,9 +66,9 @@ class Scheduling:
             self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_TRY)
         self.queue.advance(start)
 
-    def next_pod(self, at: float) -> Pod | None:
+    def next_pod(self) -> Pod | None:
         """The pod that the scheduler takes now, if there is one."""
-        now = self._cluster.time(at)
+        now = self._cluster.now
         self.queue.advance(now)
         pod = self.queue.pop(now)
         if pod is None:
@@ -84,9 +82,9 @@ class Scheduling:
         timer = self.queue.next_timer()
         if timer is None or not self._may_come_to_something():
             return None
-        return (timer - self._cluster.time(0.0)).total_seconds()
+        return (timer - self._cluster.started).total_seconds()
 
-    def decide(self, pod: Pod, at: float) -> Verdict:
+    def decide(self, pod: Pod) -> Verdict:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
         if self._failed_at != self._cluster.version:
             self._failed, self._failed_at = {}, self._cluster.version
@@ -94,7 +92,7 @@ class Scheduling:
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(
-            self._cluster.prepared(at),
+            self._cluster.prepared(),
             pod,
             records_steps=False,
             records_scores=False,
@@ -149,16 +147,18 @@ class Scheduling:
         going = [pods[key] for key in gone if key in pods and key not in told]
         return not any(_are_alike(one, other) for one in spared for other in going)
 
-    def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
+    def landed(self, pod: Pod, bound: Pod) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""
+        now = self._cluster.now
         self.queue.assigned_pod_added(bound, now)
         self.queue.delete(pod, now, is_bound=True)
         self.queue.done(pod, now)
 
-    def not_landed(self, key: str, verdict: Verdict, now: datetime) -> None:
+    def not_landed(self, key: str, verdict: Verdict) -> None:
         """The attempt came to no node, or to one where victims have to go first."""
         plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
-        pod = self._cluster.tell(refused(self._cluster.pods[key], now, is_error=False))
+        now = self._cluster.now
+        pod = self._cluster.store(refused(self._cluster.pods[key], now, is_error=False))
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
     def held_by(self) -> dict[str, str]:

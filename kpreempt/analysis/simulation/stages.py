@@ -6,7 +6,7 @@ are to be made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -38,39 +38,6 @@ class RunTime(msgspec.Struct, frozen=True):
 
     seconds: float
     is_guess: bool = False
-
-
-class Stages:
-    """The stages of a simulation, and how far it has come."""
-
-    def __init__(self, stages: Sequence[Stage]) -> None:
-        self._stages = stages or [Stage()]
-        self._at = 0
-
-    @property
-    def now(self) -> Stage:
-        """The stage that came last."""
-        return self._stages[self._at]
-
-    @property
-    def everyone(self) -> list[Controller]:
-        """The controllers of all stages, in their order."""
-        return [controller for stage in self._stages for controller in stage.controllers]
-
-    @property
-    def has_more(self) -> bool:
-        """Whether a stage is left that has not come."""
-        return self._at + 1 < len(self._stages)
-
-    def go_on(self) -> Stage:
-        """The next stage comes."""
-        self._at += 1
-        return self.now
-
-    def held(self) -> Iterator[Controller]:
-        """The controllers of stages that have not come."""
-        for stage in self._stages[self._at + 1 :]:
-            yield from stage.controllers
 
 
 class Endings:
@@ -187,13 +154,14 @@ class ControllerManager:
         self._take_step(controller, client)
 
     def _take_step(self, controller: Controller, client: Client) -> None:
-        client.begin()
-        deeds, refusals = client.deeds, client.refusals
+        quotas = client.cluster.quotas
+        quotas.begin()
+        mutations, refusals = client.mutations, quotas.refusals
         try:
             more = controller.sync(client)
             # Whoever is refused and has nothing else to do comes back when there is room.
-            is_stuck = client.refusals > refusals and client.deeds == deeds
-            if client.refusals > refusals:
+            is_stuck = quotas.refusals > refusals and client.mutations == mutations
+            if quotas.refusals > refusals:
                 self._refused[id(controller)] = controller
             if not more or is_stuck:
                 self._called.pop(id(controller), None)

@@ -102,7 +102,7 @@ class Placing:
             _, message = self._quotas.ask(pod)
             if message:
                 return Placed(pod, None, refused=message)
-            self._quotas.join(pod)
+            self._quotas.count(pod, 1)
         if verdict is None:
             verdict = self._decide(pod)
         if verdict.outcome not in FINDS_A_NODE:
@@ -140,7 +140,7 @@ class Placing:
                 self._ready.discard(pod.key)
                 self._budgets.change(pod, -1)
             del self._pods[pod.key]
-            self._quotas.part(pod)
+            self._quotas.count(pod, -1)
         self._change_claims(released(self._cluster.resource_claims, gone))
         for pod in victims:
             for budget in violated.get(pod.key, ()):

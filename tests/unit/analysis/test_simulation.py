@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
-from kpreempt.analysis.simulation.client import Client
+from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.outcomes import Branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
@@ -42,7 +42,7 @@ def simulate_scenario(pods: list[Pod], new: Pod, *, nodes: int = 1, **more: obje
     limits = more.pop("limits", None)
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="2") for index in range(1, nodes + 1)], pods=pods)
     cluster = msgspec.structs.replace(cluster, **more)
-    found, _ = simulate(cluster, SimulationStart(arriving=[new]), KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
+    found, *_ = simulate(cluster, SimulationStart(arriving=[new]), KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
     return found
 
 
@@ -78,7 +78,7 @@ def test_the_queue_of_a_simulation_is_set_up_as_the_scheduler_is(
     scheduler = scheduler_for("", {**header, **configuration}, gates)
     victim = make_pod("quick", node="n1", cpu="1", termination_grace_period_seconds=1)
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[victim])
-    found, _ = simulate(cluster, SimulationStart(arriving=[NEW]), scheduler, now=NOW)
+    found, *_ = simulate(cluster, SimulationStart(arriving=[NEW]), scheduler, now=NOW)
     assert found.starts_at == {"shop/new": start}
 
 
@@ -87,7 +87,7 @@ def test_without_pod_priority_the_queue_of_1_13_is_in_the_order_of_arrival() -> 
     first, second = make_pod("first", cpu="2"), make_pod("second", cpu="2", priority=9)
     for gates, winner in (({}, "shop/second"), ({"PodPriority": False}, "shop/first")):
         scheduler = scheduler_for("kube-1.13", None, gates)
-        found, _ = simulate(cluster, SimulationStart(arriving=[first, second]), scheduler, now=NOW)
+        found, *_ = simulate(cluster, SimulationStart(arriving=[first, second]), scheduler, now=NOW)
         assert found.starts_at == {winner: 0}
 
 
@@ -135,7 +135,7 @@ def racing(pace: Pace) -> Simulation:
         make_pod("first", cpu="1", priority=1000, node_selector={"for": "n1"}),
         make_pod("second", cpu="2", priority=1000, node_selector={"for": "n2"}),
     ]
-    found, _ = simulate(cluster, SimulationStart(arriving=arriving, pace=pace), KubeScheduler(), now=NOW)
+    found, *_ = simulate(cluster, SimulationStart(arriving=arriving, pace=pace), KubeScheduler(), now=NOW)
     return found
 
 
@@ -194,27 +194,20 @@ def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
     assert (found.depth, [pod.owner for pod in found.waiting]) == (2, ["ReplicaSet low"])
 
 
-class Failing:
+class Failing(Controller):
     """A controller that fails, or that never has enough."""
 
-    workload = "Deployment shop/bad"
-    owners = (("shop", "ReplicaSet", "bad"),)
-    wanted = 1
-    min_ready_seconds = 0
-
     def __init__(self, problem: str) -> None:
+        super().__init__([("shop", "ReplicaSet", "bad")], wanted=1, workload="Deployment shop/bad")
         self._problem = problem
 
-    def sync(self, _client: Client) -> bool:
+    def sync(self, client: Client) -> bool:
         if self._problem:
             raise SyncError(self._problem)
         return True
 
-    def is_done(self, _client: Client) -> bool:
+    def is_done(self, client: Client) -> bool:
         return False
-
-    def state(self) -> object:
-        return None
 
 
 @pytest.mark.parametrize(
@@ -227,7 +220,7 @@ class Failing:
 )
 def test_a_controller_that_comes_to_nothing_is_an_assumption(problem: str, message: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")])
-    found, assumptions = simulate(
+    found, assumptions, _ = simulate(
         cluster, SimulationStart(arriving=[NEW], controllers=[Failing(problem)]), KubeScheduler(), now=NOW
     )
     assert [(each.subject, each.message, each.kind) for each in assumptions] == [
@@ -294,7 +287,7 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
     held = msgspec.structs.replace(held, metadata=msgspec.structs.replace(held.metadata, finalizers=["shop/upload"]))
     foreign = owned(make_pod("foreign", node="n1", cpu="1"), "Workflow", "nightly")
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[held, foreign])
-    _, assumptions = simulate(cluster, SimulationStart(arriving=[NEW]), KubeScheduler(), now=NOW)
+    _, assumptions, _ = simulate(cluster, SimulationStart(arriving=[NEW]), KubeScheduler(), now=NOW)
     assert [(each.subject, each.field) for each in assumptions] == [
         ("Pod shop/foreign", "metadata.ownerReferences"),
         ("Pod shop/held", "metadata.finalizers"),
@@ -311,7 +304,7 @@ def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best(
         asked.append((len(branches), branches[0].node, branches[0].weight))
         return branches[-1]
 
-    found, _ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
+    found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
     assert asked == [(102, "n50", 100 / 102)]
     assert [step.node for step in found.steps if step.kind is StepKind.LANDS] == ["n101"]
 
@@ -336,7 +329,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
             asked.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
             return branches[taken]
 
-        found, _ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), scheduler, now=NOW)
+        found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), scheduler, now=NOW)
         assert found.draws == 1
         (left,) = [step.pod for step in found.steps if step.kind is StepKind.LEAVES]
         return left
@@ -351,6 +344,6 @@ def test_a_pod_gets_the_labels_of_its_nodes_zone_when_it_is_bound(version: str, 
     zone = {"topology.kubernetes.io/zone": "a"}
     node = make_node("n1", cpu="2", labels=zone)
     cluster = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behaviour=behaviour(version)), NOW)
-    cluster.create(make_pod("new", cpu="1"), 0)
-    labels = cluster.bind("shop/new", "n1", 0).metadata.labels
+    cluster.create(make_pod("new", cpu="1"))
+    labels = cluster.bind("shop/new", "n1").metadata.labels
     assert len(zone.items() & labels.items()) == selected

@@ -42,7 +42,7 @@ class OneOfATeam(PreEnqueuePlugin):
 
 def simulate_scenario(there: list[Pod], *coming: Pod, plugins: list[type[Plugin]], **start: Any) -> Simulation:
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=there)
-    found, _ = simulate(
+    found, *_ = simulate(
         cluster,
         SimulationStart(arriving=coming, **start),
         scheduler_with(*plugins),
