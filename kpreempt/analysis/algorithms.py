@@ -21,15 +21,14 @@ from kpreempt.scheduler_table import (
     QUEUE_ALGORITHMS,
     VOLCANO,
 )
+from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
 from kpreempt.schedulers.kube.versions import behaviour, version_of
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
+    from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.configuration import FoundPlugin
-    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.schedulers.queues.interface import SchedulingQueue
     from kpreempt.verdict import Standing
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kpreempt.admission import ApiServerRules
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.versions import behaviour, version_of
-from kpreempt.schedulers.settings import Settings
 
 if TYPE_CHECKING:
     from kpreempt.controllers.actions import ControllerRules

@@ -29,8 +29,8 @@ from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.scheduler_table import PREFIX
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.compare import UpgradeComparison

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import ConfiguredScheduler
     from kpreempt.model.wanted import Wanted
-    from kpreempt.schedulers.queue_rules import QueueRules
+    from kpreempt.schedulers.interface import QueueRules
     from kpreempt.schedulers.queues import SchedulingQueue
 
 

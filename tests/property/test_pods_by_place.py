@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.interface import PodChanges
 from kpreempt.schedulers.kube.framework import pods_by_place
 from kpreempt.schedulers.kube.framework.pods_by_place import NOWHERE, NominatedTo, Place, add_by_place, moved, regrouped
-from kpreempt.schedulers.pod_changes import PodChanges
 from tests.factories import make_pod
 
 drawn_pods = st.lists(

@@ -34,10 +34,10 @@ from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import PREFIX, RELEASES
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, partly
 from kpreempt.schedulers.kube.versions import number_of, version_of
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, Verdict
 from kpreempt.verdict.compare import (
     Certainty,

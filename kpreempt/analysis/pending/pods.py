@@ -37,8 +37,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.claims import claims_of
-from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,

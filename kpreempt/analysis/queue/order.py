@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kpreempt.model.event import FAILED_SCHEDULING, Event
 from kpreempt.model.pod import Pod, PodCondition
-from kpreempt.schedulers.queue_rules import Less, WaitingPod
+from kpreempt.schedulers.interface import Less, WaitingPod
 from kpreempt.verdict import QueueTimeSource
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)

@@ -22,7 +22,7 @@ from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
+from kpreempt.schedulers.interface import NO_RULES, QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, SchedulingQueueState, Verdict
 

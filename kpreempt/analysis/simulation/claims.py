@@ -25,6 +25,7 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeNodeAffinity,
 )
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.volumes import (
     BIND_COMPLETED_ANNOTATION,
@@ -38,7 +39,6 @@ from kpreempt.schedulers.kube.framework.volumes import (
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes, is_bound_to
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _WAITS = "WaitForFirstConsumer"

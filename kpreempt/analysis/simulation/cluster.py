@@ -25,7 +25,7 @@ from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
-from kpreempt.schedulers.pod_changes import PodChanges
+from kpreempt.schedulers.interface import PodChanges
 from kpreempt.verdict import AllocatedDevice, Assumption
 
 # A century: no simulation is that long, and the calendar ends some time.

@@ -15,7 +15,7 @@ from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
-from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 

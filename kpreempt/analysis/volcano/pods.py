@@ -16,9 +16,8 @@ from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import VOLCANO
+from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
-from kpreempt.schedulers.settings import Settings
 from kpreempt.schedulers.volcano import VolcanoConfiguration
 from kpreempt.verdict import (
     Assumption,
@@ -35,7 +34,7 @@ from kpreempt.verdict import (
 from kpreempt.verdict.volcano import Attempt, GangAnswer, GangOutcome
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.pod_changes import PodChanges
+    from kpreempt.schedulers.interface import PodChanges
 
 _NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)

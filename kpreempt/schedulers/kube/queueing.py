@@ -13,12 +13,12 @@ from kpreempt.errors import PluginFailedError
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.interface import Less, QueuedPodInfo, QueueRules, WaitingPod
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugin_table import Registry
 from kpreempt.schedulers.kube.profile import Profile, from_outside, plugins_at
-from kpreempt.schedulers.queue_rules import Less, QueuedPodInfo, QueueRules, WaitingPod
 
 # Plugins that implement one of these can register events; those that do not say which get all of them.
 _REGISTERING = frozenset(("preEnqueue", "preFilter", "filter", "reserve", "permit"))

@@ -17,6 +17,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import PREFIX
+from kpreempt.schedulers.interface import QueueRules, Settings
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending, ask_extenders
@@ -39,8 +40,6 @@ from kpreempt.schedulers.kube.profile import (
     plugins_at,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.queue_rules import QueueRules
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -52,8 +51,8 @@ from kpreempt.verdict import (
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
+    from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.bulk import LatestTable
-    from kpreempt.schedulers.pod_changes import PodChanges
     from kpreempt.verdict import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.

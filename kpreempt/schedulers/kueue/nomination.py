@@ -1,23 +1,32 @@
-"""What a head would get, if it were the only one: flavors, whom it preempts, or with how few pods it does.
+"""Heads: what each would get if it were the only one, and the order in which they are processed.
 
-Follows ``getAssignments`` in ``pkg/scheduler/scheduler.go`` and ``preemption_oracle.go`` of Kueue v0.19.2.
+Follows Kueue v0.19.2. What a head gets is flavors, what it preempts, or with how few pods it fits (``getAssignments``
+in ``pkg/scheduler/scheduler.go``, ``preemption_oracle.go``). Before that its requests, limits and the limit ranges are
+checked (``ValidateAdmissibility`` in ``pkg/workload/resources.go``). The order is that of ``makeClassicalIterator`` or
+``fair_sharing_iterator.go``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
 
-from kpreempt.model.kueue import ResourceFlavor
+from kpreempt.model.kueue import PodSet, ResourceFlavor
+from kpreempt.model.pod import ResourceList
+from kpreempt.model.workloads import LimitRange
 from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import FlavorResource
+from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, pod_requests_of, requests_of
 from kpreempt.schedulers.kueue.assigner import Assigner
 from kpreempt.schedulers.kueue.assignment import Assignment, Mode, Possibility
-from kpreempt.schedulers.kueue.classical import classical_targets
+from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import Queue
-from kpreempt.schedulers.kueue.fair import fair_targets
+from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.flavor_checks import is_explicit
-from kpreempt.schedulers.kueue.preemption import Need, Stage, Target
-from kpreempt.schedulers.kueue.quota import lowest_that_fits
+from kpreempt.schedulers.kueue.preemption import Need, Stage, Target, classical_targets, fair_targets
+from kpreempt.schedulers.kueue.quota import Amounts, Node, lowest_that_fits
+from kpreempt.schedulers.kueue.shares import Share, share_of
+from kpreempt.schedulers.kueue.topology import TopologyUsage
 from kpreempt.schedulers.kueue.topology_requests import place_all, requests_for, take_placements
 from kpreempt.schedulers.kueue.workloads import FlavorMemory, Info
 
@@ -125,3 +134,219 @@ class Nominator:
         placements = place_all(asked, queue, is_empty=not targets)
         self._stage.restore_all(targets)
         take_placements(assignment, info, queue, placements)
+
+
+NAMESPACE_MESSAGE = "workload namespace doesn't match ClusterQueue selector"
+_ABOVE_LIMIT = "requests must not exceed its limits"
+_ABOVE_MAX = "requests must not be above the limitRange max"
+_BELOW_MIN = "requests must not be below the limitRange min"
+
+
+def resource_problem(info: Info, ranges: list[LimitRange]) -> str:
+    """What is wrong with what a Workload asks for; an empty text for nothing."""
+    found = [each for index, pod_set in enumerate(info.pod_sets) for each in _above_limits(pod_set, _path(index))]
+    if found:
+        return f"resources validation failed: {_joined(found)}"
+    bounds = _Bounds(ranges)
+    found = [each for index, pod_set in enumerate(info.pod_sets) for each in bounds.broken(pod_set, _path(index))]
+    return f"resources didn't satisfy LimitRange constraints: {_joined(found)}" if found else ""
+
+
+def _path(index: int) -> str:
+    return f"spec.podSets[{index}].template.spec"
+
+
+def _joined(problems: list[str]) -> str:
+    unique = list(dict.fromkeys(problems))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+
+
+def _problem(path: str, names: Iterable[str], message: str) -> str:
+    quoted = ",".join(f'"{name}"' for name in names)
+    return f"{path}: Invalid value: [{quoted}]: {message}"
+
+
+def _greater(amounts: Requests, other: Requests) -> list[str]:
+    return sorted(name for name, amount in amounts.items() if name in other and amount > other[name])
+
+
+def _above_limits(pod_set: PodSet, path: str) -> Iterable[str]:
+    spec = pod_set.template.spec
+    named = [("initContainers", spec.init_containers), ("containers", spec.containers)]
+    parts = [(f"{path}.{kind}[{index}]", each.resources) for kind, some in named for index, each in enumerate(some)]
+    for where, resources in [*parts, *([(f"{path}.resources", spec.resources)] if spec.resources else [])]:
+        if names := _greater(requests_of(resources.requests), requests_of(resources.limits)):
+            yield _problem(where, names, _ABOVE_LIMIT)
+
+
+class _Bounds:
+    """Limit ranges of a namespace, taken together."""
+
+    def __init__(self, ranges: list[LimitRange]) -> None:
+        self._most: dict[str, Requests] = {}
+        self._least: dict[str, Requests] = {}
+        for each in ranges:
+            for item in each.spec.limits:
+                _keep(self._most.setdefault(item.type, {}), item.max, min)
+                _keep(self._least.setdefault(item.type, {}), item.min, max)
+
+    def broken(self, pod_set: PodSet, path: str) -> Iterable[str]:
+        """What a pod set breaks."""
+        spec = pod_set.template.spec
+        for kind, some in (("initContainers", spec.init_containers), ("containers", spec.containers)):
+            for index, each in enumerate(some):
+                requests, limits = requests_of(each.resources.requests), requests_of(each.resources.limits)
+                least = _together(requests, limits, min)
+                most = _together(requests, limits, max)
+                yield from self._check("Container", f"{path}.{kind}[{index}]", least, most)
+        total = pod_requests_of(spec)
+        yield from self._check("Pod", path, total, total)
+
+    def _check(self, kind: str, path: str, least: Requests, most: Requests) -> Iterable[str]:
+        if names := _greater(most, self._most.get(kind, {})):
+            yield _problem(path, names, _ABOVE_MAX)
+        if names := _greater(self._least.get(kind, {}), least):
+            yield _problem(path, names, _BELOW_MIN)
+
+
+def _keep(known: Requests, found: ResourceList, which: Callable[[int, int], int]) -> None:
+    for name, amount in requests_of(found).items():
+        known[name] = which(known[name], amount) if name in known else amount
+
+
+def _together(first: Mapping[str, int], second: Mapping[str, int], which: Callable[[int, int], int]) -> Requests:
+    found = {**first, **second}
+    for name in first.keys() & second.keys():
+        found[name] = which(first[name], second[name])
+    return found
+
+
+ASSUMED = "assumed"
+SKIPPED = "skipped"
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A head. ``nominated`` is the evidence of what was decided before any other head was dealt with."""
+
+    info: Info
+    queue: Queue
+    is_preemptor: bool
+    assignment: Assignment = field(default_factory=Assignment)
+    targets: list[Target] = field(default_factory=list)
+    nominated: object = None
+    final: object = None
+    # The shares that decided its turn, by cohort and workload.
+    tournament: list[tuple[str, str, Share]] = field(default_factory=list)
+    is_recomputed: bool = False
+    status: str = ""
+    requeue_reason: str = ""
+    quota_reason: str = ""
+    message: str = ""
+    admission: object = None
+
+    @property
+    def quota(self) -> Amounts:
+        """The quota that it takes; none if it has some."""
+        return {} if self.info.has_quota else self.assignment.usage
+
+    @property
+    def topology(self) -> TopologyUsage:
+        """The domains that it takes."""
+        return self.assignment.topology_usage
+
+    def skip(self, message: str, config: KueueConfiguration) -> None:
+        """Leave it for a later cycle."""
+        self.status, self.message = SKIPPED, message
+        if not config.has(gates.KEEP_SCAN_PROGRESS):
+            self.info.memory = None
+
+
+def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> Iterator[Entry]:
+    """Heads in their turn. Under fair sharing each turn depends on what those before have taken."""
+    if config.fair_sharing is None:
+        in_order = sorted(entries, key=lambda each: _classical(each, config))
+        for _, equals in groupby(in_order, key=lambda each: _classical(each, config)):
+            yield from _in_any_order(list(equals), chance)
+        return
+    by_root: dict[Node, list[Entry]] = {}
+    for each in entries:
+        by_root.setdefault(each.queue.node.root, []).append(each)
+    # Trees do not touch each other; which comes first is chance.
+    for root in sorted(by_root, key=lambda node: node.name):
+        yield from _Tournament(root, by_root[root], config, chance)
+
+
+def _in_any_order(equals: list[Entry], chance: Chance) -> Iterator[Entry]:
+    """Heads that nothing tells apart. Which of them is first matters only where they share quota or nodes."""
+    sharing: dict[Node | None, list[Entry]] = {}
+    for each in equals:
+        sharing.setdefault(None if each.queue.topologies else each.queue.node.root, []).append(each)
+    for some in sharing.values():
+        yield from chance.shuffled(some)
+
+
+def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, int, int, int]:
+    info = entry.info
+    return (
+        not info.has_quota,
+        config.has(gates.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
+        entry.assignment.borrowing,
+        -info.effective_priority if config.has(gates.PRIORITY_SORTING) else 0,
+        info.queued_since,
+    )
+
+
+class _Tournament:
+    """The heads of one tree: at every cohort the one wins whose side would have the least share."""
+
+    def __init__(self, root: Node, entries: list[Entry], config: KueueConfiguration, chance: Chance) -> None:
+        self._root = root
+        self._chance = chance
+        self._left = {each.queue.node: each for each in entries}
+        self._config = config
+        self._shares: dict[tuple[Node, Entry], Share] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        while self._left:
+            if not self._root.is_cohort:
+                yield self._left.pop(self._root)
+                continue
+            self._compute()
+            winner = self._winner(self._root)
+            assert winner is not None
+            winner.tournament = sorted(
+                ((cohort.name, entry.info.key, share) for (cohort, entry), share in self._shares.items()),
+                key=lambda each: each[:2],
+            )
+            del self._left[winner.queue.node]
+            yield winner
+
+    def _compute(self) -> None:
+        """The shares on every head's way to the root, if it alone were admitted."""
+        self._shares = {}
+        for node, entry in self._left.items():
+            node.add(entry.quota)
+            share = share_of(node)
+            for cohort in node.ancestors:
+                self._shares[cohort, entry] = share
+                share = share_of(cohort)
+            node.remove(entry.quota)
+
+    def _winner(self, cohort: Node) -> Entry | None:
+        below = (self._winner(child) for child in cohort.cohorts)
+        runners = [each for each in (*below, *(self._left.get(node) for node in cohort.queues)) if each is not None]
+        if not runners:
+            return None
+        best = min(self._key(each, cohort) for each in runners)
+        return self._chance.pick([each for each in runners if self._key(each, cohort) == best])
+
+    def _key(self, entry: Entry, cohort: Node) -> tuple[bool, bool, tuple[int, float], int, int]:
+        config, info, share = self._config, entry.info, self._shares[cohort, entry]
+        return (
+            config.has(gates.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
+            config.has(gates.PRIORITIZE_NON_BORROWING) and share.borrows(entry.quota),
+            share.rank,
+            -info.effective_priority if config.has(gates.PRIORITY_SORTING) else 0,
+            info.queued_since,
+        )

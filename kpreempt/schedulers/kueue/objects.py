@@ -1,4 +1,8 @@
-"""Kueue's objects of a cluster, decoded."""
+"""Kueue's objects of a cluster, decoded, and what Kueue fills into a Workload before it queues it.
+
+That is the overhead of the runtime class, the defaults of limit ranges, and limits if there are no requests
+(``AdjustResources`` in ``pkg/workload/resources.go``, v0.19.2). A Workload that has quota keeps what it was given.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,13 @@ from kpreempt.model.kueue import (
     ClusterQueue,
     Cohort,
     LocalQueue,
+    PodSet,
     ResourceFlavor,
     Topology,
     Workload,
 )
+from kpreempt.model.pod import Container, PodSpec, ResourceList, ResourceRequirements
+from kpreempt.model.workloads import LimitRange
 
 
 class KueueObjects(msgspec.Struct, frozen=True):
@@ -27,3 +34,60 @@ class KueueObjects(msgspec.Struct, frozen=True):
     topologies: list[Topology]
     checks: list[AdmissionCheck]
     workloads: list[Workload]
+
+
+def adjusted(objects: KueueObjects) -> KueueObjects:
+    """The objects with the Workloads as Kueue takes them."""
+    overheads = {
+        each.metadata.name: each.overhead.pod_fixed for each in objects.cluster.runtime_classes if each.overhead
+    }
+    ranges: dict[str, list[LimitRange]] = {}
+    for each in objects.cluster.limit_ranges:
+        ranges.setdefault(each.metadata.namespace, []).append(each)
+    workloads = [_adjusted(each, overheads, ranges.get(each.metadata.namespace, [])) for each in objects.workloads]
+    return msgspec.structs.replace(objects, workloads=workloads)
+
+
+def _adjusted(workload: Workload, overheads: dict[str, ResourceList], ranges: list[LimitRange]) -> Workload:
+    pod_sets = [_adjusted_pod_set(each, overheads, ranges) for each in workload.spec.pod_sets]
+    if all(new is old for new, old in zip(pod_sets, workload.spec.pod_sets, strict=True)):
+        return workload
+    spec = msgspec.structs.replace(workload.spec, pod_sets=pod_sets)
+    return msgspec.structs.replace(workload, spec=spec)
+
+
+def _adjusted_pod_set(pod_set: PodSet, overheads: dict[str, ResourceList], ranges: list[LimitRange]) -> PodSet:
+    spec = pod_set.template.spec
+    changed: dict[str, object] = {}
+    if spec.runtime_class_name in overheads and not spec.overhead:
+        changed["overhead"] = overheads[spec.runtime_class_name]
+    for field in ("containers", "init_containers"):
+        before: list[Container] = getattr(spec, field)
+        after = [_adjusted_container(each, ranges) for each in before]
+        if any(new is not old for new, old in zip(after, before, strict=True)):
+            changed[field] = after
+    if spec.resources is not None and (whole := _filled(spec.resources, ranges, "Pod")) is not spec.resources:
+        changed["resources"] = whole
+    if not changed:
+        return pod_set
+    new: PodSpec = msgspec.structs.replace(spec, **changed)
+    return msgspec.structs.replace(pod_set, template=msgspec.structs.replace(pod_set.template, spec=new))
+
+
+def _adjusted_container(container: Container, ranges: list[LimitRange]) -> Container:
+    resources = _filled(container.resources, ranges, "Container")
+    same = resources is container.resources
+    return container if same else msgspec.structs.replace(container, resources=resources)
+
+
+def _filled(resources: ResourceRequirements, ranges: list[LimitRange], kind: str) -> ResourceRequirements:
+    limits, requests = dict(resources.limits), dict(resources.requests)
+    for each in ranges:
+        for item in each.spec.limits:
+            if item.type == kind:
+                limits = {**item.default, **limits}
+                requests = {**item.default_request, **requests}
+    requests = {**limits, **requests}
+    if len(limits) == len(resources.limits) and len(requests) == len(resources.requests):
+        return resources
+    return msgspec.structs.replace(resources, limits=limits, requests=requests)

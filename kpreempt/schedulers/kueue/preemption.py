@@ -1,18 +1,26 @@
-"""Whom a Workload preempts: what both ways of choosing share (``pkg/scheduler/preemption`` of Kueue v0.19.2)."""
+"""Which Workloads a Workload preempts: classical preemption, Fair Sharing, and what both share.
+
+Follows ``pkg/scheduler/preemption`` of Kueue v0.19.2, with ``classical`` and ``classicalPreemptions`` (within the
+ClusterQueue, to reclaim what was lent, and while borrowing), and ``fairsharing`` and ``fairPreemptions`` (from the one
+with the greatest share).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
+from heapq import merge
 from typing import NamedTuple
 
 from kpreempt.model.quantity import MAX_INT64
 from kpreempt.schedulers.kueue import configuration as gates
 from kpreempt.schedulers.kueue.amounts import FlavorResource
 from kpreempt.schedulers.kueue.chance import Chance
-from kpreempt.schedulers.kueue.cluster_queues import Queue
+from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
-from kpreempt.schedulers.kueue.quota import Amounts
+from kpreempt.schedulers.kueue.quota import Amounts, Node, fits_in_quota
+from kpreempt.schedulers.kueue.shares import NEGATIVE, Share, share_of
 from kpreempt.schedulers.kueue.topology_requests import ByFlavor, failure_of, place_all
 from kpreempt.schedulers.kueue.workloads import Info
 
@@ -137,3 +145,373 @@ class Stage:
         """Give all back."""
         for each in targets:
             self.restore(each.info)
+
+
+class Variant(Enum):
+    """Why a candidate may be preempted."""
+
+    WITHIN = IN_CLUSTER_QUEUE
+    # The quota that it uses is nearer to the preemptor.
+    HIERARCHY = IN_COHORT_RECLAMATION
+    WITHOUT_BORROWING = "InCohortReclamation, without borrowing"
+    WHILE_BORROWING = IN_COHORT_RECLAIM_WHILE_BORROWING
+
+    @property
+    def reason(self) -> str:
+        return IN_COHORT_RECLAMATION if self is self.WITHOUT_BORROWING else self.value
+
+
+class Candidate(NamedTuple):
+    """A Workload that may be preempted."""
+
+    info: Info
+    variant: Variant
+    source: _Source
+
+
+class _Source(NamedTuple):
+    """A ClusterQueue whose Workloads may be preempted, by a policy; ``common`` is the lowest cohort above both.
+
+    With ``has_advantage`` the quota that they use is nearer to the preemptor.
+    """
+
+    queue: Queue
+    policy: str
+    common: Node | None
+    has_advantage: bool
+
+
+class Candidates:
+    """All whom a Workload may preempt, in the order in which they are tried."""
+
+    def __init__(self, stage: Stage, need: Need) -> None:
+        self._stage, self._need = stage, need
+        hierarchy, by_priority = self._in_cohort()
+        self._parts = [hierarchy, by_priority, self._within()]
+        self.has_hierarchy = self._has_any(hierarchy)
+        self.has_others = self.has_hierarchy or self._has_any(by_priority)
+
+    def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
+        """Those that may go. Who comes later depends on who has gone by then."""
+        hierarchy, by_priority, within = self._parts
+        if may_borrow and not self._need.queue.preemption.may_borrow:
+            by_priority = []
+        # Those that were evicted already come first, in the same order.
+        for is_evicted in (True, False):
+            for part in (hierarchy, by_priority, within):
+                sources = filter(self._has_evicted, part) if is_evicted else part
+                streams = [self._of(each, is_evicted=is_evicted, may_borrow=may_borrow) for each in sources]
+                # One may have been drawn while its ClusterQueue still borrowed.
+                yield from (each for each in merge(*streams, key=_loss_order) if self._is_valid(each.source))
+
+    def _has_evicted(self, source: _Source) -> bool:
+        first = next(iter(source.queue.in_order(self._need.short)), None)
+        return first is not None and first.is_evicted
+
+    def _has_any(self, part: list[_Source]) -> bool:
+        return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
+
+    def _is_valid(self, source: _Source) -> bool:
+        """Whether anybody of a ClusterQueue may go; once that is over, it stays so while others go."""
+        if source.queue is self._need.queue:
+            return True
+        node, short = source.queue.node, self._need.short
+        if node.is_within_nominal(short):
+            return False
+        for cohort in node.ancestors:
+            if cohort is source.common:
+                break
+            if cohort.is_within_nominal(short):
+                return False
+        return True
+
+    def _within(self) -> list[_Source]:
+        queue = self._need.queue
+        policy = queue.preemption.within_cluster_queue
+        return [] if policy == NEVER else [_Source(queue, policy, None, False)]
+
+    def _in_cohort(self) -> tuple[list[_Source], list[_Source]]:
+        need = self._need
+        hierarchy: list[_Source] = []
+        by_priority: list[_Source] = []
+        if need.queue.node.parent is None or need.queue.preemption.reclaim_within_cohort == NEVER:
+            return hierarchy, by_priority
+        before: Node | None = None
+        has_advantage, rest = fits_in_quota(need.queue.node, need.quota)
+        for cohort in need.queue.node.ancestors:
+            found = hierarchy if has_advantage else by_priority
+            self._add_below(found, cohort, cohort, before, has_advantage=has_advantage)
+            fits, rest = fits_in_quota(cohort, rest)
+            has_advantage = has_advantage or fits
+            before = cohort
+        return hierarchy, by_priority
+
+    def _add_below(
+        self, found: list[_Source], cohort: Node, common: Node, passed: Node | None, *, has_advantage: bool
+    ) -> None:
+        own, short, by_node = self._need.queue, self._need.short, self._stage.by_node
+        policy = own.preemption.reclaim_within_cohort
+        for child in cohort.cohorts:
+            if child is not passed and not child.is_within_nominal(short):
+                self._add_below(found, child, common, passed, has_advantage=has_advantage)
+        for node in cohort.queues:
+            if not node.is_within_nominal(short):
+                queue = by_node.get(node)
+                if queue is not None and queue is not own and queue.workloads:
+                    found.append(_Source(queue, policy, common, has_advantage))
+
+    def _of(self, source: _Source, *, is_evicted: bool, may_borrow: bool) -> Iterator[Candidate]:
+        for info in self._stage.candidates(source.policy, self._need, source.queue):
+            if (is_evicted and not info.is_evicted) or not self._is_valid(source):
+                return
+            variant = self._variant(source, info)
+            if info.is_evicted is is_evicted and not (may_borrow and variant is Variant.WITHOUT_BORROWING):
+                yield Candidate(info, variant, source)
+
+    def _variant(self, source: _Source, info: Info) -> Variant:
+        need = self._need
+        if source.queue is need.queue:
+            return Variant.WITHIN
+        if source.has_advantage:
+            return Variant.HIERARCHY
+        borrow = need.queue.preemption.borrow_within_cohort
+        if borrow is None or borrow.policy == NEVER or info.effective_priority >= need.info.effective_priority:
+            return Variant.WITHOUT_BORROWING
+        threshold = borrow.max_priority_threshold
+        if threshold is not None and info.effective_priority > threshold:
+            return Variant.WITHOUT_BORROWING
+        return Variant.WHILE_BORROWING
+
+
+def _loss_order(candidate: Candidate) -> tuple[int, int, str]:
+    return candidate.info.loss_order
+
+
+def classical_targets(stage: Stage, need: Need) -> list[Target]:
+    """Whom a Workload preempts; nobody, where that would not help."""
+    candidates = Candidates(stage, need)
+    for may_borrow in _attempts(need, candidates):
+        targets: list[Target] = []
+        for each in candidates.valid(may_borrow=may_borrow):
+            stage.remove(each.info)
+            targets.append(Target(each.info, each.variant.reason))
+            if stage.fits(need, may_borrow=may_borrow):
+                return stage.fill_back(need, targets, may_borrow=may_borrow)
+        stage.restore_all(targets)
+    return []
+
+
+def _attempts(need: Need, candidates: Candidates) -> tuple[bool, ...]:
+    """Whether borrowing is allowed, attempt by attempt."""
+    forbids = not need.queue.preemption.may_borrow
+    node = need.queue.node
+    is_under = all(node.quota(fr).nominal > node.usage.get(fr, 0) for fr in need.short)
+    if not candidates.has_others or (forbids and not is_under):
+        return (True,)
+    return (False, True) if forbids and not candidates.has_hierarchy else (True, False)
+
+
+class _Stream:
+    """The candidates of a ClusterQueue that are left, of which ``first`` is the next."""
+
+    __slots__ = ("_rest", "first")
+
+    def __init__(self, infos: Iterator[Info]) -> None:
+        self._rest = infos
+        self.first = next(infos, None)
+
+    def pop(self) -> Info:
+        """Take the next one away."""
+        info = self.first
+        assert info is not None
+        self.first = next(self._rest, None)
+        return info
+
+
+class Ordering:
+    """Which ClusterQueue loses a Workload next: from the root down where the share is greatest."""
+
+    def __init__(self, stage: Stage, queue: Queue, candidates: Mapping[str, _Stream]) -> None:
+        self._stage, self._queue = stage, queue
+        self._ancestors = set(queue.node.ancestors)
+        self._left = candidates
+        self._pruned: set[Node] = set()
+
+    def __iter__(self) -> Iterator[Queue]:
+        node = self._queue.node
+        if node.parent is None:
+            while node not in self._pruned and self.has_any(self._queue):
+                yield self._queue
+            return
+        root = node.root
+        while root not in self._pruned:
+            found = self._next(root)
+            if found is not None:
+                yield found
+
+    def has_any(self, queue: Queue) -> bool:
+        """Whether a ClusterQueue has candidates left."""
+        stream = self._left.get(queue.name)
+        return stream is not None and stream.first is not None
+
+    def pop(self, queue: Queue) -> Info:
+        """The next candidate of a ClusterQueue."""
+        return self._left[queue.name].pop()
+
+    def drop(self, queue: Queue) -> None:
+        """Leave a ClusterQueue alone from now on."""
+        self._pruned.add(queue.node)
+
+    def sides(self, queue: Queue) -> tuple[Node, Node]:
+        """The two nodes below the lowest common cohort: the preemptor's and that of ``queue``."""
+        common = next(each for each in queue.node.ancestors if each in self._ancestors)
+        return _below(self._queue.node, common), _below(queue.node, common)
+
+    def _next(self, cohort: Node) -> Queue | None:
+        queue, queue_share = self._highest_queue(cohort)
+        child, child_share = self._highest_cohort(cohort)
+        if queue is None and child is None:
+            self._pruned.add(cohort)
+            return None
+        if child is not None and child_share.rank >= queue_share.rank:
+            return self._next(child)
+        return queue
+
+    def _highest_queue(self, cohort: Node) -> tuple[Queue | None, Share]:
+        best: Queue | None = None
+        highest = NEGATIVE
+        for node in cohort.queues:
+            queue = self._stage.by_node.get(node)
+            if queue is None or node in self._pruned:
+                continue
+            share = share_of(node)
+            if (not share.is_borrowing and queue is not self._queue) or not self.has_any(queue):
+                self._pruned.add(node)
+            elif best is None or share.rank > highest.rank:
+                best, highest = queue, share
+            elif share.rank == highest.rank and self._first(queue) < self._first(best):
+                best = queue
+        return best, highest
+
+    def _first(self, queue: Queue) -> tuple[bool, bool, tuple[int, int, str]]:
+        info = self._left[queue.name].first
+        assert info is not None
+        return not info.is_evicted, queue is self._queue, info.loss_order
+
+    def _highest_cohort(self, cohort: Node) -> tuple[Node | None, Share]:
+        shares: list[tuple[Node, Share]] = []
+        for child in cohort.cohorts:
+            if child in self._pruned:
+                continue
+            share = share_of(child)
+            if not share.is_borrowing and child not in self._ancestors:
+                self._pruned.add(child)
+            else:
+                shares.append((child, share))
+        if not shares:
+            return None, NEGATIVE
+        highest = max(share.rank for _, share in shares)
+        return self._stage.chance.pick([each for each in reversed(shares) if each[1].rank == highest])
+
+
+def _below(node: Node, common: Node) -> Node:
+    found = node
+    for each in node.ancestors:
+        if each is common:
+            return found
+        found = each
+    return found
+
+
+class _Run:
+    """One search for targets; the preemptor's usage counts until the end."""
+
+    def __init__(self, stage: Stage, need: Need) -> None:
+        self._stage, self._need = stage, need
+        self.targets: list[Target] = []
+        self._later: dict[str, list[Info]] = {}
+
+    def first(self, candidates: Mapping[str, _Stream], strategy: str) -> bool:
+        """The first strategy: whether the Workload fits in the end."""
+        ordering = Ordering(self._stage, self._need.queue, candidates)
+        node = self._need.queue.node
+        is_entitled = self._stage.config.has(gates.PREEMPT_WITHIN_NOMINAL) and not any(
+            node.borrows_with(fr) for fr in self._need.short
+        )
+        for queue in ordering:
+            if queue is self._need.queue or is_entitled:
+                reason = IN_CLUSTER_QUEUE if queue is self._need.queue else IN_COHORT_RECLAMATION
+                if self._take(ordering.pop(queue), reason):
+                    return True
+            elif self._first_of(queue, ordering, strategy):
+                return True
+        return False
+
+    def _first_of(self, queue: Queue, ordering: Ordering, strategy: str) -> bool:
+        own, other = ordering.sides(queue)
+        own_share, other_share = share_of(own).rank, share_of(other).rank
+        while ordering.has_any(queue):
+            info = ordering.pop(queue)
+            if strategy == gates.INITIAL_SHARE:
+                passes = own_share < other_share
+            else:
+                queue.node.remove(info.usage)
+                passes = own_share <= share_of(other).rank
+                queue.node.add(info.usage)
+            if passes:
+                return self._take(info, IN_COHORT_FAIR_SHARING)
+            self._later.setdefault(queue.name, []).append(info)
+        return False
+
+    def second(self) -> bool:
+        """The second strategy, over those who failed the first."""
+        later = {name: _Stream(iter(each)) for name, each in self._later.items()}
+        ordering = Ordering(self._stage, self._need.queue, later)
+        for queue in ordering:
+            own, other = ordering.sides(queue)
+            info = ordering.pop(queue)
+            if share_of(own).rank < share_of(other).rank and self._take(info, IN_COHORT_FAIR_SHARING):
+                return True
+            ordering.drop(queue)
+        return False
+
+    def _take(self, info: Info, reason: str) -> bool:
+        """Remove a Workload, and say whether the preemptor fits now."""
+        self._stage.remove(info)
+        self.targets.append(Target(info, reason))
+        self._need.queue.node.remove(self._need.quota)
+        fits = self._stage.fits(self._need, may_borrow=True)
+        self._need.queue.node.add(self._need.quota)
+        return fits
+
+
+def fair_targets(stage: Stage, need: Need) -> list[Target]:
+    """Whom a Workload preempts under fair sharing; nobody, where that would not help."""
+    assert stage.config.fair_sharing is not None
+    strategies = stage.config.fair_sharing.strategies
+    candidates = _candidates(stage, need)
+    if all(each.first is None for each in candidates.values()):
+        return []
+    run = _Run(stage, need)
+    node = need.queue.node
+    node.add(need.quota)
+    fits = run.first(candidates, strategies[0]) or (len(strategies) > 1 and run.second())
+    node.remove(need.quota)
+    if fits:
+        return stage.fill_back(need, run.targets, may_borrow=True)
+    stage.restore_all(run.targets)
+    return []
+
+
+def _candidates(stage: Stage, need: Need) -> dict[str, _Stream]:
+    preemption = need.queue.preemption
+    found: dict[str, _Stream] = {}
+    if preemption.within_cluster_queue != NEVER:
+        own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
+        found[need.queue.name] = _Stream(own)
+    if need.queue.node.parent is None or preemption.reclaim_within_cohort == NEVER:
+        return found
+    for queue in stage.others(need.queue):
+        if any(queue.node.borrows_with(fr) for fr in need.short):
+            found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
+    return found

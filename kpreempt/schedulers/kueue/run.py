@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, every_way
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
-from kpreempt.schedulers.kueue.entries import Entry
+from kpreempt.schedulers.kueue.nomination import Entry
 from kpreempt.schedulers.kueue.objects import KueueObjects
 from kpreempt.schedulers.kueue.pending import PendingQueue
 from kpreempt.schedulers.kueue.quota import Node

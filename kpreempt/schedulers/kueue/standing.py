@@ -11,7 +11,7 @@ from kpreempt.schedulers.kueue.chance import Chance, every_way
 from kpreempt.schedulers.kueue.cluster_queues import NEVER
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
-from kpreempt.schedulers.kueue.entries import Entry
+from kpreempt.schedulers.kueue.nomination import Entry
 from kpreempt.schedulers.kueue.objects import KueueObjects
 from kpreempt.schedulers.kueue.quota import Node
 from kpreempt.schedulers.kueue.state import State

@@ -1,13 +1,14 @@
 """What every scheduling queue answers to: the changes of a cluster, the scheduler's own calls, and questions.
 
-A queue never reads a clock: every call says when it happens, and times never go back. What a version's event handlers
-make of a change (``pkg/scheduler/eventhandlers.go``, before 1.15 ``factory/factory.go``) is part of its queue here.
+A queue never reads a clock: every call says when it happens, and times never go back. A ``Ticker`` has the times at
+which its own timer runs. What a version's event handlers make of a change (``pkg/scheduler/eventhandlers.go``, before
+1.15 ``factory/factory.go``) is part of its queue here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from kpreempt.model.node import Node
@@ -106,3 +107,17 @@ class SchedulingQueue(Protocol):
 
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node, as ``namespace/name``."""
+
+
+class Ticker:
+    """A timer that first runs at ``start`` and then every ``period``."""
+
+    def __init__(self, start: datetime, period: timedelta) -> None:
+        self._start = start
+        self._period = period
+
+    def first_after(self, time: datetime) -> datetime:
+        """The first run later than ``time``."""
+        if time < self._start:
+            return self._start
+        return self._start + ((time - self._start) // self._period + 1) * self._period

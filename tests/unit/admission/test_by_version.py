@@ -15,9 +15,9 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import LimitRange
 from kpreempt.scheduler_table import RELEASES
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import decode_object
 
 TERM = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["v"], "mismatchLabelKeys": ["app"]}

@@ -29,7 +29,7 @@ from kpreempt.plugins import (
 )
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.text import render_pending
-from kpreempt.schedulers.queue_rules import Less
+from kpreempt.schedulers.interface import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PendingPods, PendingState, PodSummary, Verdict
 from kpreempt.verdict.status import Code
 from tests.factories import NOW, make_node, make_pod

@@ -24,7 +24,7 @@ from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
-from kpreempt.schedulers.settings import Settings
+from kpreempt.schedulers.interface import Settings
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import absent
 

@@ -61,8 +61,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import NANO_PER_UNIT
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
+from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.framework.volumes import class_of_claim, requested_storage
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 

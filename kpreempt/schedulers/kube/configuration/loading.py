@@ -1,35 +1,36 @@
-"""From a KubeSchedulerConfiguration to a scheduler (``cmd/kube-scheduler/app`` and ``pkg/scheduler``, v1.36.3)."""
+"""From a KubeSchedulerConfiguration to a scheduler (``cmd/kube-scheduler/app`` and ``pkg/scheduler``, v1.36.3).
+
+Which plugins of a profile exist and where they may be enabled follows ``framework/runtime/framework.go``. Of
+out-of-tree plugins there are the names, the arguments, and what of them does not run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from kpreempt.errors import ConfigurationError
+from kpreempt.model.quantity import MAX_INT64, wrap_int64
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.scheduler_table import DEFAULT_VERSION
-from kpreempt.schedulers.extender_protocol import (
-    CURRENT,
-    Connect,
-    HttpExtender,
-    read_settings,
-    with_ignorable_last,
-)
+from kpreempt.schedulers.extender_protocol import CURRENT, Connect, HttpExtender, read_settings, with_ignorable_last
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
-from kpreempt.schedulers.kube.configuration.defaults import with_defaults
-from kpreempt.schedulers.kube.configuration.extension_points import Plugins, Points, check_plugins
-from kpreempt.schedulers.kube.configuration.foreign_plugins import (
-    FoundPlugin,
-    check_asked_for,
-    configuration_running,
-    decoded_args,
-    not_run,
-    registry_with,
+from kpreempt.schedulers.kube.configuration.schema import (
+    ALL,
+    API_VERSION,
+    EXTENSION_POINTS,
+    KIND,
+    MULTI_POINT,
+    PLUGIN_ARGS,
+    with_defaults,
 )
-from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.framework.field_errors import aggregate
+from kpreempt.schedulers.kube.framework.in_tree import Registration
+from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
 from kpreempt.schedulers.kube.plugin_table import (
     REGISTRY,
     WITHOUT_CLASS,
@@ -38,13 +39,11 @@ from kpreempt.schedulers.kube.plugin_table import (
     default_plugins,
     plugins_elsewhere,
     plugins_in_tree,
+    registry_of,
 )
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
-from kpreempt.schedulers.kube.profile import (
-    PointConfig,
-    Profile,
-    from_outside,
-)
+from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
+from kpreempt.schedulers.kube.profile import PointConfig, Profile, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Assumption
@@ -206,3 +205,191 @@ def _extender_assumption(index: int, extender: Mapping[str, Any]) -> Assumption:
     ]
     does = f" ({', '.join(verbs)})" if verbs else ""
     return Assumption(_SUBJECT, f"extenders[{index}]", f"the extender{does} is not asked; --call-extenders allows it")
+
+
+_MAX_SCORE = 100
+
+Plugins = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
+Points = Mapping[str, frozenset[str]]
+
+
+def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhere: Container[str] = ()) -> None:
+    """Check where a profile's plugins are enabled; ``points`` are the extension points that each implements.
+
+    Plugins that are not among those are assumed to be compiled in, and to implement what they are enabled for, but for
+    those that are there ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the framework
+    refuses.
+    """
+    for point, interface in EXTENSION_POINTS.items():
+        _check_own(plugins[point]["enabled"], point, interface, points, elsewhere)
+    enabled = {
+        point: [plugin["name"] for plugin in plugins[point]["enabled"]]
+        + _expanded(plugins, point, interface, points, elsewhere)
+        for point, interface in EXTENSION_POINTS.items()
+    }
+    for_profile = f'for profile with scheduler name "{scheduler_name}"'
+    may_be_more = any(plugin["name"] not in points for plugin in plugins[MULTI_POINT]["enabled"])
+    sorters = len(enabled["queueSort"])
+    if sorters > 1 or (sorters == 0 and not may_be_more):
+        raise ConfigurationError(f"only one queue sort plugin required {for_profile}, but got {sorters}")
+    if not enabled["bind"] and not may_be_more:
+        raise ConfigurationError(f"at least one bind plugin is needed {for_profile}")
+    if len(enabled["placementGenerate"]) > 1:
+        raise ConfigurationError(f"at most one placement generate plugin is allowed {for_profile}")
+    for point, kind in (("score", "score"), ("placementScore", "placement score")):
+        _check_weights([*plugins[point]["enabled"], *plugins[MULTI_POINT]["enabled"]], point, kind, points)
+
+
+def _check_own(
+    enabled: Sequence[Mapping[str, Any]], point: str, interface: str, points: Points, elsewhere: Container[str]
+) -> None:
+    seen = set()
+    for plugin in enabled:
+        name = plugin["name"]
+        _check_exists(name, interface, elsewhere)
+        if name in points and point not in points[name]:
+            raise ConfigurationError(f'plugin "{name}" does not extend {interface} plugin')
+        if name in seen:
+            raise _registered_twice(name, interface)
+        seen.add(name)
+
+
+def _expanded(plugins: Plugins, point: str, interface: str, points: Points, elsewhere: Container[str]) -> list[str]:
+    """The plugins that multiPoint adds to those that are enabled at the point itself."""
+    own = {plugin["name"] for plugin in plugins[point]["enabled"]}
+    disabled = {plugin["name"] for plugin in plugins[point]["disabled"]}
+    added: list[str] = []
+    if ALL in disabled:
+        return added
+    for plugin in plugins[MULTI_POINT]["enabled"]:
+        name = plugin["name"]
+        _check_exists(name, interface, elsewhere)
+        if point not in points.get(name, ()) or name in disabled or name in own:
+            continue
+        if name in added:
+            raise _registered_twice(name, interface)
+        added.append(name)
+    return added
+
+
+def _check_exists(name: str, interface: str, elsewhere: Container[str]) -> None:
+    if not name or name in elsewhere:
+        raise ConfigurationError(f'{interface} "{name}" does not exist')
+
+
+def _registered_twice(name: str, interface: str) -> ConfigurationError:
+    return ConfigurationError(f'plugin "{name}" already registered as "{interface}"')
+
+
+def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, points: Points) -> None:
+    """The sum of all scores must fit 64 bits; upstream's own check wraps around where weights are negative."""
+    total = 0
+    seen = set()
+    for plugin in enabled:
+        name = plugin["name"]
+        if name in seen or point not in points.get(name, ()):
+            continue
+        seen.add(name)
+        highest = (plugin["weight"] or 1) * _MAX_SCORE
+        if highest > wrap_int64(MAX_INT64 - total):
+            raise ConfigurationError(f"{kind} plugins: total score of Score plugins could overflow")
+        total = wrap_int64(total + highest)
+
+
+class FoundPlugin(msgspec.Struct, frozen=True):
+    """A plugin's class and where it was found, in words: ``--plugin rack:RackColocation``.
+
+    ``is_asked_for`` says that it is to run even without a configuration that enables it.
+    """
+
+    plugin: type[Plugin]
+    source: str
+    is_asked_for: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name by which a configuration enables it."""
+        return self.plugin.name
+
+
+def registry_with(found: Iterable[FoundPlugin], version: str) -> Registry:
+    """The version's plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
+    registry = dict(registry_of(version))
+    in_tree = plugins_in_tree(version)
+    for each in found:
+        known = registry.get(each.name)
+        if known is not None or each.name in in_tree:
+            other = known.source if known is not None and known.source else "kube-scheduler itself"
+            raise ConfigurationError(
+                f"a plugin named {each.name} has been registered already: by {other}, and by {each.source}",
+                hint=f'another name = "..." in class {each.plugin.__name__}',
+            )
+        points = points_of(each.plugin)
+        if not points:
+            raise ConfigurationError(
+                f"{each.source} implements no extension point", hint="class MyPlugin(FilterPlugin): ..."
+            )
+        registry[each.name] = Registration(factory=each.plugin, points=points, plugin=each.plugin, source=each.source)
+    return registry
+
+
+def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:
+    """The configuration that adds plugins to the default profile.
+
+    One that orders the queue or preempts takes the place of PrioritySort or DefaultPreemption; all others come last.
+    """
+    disabled: dict[str, list[dict[str, str]]] = {}
+    if any("queueSort" in points_of(each.plugin) for each in plugins):
+        disabled["queueSort"] = [{"name": "PrioritySort"}]
+    if any(issubclass(each.plugin, PreemptionPlugin) for each in plugins):
+        disabled["postFilter"] = [{"name": "DefaultPreemption"}]
+    points = {
+        MULTI_POINT: {"enabled": [{"name": each.name} for each in plugins]},
+        **{point: {"disabled": names} for point, names in disabled.items()},
+    }
+    return {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": points}]}
+
+
+def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ``ConfigurationError`` for a plugin that is asked for, and that the configuration does not mention."""
+    mentioned = {
+        plugin.get("name")
+        for profile in profiles
+        for at_point in profile.get("plugins", {}).values()
+        for plugin in (*at_point.get("enabled", ()), *at_point.get("disabled", ()))
+    }
+    for each in plugins:
+        if each.is_asked_for and each.name not in mentioned:
+            raise ConfigurationError(
+                f"{each.source}: no profile of the configuration enables {each.name}",
+                hint=f"plugins.multiPoint.enabled: [{{name: {each.name}}}]",
+            )
+
+
+def decoded_args(plugin: type[Plugin], args: object) -> Any:
+    """The arguments of an out-of-tree plugin, as it wants them. Raises ``ConfigurationError``.
+
+    The record is the plugin's own code, too, and may raise anything.
+    """
+    prefix = f"decoding args for plugin {plugin.name}: "
+    if not isinstance(args, Mapping):
+        raise ConfigurationError(f"{prefix}expected an object")
+    own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+    if plugin.args_type is None:
+        return own
+    try:
+        return msgspec.convert(own, plugin.args_type)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{prefix}{error}") from None
+    except Exception as error:
+        raise ConfigurationError(f"{prefix}{type(error).__name__}: {error}") from None
+
+
+def not_run(plugin: type[Plugin]) -> list[Assumption]:
+    """What the plugin implements for the time after the choice of a node, if there is anything."""
+    implemented = points_of(plugin)
+    points = [point for point in NOT_RUN if point in implemented]
+    if not points:
+        return []
+    message = f"{', '.join(points)} {'is' if len(points) == 1 else 'are'} recognised, and not run in a what-if"
+    return [Assumption(f"plugin {plugin.name}", "extension points", message)]

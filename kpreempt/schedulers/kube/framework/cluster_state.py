@@ -34,9 +34,9 @@ from kpreempt.schedulers.kube.framework.pods_by_place import (
 from kpreempt.schedulers.kube.versions import Behaviour
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.devices.allocator import Devices
     from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
-    from kpreempt.schedulers.pod_changes import PodChanges
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")

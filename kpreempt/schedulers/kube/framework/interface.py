@@ -20,13 +20,13 @@ import msgspec
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
+from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.queue_rules import QueuedPodInfo
 from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kpreempt.model.pod import Pod
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.pod_changes import PodChanges
+    from kpreempt.schedulers.interface import PodChanges
 
 
 class NominatedTo(NamedTuple):

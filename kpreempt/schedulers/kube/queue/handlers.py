@@ -12,6 +12,7 @@ from itertools import chain
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.interface import NO_RULES, QueueRules
 from kpreempt.schedulers.kube.framework.events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import wants
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -23,19 +24,20 @@ from kpreempt.schedulers.kube.queue.backoff import (
     NO_BACKOFF,
     QueuedPodInfo,
 )
-from kpreempt.schedulers.kube.queue.events import (
+from kpreempt.schedulers.kube.queue.queue import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     MOVE_ALL,
     NODE_ADD,
     NODE_DELETE,
+    Asked,
     Happening,
+    PriorityQueue,
+    every_pod,
     node_changes,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.queue import Asked, PriorityQueue, every_pod
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.queues.interface import Attempt
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
 

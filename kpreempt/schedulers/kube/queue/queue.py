@@ -2,11 +2,16 @@
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
 queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes by that of v1.31.14: any event that a
-plugin waits for moves the pods that are asked about, and what happens while one is in flight is told by its cycle.
+plugin waits for moves the pods that are considered, and what happens while one is in flight is known by its cycle.
+Which changes an update makes follows ``framework/events.go``.
 
 Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
 claims that do not exist yet and pod groups hold no pod back here. Those out-of-tree are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
+
+The plugins in the tree state which events they wait for after they refused a pod. Of hints that look at volumes,
+claims, device classes or inferred features only the event is known: it is assumed to help, so that a pod may be tried
+when the real scheduler would leave it. ``Awaited.is_modelled`` tells them.
 """
 
 from __future__ import annotations
@@ -15,33 +20,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.events import NODE, Awaited, ClusterEvent
+from kpreempt.schedulers.interface import QueueRules
+from kpreempt.schedulers.kube.framework.events import (
+    ASSIGNED_POD,
+    NODE,
+    UNSCHEDULABLE_POD,
+    WILD_CARD,
+    Action,
+    Awaited,
+    ClusterEvent,
+)
+from kpreempt.schedulers.kube.framework.resources import pod_requests
+from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
-from kpreempt.schedulers.kube.queue.backoff import (
-    BackoffQueue,
-    QueuedPodInfo,
-    comes_first,
-)
-from kpreempt.schedulers.kube.queue.events import (
-    FORCE_ACTIVATE,
-    UNSCHEDULABLE_TIMEOUT,
-    UNSCHEDULED_POD_ADD,
-    UNSCHEDULED_POD_UPDATE,
-    Happening,
-    InFlight,
-    pod_changes,
-)
-from kpreempt.schedulers.kube.queue.hints import Awaiting, awaited_by, awaiting, is_of_interest
+from kpreempt.schedulers.kube.queue.backoff import BackoffQueue, QueuedPodInfo, comes_first
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues.heap import Heap
+from kpreempt.schedulers.queues.interface import Ticker
 from kpreempt.schedulers.queues.nominated import Nominator
-from kpreempt.schedulers.queues.ticks import Ticker
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
 FLUSH_PERIOD = timedelta(seconds=30)
@@ -414,3 +417,177 @@ def _is_updated(old: Pod, new: Pod) -> bool:
     before = msgspec.structs.replace(old.metadata, resource_version="")
     after = msgspec.structs.replace(new.metadata, resource_version="")
     return (before, old.spec) != (after, new.spec)
+
+
+_AWAITED = {name: awaited for name, each in REGISTRY.items() if (awaited := each.awaits())}
+# What a plugin that says nothing waits for: everything.
+_EVERYTHING = tuple(
+    Awaited(ClusterEvent(resource, Action.ALL))
+    for resource in (
+        "Pod",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "StorageClass",
+        "ResourceClaim",
+        "DeviceClass",
+    )
+)
+
+
+# Those that wait for any update of a node where they are not asked for hints (v1.31.14); others for these.
+_AWAIT_ANY_UPDATE = frozenset(
+    ("NodeAffinity", "NodeName", "NodePorts", "NodeResourcesFit", "NodeUnschedulable", "TaintToleration")
+)
+_INSTEAD_OF_ADD = Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+_ANY_UPDATE = (
+    _INSTEAD_OF_ADD | Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_CONDITION | Action.UPDATE_NODE_ANNOTATION
+)
+
+
+@cache
+def awaited_by(plugin: str, *, asks_hints: bool = True) -> Sequence[Awaited]:
+    """The events that a plugin waits for; one that is not in the tree is taken to wait for everything.
+
+    Those that are not asked for hints wait for more of a node's updates: what comes is looked at by the queue itself.
+    """
+    awaited = _AWAITED.get(plugin, _EVERYTHING)
+    return awaited if asks_hints else tuple(_without_hint(plugin, each) for each in awaited)
+
+
+class Awaiting(dict[str, Sequence[Awaited]]):
+    """By plugin, what it waits for that one event is; found out when it is first asked for."""
+
+    def __init__(self, event: ClusterEvent, *, asks_hints: bool) -> None:
+        self._event = event
+        self._asks_hints = asks_hints
+
+    def __missing__(self, plugin: str) -> Sequence[Awaited]:
+        found = tuple(
+            each for each in awaited_by(plugin, asks_hints=self._asks_hints) if each.event.awaits(self._event)
+        )
+        self[plugin] = found
+        return found
+
+
+@cache
+def awaiting(event: ClusterEvent, *, asks_hints: bool = True) -> Awaiting:
+    """What each plugin waits for that ``event`` is, in the order in which it states it."""
+    return Awaiting(event, asks_hints=asks_hints)
+
+
+@cache
+def is_of_interest(event: ClusterEvent, *, with_others: bool = False, asks_hints: bool = True) -> bool:
+    """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
+    waiting = [*(awaited_by(each, asks_hints=asks_hints) for each in _AWAITED), *([_EVERYTHING] if with_others else [])]
+    return event.is_wild_card or any(each.event.awaits(event) for plugin in waiting for each in plugin)
+
+
+def _without_hint(plugin: str, awaited: Awaited) -> Awaited:
+    resource, action, _ = awaited.event
+    if resource != NODE:
+        return awaited._replace(hint=None)
+    more = _ANY_UPDATE if plugin in _AWAIT_ANY_UPDATE else _INSTEAD_OF_ADD
+    return Awaited(ClusterEvent(NODE, action | more), is_modelled=awaited.is_modelled)
+
+
+ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+UNSCHEDULED_POD_ADD = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)
+NODE_ADD = ClusterEvent(NODE, Action.ADD)
+NODE_DELETE = ClusterEvent(NODE, Action.DELETE)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILD_CARD, Action.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(WILD_CARD, Action.ALL, "ForceActivate")
+# A move request by nothing in particular, as the tests of the real queue make it.
+MOVE_ALL = ClusterEvent(WILD_CARD, Action.ALL, "MoveAll")
+
+
+def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
+    """The events that a pod's update makes (``PodSchedulingPropertiesChange``); a general one where none is special."""
+    resource = ASSIGNED_POD if new.spec.node_name else UNSCHEDULABLE_POD
+    before, after = pod_requests(old), pod_requests(new)
+    changes = (
+        (Action.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
+        (Action.UPDATE_POD_SCALE_DOWN, any(after.get(name, -1) < amount for name, amount in before.items())),
+        (
+            Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates,
+        ),
+        (Action.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
+        (
+            Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+            old.status.resource_claim_statuses != new.status.resource_claim_statuses,
+        ),
+    )
+    found = [ClusterEvent(resource, action) for action, has_changed in changes if has_changed]
+    return found or [ClusterEvent(resource, Action.UPDATE)]
+
+
+def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
+    """The events that a node's update makes (``NodeSchedulingPropertiesChange``); none where nothing counts."""
+    conditions = [{each.type: each.status for each in node.status.conditions} for node in (old, new)]
+    changes = (
+        (Action.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
+        (Action.UPDATE_NODE_ALLOCATABLE, old.status.allocatable != new.status.allocatable),
+        (Action.UPDATE_NODE_LABEL, old.labels != new.labels),
+        (Action.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
+        (Action.UPDATE_NODE_CONDITION, conditions[0] != conditions[1]),
+        (Action.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
+        (Action.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
+    )
+    return [ClusterEvent(NODE, action) for action, has_changed in changes if has_changed]
+
+
+class Happening(NamedTuple):
+    """An event with the object before and after."""
+
+    event: ClusterEvent
+    old: Pod | Node | None = None
+    new: Pod | Node | None = None
+
+
+class InFlight:
+    """Pods that are being scheduled, and what may help them when they come back.
+
+    One list of pods and events in the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[str | Happening] = []
+
+    def __contains__(self, pod: Pod) -> bool:
+        return pod.identity in self._entries
+
+    def __bool__(self) -> bool:
+        return any(isinstance(entry, str) for entry in self._entries)
+
+    @property
+    def last_event(self) -> ClusterEvent | None:
+        """What happened last, if no pod was popped since."""
+        last = self._entries[-1] if self._entries else None
+        return last.event if isinstance(last, Happening) else None
+
+    def begin(self, pod: Pod) -> None:
+        """The pod was popped."""
+        self._entries.append(pod.identity)
+
+    def record(self, happenings: Iterable[Happening]) -> None:
+        """Something happened; nobody needs to know where no pod is in flight."""
+        if self:
+            self._entries.extend(happenings)
+
+    def since(self, pod: Pod) -> list[Happening]:
+        """What happened since the pod was popped."""
+        start = self._entries.index(pod.identity)
+        return [entry for entry in self._entries[start:] if isinstance(entry, Happening)]
+
+    def end(self, pod: Pod) -> None:
+        """The pod is not in flight any more; what only it needed to know is forgotten."""
+        if pod in self:
+            self._entries.remove(pod.identity)
+        first = next((index for index, entry in enumerate(self._entries) if isinstance(entry, str)), len(self._entries))
+        del self._entries[:first]

@@ -12,17 +12,16 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
 from kpreempt.schedulers.legacy.base.cycle import Cycle, evaluate_node, rank_victims
 from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster
 from kpreempt.schedulers.legacy.base.predicates import Filter
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
-from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.pod_changes import PodChanges
+    from kpreempt.schedulers.interface import PodChanges
 
 
 class LegacyScheduler:

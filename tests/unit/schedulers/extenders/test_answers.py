@@ -11,11 +11,11 @@ from kpreempt.schedulers.extender_protocol.answers import (
     FilterResult,
     HostPriority,
     MetaVictims,
+    problem_of,
     read_filter_result,
     read_preemption_result,
     read_priorities,
 )
-from kpreempt.schedulers.extender_protocol.go_syntax import problem_of
 
 VALUE = "looking for beginning of value"
 KEY = "looking for beginning of object key string"

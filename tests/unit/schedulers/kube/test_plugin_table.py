@@ -9,7 +9,7 @@ from kpreempt.report.evidence import refusal_of
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, WITHOUT_CLASS, plugins_in_tree
 from kpreempt.schedulers.kube.plugins.node_ports import frees_a_port
-from kpreempt.schedulers.kube.queue.hints import awaited_by
+from kpreempt.schedulers.kube.queue.queue import awaited_by
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Code, Status
 from tests.factories import make_pod

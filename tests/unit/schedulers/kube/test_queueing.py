@@ -23,7 +23,7 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules, WaitingPod
+from kpreempt.schedulers.interface import NO_RULES, QueueRules, WaitingPod
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, make_node, make_pod
 from tests.foreign_plugins import LowestFirst, scheduler_with

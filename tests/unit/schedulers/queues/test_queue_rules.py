@@ -6,7 +6,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import queue_for
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.queue_rules import QueuedPodInfo, QueueRules
+from kpreempt.schedulers.interface import QueuedPodInfo, QueueRules
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.verdict import MoverKind, QueuedPod
 from tests.queue_events import (

@@ -1,12 +1,14 @@
-"""What a queue asks of the scheduler: what out-of-tree plugins make of it, and whether a pod fits on a node.
+"""What schedulers, queues, controllers and their callers hand to each other, none of which knows the others.
 
-The queue and the scheduler know nothing of each other; whoever has both hands these rules from the one to the other.
+``QueueRules`` are what out-of-tree plugins make of a queue, ``PodChanges`` how the pods of a cluster differ from those
+of the one before it, and ``Settings`` what of a scheduler's settings counts besides its decisions: for its queue, the
+API server and the controllers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from kpreempt.model.node import Node
@@ -57,3 +59,26 @@ class QueueRules(NamedTuple):
 
 
 NO_RULES = QueueRules()
+
+
+class PodChanges(NamedTuple):
+    """The pods that are other objects now: each as it was and as it is, ``None`` where it was not there, or is not.
+
+    ``rank`` has for the key of every pod that is there its place among all pods: the lower comes first.
+    """
+
+    pods: Sequence[tuple[Pod | None, Pod | None]]
+    rank: Mapping[str, int]
+
+
+class Settings(NamedTuple):
+    """Feature gates by their names, where they are set or known, and how long a pod backs off; ``None`` is as usual.
+
+    The gates are assumed to be the same for all components of a cluster. ``facts`` are all that is known to hold in the
+    version under them, by the names of ``kube/versions.py``; none of versions from before its tables.
+    """
+
+    gates: Mapping[str, bool] = {}
+    initial_backoff: timedelta | None = None
+    max_backoff: timedelta | None = None
+    facts: Mapping[str, object] = {}
