@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kpreempt.cel import CompileError, EvaluationError, libraries
 from kpreempt.cel.checker import Environment, check
 from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, State
@@ -37,7 +35,7 @@ class Program:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
             tree = _checked(expression, environment, results)
-            self._run, self._slots = plan(tree, _numbers(environment))
+            self._run, self._slots = plan(tree, {name: number for number, name in enumerate(environment.variables)})
         except (RecursionError, TypeTooDeepError):
             raise CompileError("compilation failed: the expression is nested too deeply") from None
         except (FatalError, TooLargeError) as error:
@@ -77,10 +75,6 @@ def _checked(expression: str, environment: Environment, results: frozenset[Type]
     if tree.type not in results:
         raise CompileError(f"must evaluate to bool or the unknown type, not {tree.type.full_name}")
     return tree
-
-
-def _numbers(environment: Environment) -> Mapping[str, int]:
-    return {name: number for number, name in enumerate(environment.variables)}
 
 
 _PLAIN = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "type", "null", "list", "map")

@@ -314,7 +314,12 @@ class _Parser:
             self.problems.report(name.offset, "unsupported syntax: '`'")
             return operand
         if name.kind != "IDENTIFIER":
-            self.fail_name(optional)
+            if optional:
+                self.fail(f"mismatched input '{self.token.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
+            if self.token.kind in _CONSTANTS:
+                self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
+            rest = "" if self.token.kind == "<EOF>" else self.token.text
+            self.fail(f"no viable alternative at input '.{rest}'")
         self.take()
         if optional:
             return Call(dot.offset, "_?._", [operand, Literal(name.offset, name.text)])
@@ -322,14 +327,6 @@ class _Parser:
             return Select(dot.offset, operand, name.text)
         opening = self.take()
         return self.expander.call(opening.offset, name.text, self.arguments(), operand)
-
-    def fail_name(self, optional: Token | None) -> NoReturn:
-        if optional:
-            self.fail(f"mismatched input '{self.token.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
-        if self.token.kind in _CONSTANTS:
-            self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
-        rest = "" if self.token.kind == "<EOF>" else self.token.text
-        self.fail(f"no viable alternative at input '.{rest}'")
 
     def index(self, operand: Node) -> Node:
         opening = self.take()
@@ -427,18 +424,15 @@ class _Parser:
         fields: list[tuple[str, Node, int]] = []
         while self.token.kind not in ("}", "<EOF>"):
             self.accept("?")
-            field = self.expect_name()
+            if self.token.kind != "IDENTIFIER":
+                self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
+            field = self.take().text
             colon = self.expect(":")
             fields.append((field, self.expression(), colon.offset))
             if not self.accept(","):
                 break
         self.expect("}")
         return StructNode(opening.offset, name, fields)
-
-    def expect_name(self) -> str:
-        if self.token.kind != "IDENTIFIER":
-            self.fail(f"mismatched input '{self.token.text}' expecting IDENTIFIER")
-        return self.take().text
 
     def list_literal(self) -> Node:
         opening = self.take()

@@ -168,7 +168,7 @@ class Mapping:
         if _is_dyn_or_error(one) or _is_dyn_or_error(other):
             return True
         if one is NULL or other is NULL:
-            return _nullable(other if one is NULL else one)
+            return (other if one is NULL else one).kind in ("opaque", "struct", "duration", "timestamp", "null")
         if one.kind == "type":
             return other.kind == "type"
         if one.kind in ("opaque", "list", "map"):
@@ -221,10 +221,6 @@ class Mapping:
 
 def _is_dyn_or_error(type_: Type) -> bool:
     return type_.is_dyn or type_ is ERROR
-
-
-def _nullable(type_: Type) -> bool:
-    return type_.kind in ("opaque", "struct", "duration", "timestamp", "null")
 
 
 def most_general(one: Type, other: Type) -> Type:

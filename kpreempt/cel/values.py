@@ -320,7 +320,13 @@ def _equal_others(kind: type, left: Value, right: Value) -> bool | Failure:
         # A failure inside counts as equal, as in cel-go.
         return all(equal(one, other) is not False for one, other in zip(left, right, strict=True))
     if kind in MAPS:
-        return _equal_maps(left, right)
+        if type(right) not in MAPS or len(left) != len(right):
+            return False
+        for key, value in left.items():
+            other = right.find(key)
+            if other is ABSENT or equal(value, other) is False:
+                return False
+        return True
     if isinstance(left, Opaque):
         return left.equals(right)
     if kind is OptionalValue:
@@ -334,16 +340,6 @@ def _equal_others(kind: type, left: Value, right: Value) -> bool | Failure:
     if isinstance(left, Timestamp) and isinstance(right, Timestamp):
         return left.nanoseconds == right.nanoseconds
     return bool(left == right)
-
-
-def _equal_maps(left: Map, right: Value) -> bool:
-    if type(right) not in MAPS or len(left) != len(right):
-        return False
-    for key, value in left.items():
-        other = right.find(key)
-        if other is ABSENT or equal(value, other) is False:
-            return False
-    return True
 
 
 _ORDERED: Final = frozenset({str, bytes, bool})

@@ -164,7 +164,9 @@ class LabelIndex:
             if not found:
                 break
             found &= self._fulfilling(requirement)
-        return list(_ones(found))
+        # Where the bits are set, from the lowest.
+        digits = f"{found:b}"[::-1]
+        return list(compress(range(len(digits)), digits.encode().translate(_DIGITS)))
 
     def _fulfilling(self, requirement: LabelSelectorRequirement) -> int:
         key, operator = requirement.key, requirement.operator
@@ -192,12 +194,6 @@ class LabelIndex:
         for index in indexes:
             bits[index >> 3] |= 1 << (index & 7)
         return int.from_bytes(bits, "little")
-
-
-def _ones(number: int) -> Iterable[int]:
-    """Where the bits are set, from the lowest."""
-    digits = f"{number:b}"[::-1]
-    return compress(range(len(digits)), digits.encode().translate(_DIGITS))
 
 
 class SelectorIndex:

@@ -45,13 +45,16 @@ class Quantity:
     def _rounded_up(self, digits: int) -> int:
         """The amount in units of 10**(digits-9), as an int64 the way upstream computes it."""
         if self.scaled is None:
-            return _scaled_decimal(self.nano, digits)
+            # ``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals.
+            return wrap_int64(-(-self.nano // 10**digits))
         value, scale = self.scaled
         shift = scale + 9 - digits
         if shift >= 0:
             result = value * 10**shift
             return result if abs(result) <= MAX_INT64 else 0
-        return _divide_away_from_zero(value, 10**-shift)
+        divisor: int = 10**-shift
+        magnitude = -(-abs(value) // divisor)
+        return magnitude if value >= 0 else -magnitude
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nano == other.nano
@@ -98,16 +101,6 @@ def wrap_int64(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _divide_away_from_zero(number: int, divisor: int) -> int:
-    magnitude = -(-abs(number) // divisor)
-    return magnitude if number >= 0 else -magnitude
-
-
-def _scaled_decimal(nano: int, digits: int) -> int:
-    """``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals."""
-    return wrap_int64(-(-nano // 10**digits))
-
-
 def _parse(text: str) -> tuple[int, tuple[int, int] | None]:
     """The amount in nano, and ``(value, scale)`` where upstream keeps the amount as ``value * 10**scale``."""
     if not text or len(text) > _MAX_LENGTH:
@@ -129,10 +122,7 @@ def _parse(text: str) -> tuple[int, tuple[int, int] | None]:
             raise ValueError("has an exponent out of range")
     else:
         raise ValueError(_problem(text))
-    return _parse_decimal(sign == "-", whole, fraction, exponent)
-
-
-def _parse_decimal(negative: bool, whole: str, fraction: str, exponent: int) -> tuple[int, tuple[int, int] | None]:
+    negative = sign == "-"
     digits = int((whole + fraction) or "0")
     scale = exponent - len(fraction)
     shift = scale + 9

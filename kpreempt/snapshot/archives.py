@@ -214,7 +214,7 @@ class InputStream(io.RawIOBase):
         except InputError:
             raise
         except EOFError as error:
-            raise self._ends_early() from error
+            raise self._damaged("ends early", "the file may not have been copied whole") from error
         except Exception as error:
             # zlib.error, BadGzipFile and ZstdError have no base of their own in common.
             if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
@@ -229,9 +229,6 @@ class InputStream(io.RawIOBase):
                 check_ratio(outer.num_read, outer.num_unpacked, outer.name)
                 outer = outer._packed
         return chunk
-
-    def _ends_early(self) -> InputError:
-        return self._damaged("ends early", "the file may not have been copied whole")
 
     def _damaged(self, problem: str, hint: str = "") -> InputError:
         return InputError(f"the {self._packing or 'packed'} data {problem}", source=self.name, hint=hint)

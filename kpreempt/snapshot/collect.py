@@ -207,7 +207,12 @@ class Collector:
         if batch.skipped:
             self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
         if batch.assumptions:
-            self._take_over(_said(batch, batch.assumptions, list[Assumption]), batch.source)
+            # What a dump was made with; those of old say of kinds that were not read in words only.
+            for each in _said(batch, batch.assumptions, list[Assumption]):
+                if each.field != LIST or each.subject not in KINDS:
+                    self.assumptions.append(each)
+                elif f"({FORBIDDEN})" in each.message:
+                    self.leave_out(each.subject, FORBIDDEN, batch.source)
         if batch.unread:
             for kind, status in _said(batch, batch.unread, dict[str, int]).items():
                 self.leave_out(kind, status, batch.source)
@@ -227,14 +232,6 @@ class Collector:
         known = RECORDED.get(kind)
         if known is not None:
             self._unread[kind] = Unread(status, resource_of(known)), source
-
-    def _take_over(self, assumptions: list[Assumption], source: str) -> None:
-        """What a dump was made with; those of old say of kinds that were not read in words only."""
-        for each in assumptions:
-            if each.field != LIST or each.subject not in KINDS:
-                self.assumptions.append(each)
-            elif f"({FORBIDDEN})" in each.message:
-                self.leave_out(each.subject, FORBIDDEN, source)
 
     def forget(self, kind: str, api_version: str = "") -> None:
         """Let go of all objects of a kind, because they are read anew."""

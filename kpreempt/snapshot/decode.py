@@ -159,11 +159,8 @@ def annotations_in(json: Json) -> dict[str, str]:
 def is_later(record: Record, than: Record) -> bool:
     """Whether both have a numeric ``resourceVersion`` and that of ``record`` is the higher one."""
     mine, other = record.metadata.resource_version, than.metadata.resource_version
-    return all(_is_version(each) for each in (mine, other)) and int(mine) > int(other)
-
-
-def _is_version(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_VERSION
+    are_numbers = all(each.isascii() and each.isdecimal() and len(each) <= _LONGEST_VERSION for each in (mine, other))
+    return are_numbers and int(mine) > int(other)
 
 
 def _decode_annotated_object(kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
@@ -206,7 +203,9 @@ def as_served(record: Record, api_version: str = "") -> Record:
     if api_version == "policy/v1beta1":
         return _as_served_budget(record)
     if type(record) in _OF_DEVICES:
-        return as_v1(record)
+        # A record about devices as ``v1`` has it, by its shape; the very same one where nothing differs.
+        convert = _CONVERSIONS.get(type(record))
+        return convert(record) if convert else record
     return record
 
 
@@ -300,9 +299,3 @@ _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     ResourceSlice: _slice,
     DeviceClass: _class,
 }
-
-
-def as_v1(record: Any) -> Any:
-    """A record about devices as ``v1`` has it, by its shape; the very same one where nothing differs."""
-    convert = _CONVERSIONS.get(type(record))
-    return convert(record) if convert else record

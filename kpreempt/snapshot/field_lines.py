@@ -38,7 +38,8 @@ def _line_starts(text: bytes) -> list[int]:
 def _line_along(path: Sequence[str | int], events: Iterator[Any]) -> int:
     """The line from 0 of the last key of ``path``. Raises ``LookupError`` if the first object has no such key."""
     line = 0
-    event = _after_start(events)
+    # The first event of the first document.
+    event = next(event for event in events if not isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)))
     # An item of a list begins with its dash: what is read is then a list, of which it is the first item.
     if isinstance(event, yaml.SequenceStartEvent):
         event = next(events)
@@ -54,11 +55,6 @@ def _line_along(path: Sequence[str | int], events: Iterator[Any]) -> int:
         else:
             raise LookupError
     return line
-
-
-def _after_start(events: Iterator[Any]) -> Any:
-    """The first event of the first document."""
-    return next(event for event in events if not isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)))
 
 
 def _line_of_key(key: str, events: Iterator[Any]) -> int:

@@ -103,7 +103,9 @@ class DumpLayout:
                 return [Batch(name, [], line_of_all(line), openshift=openshift)]
             if _has_go_names(document):
                 return _from_go(path, name, document, line)
-            if _is_export(document):
+            lists = [key for key in document if key in _EXPORTED and isinstance(document[key], list | None)]
+            is_whole = len(document.keys() - {*lists, _EXPORTED_CONFIGURATION}) == 0
+            if is_whole and {"pods", "nodes"} & {*lists}:
                 return _exported(name, json, line)
         kind = _kind_of(path)
         if kind is None:
@@ -201,12 +203,6 @@ def _batch(name: str, objects: Sequence[Json], line: int, kind: Kind | None) -> 
     return Batch(name, objects, line_of_all(line), kind=kind.name if kind else "", api_version=version)
 
 
-def _is_export(document: dict[str, Any]) -> bool:
-    lists = [key for key in document if key in _EXPORTED and isinstance(document[key], list | None)]
-    is_whole = len(document.keys() - {*lists, _EXPORTED_CONFIGURATION}) == 0
-    return is_whole and bool({"pods", "nodes"} & {*lists})
-
-
 def _exported(name: str, json: Json, line: int) -> list[Batch]:
     fields = _RAW_FIELDS.decode(json)
     found = [Batch(name, [], line_of_all(line))]
@@ -280,7 +276,13 @@ def _from_go(path: Sequence[str], name: str, document: dict[str, Any], line: int
         kind = _kind_by_link(document) or _kind_by_link(each) or by_name or _kind_by_shape(each)
         if kind is None:
             return None
-        found.append(_batch(name, [msgspec.json.encode(_in_api(each))], line, kind))
+        left_out = {*_OF_METADATA, "TypeMeta", "ObjectMeta", "metadata"}
+        renamed: dict[str, Any] = _renamed({key: value for key, value in each.items() if key not in left_out})
+        spec = renamed.get("spec")
+        if isinstance(spec, dict) and isinstance(context := spec.get("securityContext"), dict):
+            # In Kubernetes itself these belong to the security context.
+            spec |= {key: context[key] for key in ("hostNetwork", "hostPID", "hostIPC") if key in context}
+        found.append(_batch(name, [msgspec.json.encode({"metadata": _go_metadata(each), **renamed})], line, kind))
     return found
 
 
@@ -304,16 +306,6 @@ def _go_metadata(document: dict[str, Any]) -> dict[str, Any]:
         if isinstance(document.get(key), dict):
             found |= _renamed(document[key])
     return found
-
-
-def _in_api(document: dict[str, Any]) -> dict[str, Any]:
-    left_out = {*_OF_METADATA, "TypeMeta", "ObjectMeta", "metadata"}
-    renamed: dict[str, Any] = _renamed({key: value for key, value in document.items() if key not in left_out})
-    spec = renamed.get("spec")
-    if isinstance(spec, dict) and isinstance(context := spec.get("securityContext"), dict):
-        # In Kubernetes itself these belong to the security context.
-        spec |= {key: context[key] for key in ("hostNetwork", "hostPID", "hostIPC") if key in context}
-    return {"metadata": _go_metadata(document), **renamed}
 
 
 def _renamed(value: Any, key: str = "") -> Any:

@@ -102,7 +102,9 @@ def _objects(sources: Iterable[Source], name: str, intake: Intake, *, may_be_emp
             if str(each.document.get("apiVersion")).startswith(_KUSTOMIZE):
                 passed_over.kustomizations.append(source.name)
             else:
-                objects.append(_with_source(each, origins, text))
+                objects.append(
+                    msgspec.structs.replace(each, origin=origins.at(each.line) if origins else "", text=text)
+                )
     if patches:
         objects = [each for each in objects if not _is_patch(each, patches, passed_over)]
     if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
@@ -179,10 +181,6 @@ def _without_kind(others: list[InputError], name: str, json: Json, line: int, *,
             raise refusal
         others.append(refusal)
     return iter(())
-
-
-def _with_source(found: ManifestObject, origins: Origins | None, text: bytes) -> ManifestObject:
-    return msgspec.structs.replace(found, origin=origins.at(found.line) if origins else "", text=text)
 
 
 def _objects_of(batch: Batch) -> Iterator[ManifestObject]:

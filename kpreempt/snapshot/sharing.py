@@ -105,7 +105,13 @@ class PodDecoder:
         written = _POD.decode(json)
         status = written.status
         if status.conditions or status.container_statuses or status.init_container_statuses:
-            self._share_status(status)
+            if status.conditions and not self._keeps_conditions:
+                conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
+                force_setattr(status, "conditions", self._lists.setdefault(tuple(conditions), conditions))
+            if status.container_statuses:
+                force_setattr(status, "container_statuses", self._telling(status.container_statuses))
+            if status.init_container_statuses:
+                force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
         return Pod(self._meta(written.metadata), self._spec(written.spec), status)
 
     def shared(self, pod: Pod) -> Pod:
@@ -147,15 +153,6 @@ class PodDecoder:
         if affinity is not None:
             force_setattr(spec, "affinity", self._affinities[bytes(affinity)])
         return spec
-
-    def _share_status(self, status: PodStatus) -> None:
-        if status.conditions and not self._keeps_conditions:
-            conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
-            force_setattr(status, "conditions", self._lists.setdefault(tuple(conditions), conditions))
-        if status.container_statuses:
-            force_setattr(status, "container_statuses", self._telling(status.container_statuses))
-        if status.init_container_statuses:
-            force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
 
     def _condition(self, condition: PodCondition) -> PodCondition:
         """The condition, without the time and message where only its status counts.

@@ -274,7 +274,12 @@ class _Walk:
                 elif stat.S_ISREG(mode):
                     yield str(path)
                 elif stat.S_ISDIR(mode):
-                    pending += self._entered(path)
+                    # What is in a folder, the first last; nothing the second time.
+                    status = path.stat()
+                    identity = (status.st_dev, status.st_ino)
+                    if identity not in self._visited:
+                        self._visited.add(identity)
+                        pending += sorted(path.iterdir(), reverse=True)
             except OSError as error:
                 # A link to nowhere, or to itself, is not a file, unless it has the name of one that is read.
                 is_read = all(self.endings) and path.name.endswith(self.endings)
@@ -283,15 +288,6 @@ class _Walk:
             is_followed = not pending
             if is_followed:
                 pending, self._elsewhere = self._elsewhere[:1], self._elsewhere[1:]
-
-    def _entered(self, folder: Path) -> list[Path]:
-        """What is in a folder, the first last; nothing the second time."""
-        status = folder.stat()
-        identity = (status.st_dev, status.st_ino)
-        if identity in self._visited:
-            return []
-        self._visited.add(identity)
-        return sorted(folder.iterdir(), reverse=True)
 
     def _linked(self, link: Path, mode: int) -> Iterator[str]:
         target = Path(os.path.realpath(link))

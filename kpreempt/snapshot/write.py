@@ -181,20 +181,16 @@ def form_of(path: str) -> DumpForm:
 def packed(pieces: Iterable[bytes], form: DumpForm) -> Iterator[bytes]:
     """The bytes of the file. The same pieces give the same bytes: no time and no name is packed with them."""
     if form.packing == "gz":
-        yield from _gzipped(pieces)
+        # zlib writes the header of gzip itself, without a time.
+        packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+        for piece in pieces:
+            if ready := packer.compress(piece):
+                yield ready
+        yield packer.flush()
     elif form.packing == "zst":
         yield from _zstandard(pieces)
     else:
         yield from pieces
-
-
-def _gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    # zlib writes the header of gzip itself, without a time.
-    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-    for piece in pieces:
-        if ready := packer.compress(piece):
-            yield ready
-    yield packer.flush()
 
 
 def _zstandard(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -107,11 +107,6 @@ _DECISIVE = frozenset(
 _SPELLED_OUT = ("Node", "Pod", "Event")
 
 
-def resource_word(kind: str, unread: Unread) -> str:
-    """The kind as a user of kubectl types it: ``pdb``, or the resource where there is no short name."""
-    return unread.resource if kind in _SPELLED_OUT else SHORT_NAMES.get(kind, unread.resource)
-
-
 def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKind | None = None) -> Assumption:
     """That the input has no object of the kind, and the two ways to settle whether the cluster has any.
 
@@ -120,7 +115,8 @@ def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKi
     about = about or (AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE)
     message = f"the snapshot has none: {consequence or consequence_without(kind)}"
     if about is not AssumptionKind.NOTE:
-        word = resource_word(kind, unread)
+        # The kind as a user of kubectl types it: ``pdb``, or the resource where there is no short name.
+        word = unread.resource if kind in _SPELLED_OUT else SHORT_NAMES.get(kind, unread.resource)
         message += (
             f"; add {word} to the dump (kubectl get {word} -A -o json), or --assume-none {word} if the cluster has none"
         )

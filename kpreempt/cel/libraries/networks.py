@@ -136,7 +136,13 @@ def _parse6(whole: str) -> tuple[IPv6Address, str]:
             break
     if text:
         raise _bad(whole, "trailing garbage after address", text)
-    return _filled(whole, packed, ellipsis), zone
+    if len(packed) < 16:
+        if ellipsis < 0:
+            raise _bad(whole, "address string too short")
+        packed[ellipsis:ellipsis] = bytes(16 - len(packed))
+    elif ellipsis >= 0:
+        raise _bad(whole, "the :: must expand to at least one field of zeros")
+    return IPv6Address(bytes(packed)), zone
 
 
 def _after_field(text: str, whole: str) -> tuple[str, bool]:
@@ -158,16 +164,6 @@ def _embedded(text: str, whole: str, packed: bytearray, ellipsis: int) -> str:
         raise _bad(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
     packed += _parse4(text, whole).packed
     return ""
-
-
-def _filled(whole: str, packed: bytearray, ellipsis: int) -> IPv6Address:
-    if len(packed) < 16:
-        if ellipsis < 0:
-            raise _bad(whole, "address string too short")
-        packed[ellipsis:ellipsis] = bytes(16 - len(packed))
-    elif ellipsis >= 0:
-        raise _bad(whole, "the :: must expand to at least one field of zeros")
-    return IPv6Address(bytes(packed))
 
 
 def _is_mapped(address: Address) -> bool:

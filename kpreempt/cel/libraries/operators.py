@@ -82,7 +82,13 @@ def add(left: Value, right: Value) -> Value:
     if kind is Uint:
         return _checked_uint(int(left) + right) if type(right) is Uint else NO_SUCH_OVERLOAD
     if kind is Duration or kind is Timestamp:
-        return _add_times(left, right)
+        if type(left) is Timestamp:
+            if type(right) is not Duration:
+                return NO_SUCH_OVERLOAD
+            return _timestamp(left.nanoseconds + right.nanoseconds, left.offset)
+        if type(right) is Timestamp:
+            return _timestamp(left.nanoseconds + right.nanoseconds, right.offset)
+        return _duration(left.nanoseconds + right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
     return unsupported("_+_", left)
 
 
@@ -90,16 +96,6 @@ def _joined(left: List, right: List) -> List:
     if not left or not right:
         return left if left else right
     return List([*left, *right])
-
-
-def _add_times(left: Value, right: Value) -> Value:
-    if type(left) is Timestamp:
-        if type(right) is not Duration:
-            return NO_SUCH_OVERLOAD
-        return _timestamp(left.nanoseconds + right.nanoseconds, left.offset)
-    if type(right) is Timestamp:
-        return _timestamp(left.nanoseconds + right.nanoseconds, right.offset)
-    return _duration(left.nanoseconds + right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
 
 
 def _duration(nanoseconds: int) -> Value:
@@ -141,19 +137,15 @@ def _divide(left: Value, right: Value) -> Value:
     if type(right) is not kind:
         return NO_SUCH_OVERLOAD
     if kind is float:
-        return _divide_double(left, right)
+        if right != 0:
+            return left / right
+        if left == 0 or math.isnan(left):
+            return math.nan
+        return math.copysign(math.inf, left) * math.copysign(1.0, right)
     if right == 0:
         return Failure("division by zero")
     quotient = abs(left) // abs(right)
     return checked_int(quotient if (left < 0) == (right < 0) else -quotient) if kind is int else Uint(quotient)
-
-
-def _divide_double(left: float, right: float) -> float:
-    if right != 0:
-        return left / right
-    if left == 0 or math.isnan(left):
-        return math.nan
-    return math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
 def _modulo(left: Value, right: Value) -> Value:

@@ -72,20 +72,17 @@ def run_plugin(
         raise InputError(problem, source=source, hint="--request-timeout 5m waits longer") from None
     hint = _first_line(plugin.install_hint)
     if code != 0:
-        secrets = [*_TOKEN.findall(output.decode(errors="replace")), *_secrets_of(plugin)]
+        # What the kubeconfig gives the plugin in variables and flags that are named like secrets.
+        named = [(each.name, each.value) for each in plugin.env]
+        named += [(name, value) for name, _, value in (each.partition("=") for each in plugin.args)]
+        named += pairwise(plugin.args)
+        secrets = [value for name, value in named if _SECRET_NAME.search(name)]
+        secrets += _TOKEN.findall(output.decode(errors="replace"))
         words = " ".join(scrubbed(said.decode(errors="replace"), secrets).split())[:_LONGEST_MESSAGE]
         raise InputError(f"fails: process returned {code}{f'. {words}' if words else ''}", source=source, hint=hint)
     if len(output) > _MAX_BYTES:
         raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
     return _answer(output, plugin, source)
-
-
-def _secrets_of(plugin: ExecEntry) -> list[str]:
-    """What the kubeconfig gives the plugin in variables and flags that are named like secrets."""
-    named = [(each.name, each.value) for each in plugin.env]
-    named += [(name, value) for name, _, value in (each.partition("=") for each in plugin.args)]
-    named += pairwise(plugin.args)
-    return [value for name, value in named if _SECRET_NAME.search(name)]
 
 
 def _about(plugin: ExecEntry, cluster: ClusterEntry, authority: str) -> dict[str, Any]:
@@ -135,7 +132,14 @@ def _run(plugin: ExecEntry, about: Mapping[str, Any], seconds: float | None) -> 
         code = process.wait(None if end is None else max(0.0, end - time.monotonic()))
         return code, heard[0].content, heard[1].content if len(heard) > 1 else b""
     finally:
-        _end(process, is_group=not is_interactive)
+        # Nothing of the program is left, unless it went out of its way.
+        if process.poll() is None:
+            with suppress(OSError):
+                if is_interactive:
+                    process.kill()
+                else:
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 class _Heard:
@@ -150,17 +154,6 @@ class _Heard:
     def _read(self) -> None:
         with self._stream:
             self.content = self._stream.read(_MAX_BYTES + 1)
-
-
-def _end(process: subprocess.Popen[bytes], *, is_group: bool) -> None:
-    """Nothing of the program is left, unless it went out of its way."""
-    if process.poll() is None:
-        with suppress(OSError):
-            if is_group:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-        process.wait()
 
 
 def _answer(output: bytes, plugin: ExecEntry, source: str) -> PluginAnswer:

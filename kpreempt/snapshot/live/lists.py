@@ -151,7 +151,12 @@ class _Reader:
                     found = self._workers.result()
                 self._under_way -= 1
                 if isinstance(found, _Version):
-                    self._note_version(found, taken_at)
+                    if not found.git_version:
+                        message = "the server does not tell its version"
+                        self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
+                    source = self._api.connection.server
+                    batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
+                    self._collector.add(batch)
                     continue
                 listing, page = found
                 if not page.ends:
@@ -171,14 +176,6 @@ class _Reader:
     def _submit(self, task: Callable[[], tuple[Listing, Page] | _Version]) -> None:
         self._under_way += 1
         self._workers.submit(task)
-
-    def _note_version(self, found: _Version, taken_at: datetime) -> None:
-        if not found.git_version:
-            message = "the server does not tell its version"
-            self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
-        source = self._api.connection.server
-        batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
-        self._collector.add(batch)
 
     def _take(self, listing: Listing, page: Page) -> None:
         """Keep what is used of a page."""

@@ -103,7 +103,12 @@ class _Chronicler:
                 self.is_known = True
                 self._note_own(change)
         for trace in self._run.traces:
-            if self._is_about(trace):
+            decision = trace.decision
+            if self._subject.kind == "Pod":
+                is_about = decision.pod == f"{self._subject.namespace}/{self._subject.name}"
+            else:
+                is_about = self._subject.kind == "Node" and decision.node == self._subject.name
+            if is_about:
                 self._add(trace.version, self._decided(trace))
         self._found.sort(key=lambda each: each.version)
         yield from (each.step for each in self._found)
@@ -117,12 +122,6 @@ class _Chronicler:
         selector = self._budget.spec.selector if self._budget is not None else None
         is_near = pod.metadata.namespace == self._subject.namespace
         return is_near and selector is not None and selector.matches(pod.metadata.labels)
-
-    def _is_about(self, trace: Trace) -> bool:
-        decision = trace.decision
-        if self._subject.kind == "Pod":
-            return decision.pod == f"{self._subject.namespace}/{self._subject.name}"
-        return self._subject.kind == "Node" and decision.node == self._subject.name
 
     def _decided(self, trace: Trace) -> HistoryStep:
         decision = trace.decision

@@ -223,7 +223,14 @@ def moment_of(folder: str, text: str | None) -> Moment:
         namespace, slash, name = text.removeprefix("pod/").partition("/")
         if not slash or not namespace or not name:
             raise UsageError(f"--at: {text[:300]!r} is not a pod with its namespace", hint=_EXAMPLES)
-        return _before_decision(folder, namespace, name)
+        # Just before the last decision that nominated the pod, else that bound it, else that refused it.
+        key = f"{namespace}/{name}"
+        traces = [trace for run in runs_of(folder) for trace in run.traces if trace.decision.pod == key]
+        if not traces:
+            raise InputError(f"has no decision of a scheduler about pod {key}", source=name_of(folder))
+        last = max(traces, key=lambda trace: (_RANK[trace.decision.decision], trace.written))
+        # What was seen up to then is what was seen before it.
+        return Moment(last.seen - timedelta(microseconds=1), last.version - 1)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -246,14 +253,3 @@ def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
                 if event.reason == PREEMPTED and event.subject.key == f"{namespace}/{name}":
                     found = change.seen
     return found.isoformat() if found is not None else None
-
-
-def _before_decision(folder: str, namespace: str, name: str) -> Moment:
-    """Just before the last decision that nominated the pod, else that bound it, else that refused it."""
-    key = f"{namespace}/{name}"
-    traces = [trace for run in runs_of(folder) for trace in run.traces if trace.decision.pod == key]
-    if not traces:
-        raise InputError(f"has no decision of a scheduler about pod {key}", source=name_of(folder))
-    last = max(traces, key=lambda trace: (_RANK[trace.decision.decision], trace.written))
-    # What was seen up to then is what was seen before it.
-    return Moment(last.seen - timedelta(microseconds=1), last.version - 1)

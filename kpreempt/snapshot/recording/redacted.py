@@ -58,7 +58,10 @@ def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redact
         kinds |= segment.header_cluster()[0].skipped.keys()
         end = max([end, segment.end.taken_at, *(change.seen for change in segment.changes())])
         for records in _together(_records(segment)):
-            cluster = _cluster_of(records)
+            by_kind: dict[str, list[Record]] = {}
+            for each in records:
+                by_kind.setdefault(_FIELD_OF[type(each)], []).append(each)
+            cluster = ClusterSnapshot(**by_kind)  # type: ignore[arg-type]
             known.add(cluster)
             images.add(cluster)
     every = (record for path in paths for record in _records(Segment(path)))
@@ -71,13 +74,6 @@ def _together(items: Iterable[_T]) -> Iterator[list[_T]]:
     remaining = iter(items)
     while found := list(islice(remaining, _TOGETHER)):
         yield found
-
-
-def _cluster_of(records: Iterable[Record]) -> ClusterSnapshot:
-    by_kind: dict[str, list[Record]] = {}
-    for each in records:
-        by_kind.setdefault(_FIELD_OF[type(each)], []).append(each)
-    return ClusterSnapshot(**by_kind)  # type: ignore[arg-type]
 
 
 _FIELD_OF = {kind.record: kind.field for kind in KINDS.values()}
@@ -182,13 +178,12 @@ class _Writer:
         record = self._redaction.record(record_of(KINDS[kind], line))
         if isinstance(record, Pod) and (refusal := pod_line(line).refusal):
             number = self._refusals.setdefault(refusal, len(self._refusals) + 1)
-            record = _with_message(record, redacted_refusal(refusal, number))
+            message = redacted_refusal(refusal, number)
+            conditions = [
+                msgspec.structs.replace(each, message=message) if each.type == "PodScheduled" else each
+                for each in record.status.conditions
+            ]
+            record = msgspec.structs.replace(
+                record, status=msgspec.structs.replace(record.status, conditions=conditions)
+            )
         return line_of(KINDS[kind], record)
-
-
-def _with_message(pod: Pod, message: str) -> Pod:
-    conditions = [
-        msgspec.structs.replace(each, message=message) if each.type == "PodScheduled" else each
-        for each in pod.status.conditions
-    ]
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions))

@@ -55,7 +55,11 @@ class Situation:
         self.trace = trace
         self._replay = replay
         recent = [each for each in replay.done if each.seen >= trace.seen - _MEANWHILE and _matters(each)]
-        own = [at for at, each in enumerate(recent) if _is_pod(each, trace) and each.before is None]
+        own = [
+            at
+            for at, each in enumerate(recent)
+            if each.kind == "Pod" and "/".join(each.key) == trace.decision.pod and each.before is None
+        ]
         # Before it was there nobody decided on it.
         self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
@@ -268,10 +272,6 @@ def _looked_at(pod: Pod) -> tuple[Any, ...]:
 def _without_version(record: Record) -> Record:
     metadata = msgspec.structs.replace(record.metadata, resource_version="")
     return msgspec.structs.replace(record, metadata=metadata)
-
-
-def _is_pod(done: _Done, trace: Trace) -> bool:
-    return done.kind == "Pod" and "/".join(done.key) == trace.decision.pod
 
 
 def _nodes_of(done: _Done) -> Iterator[str]:

@@ -147,7 +147,11 @@ class _Reader:
             elif change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
                 self._note_event(change)
             elif change.kind == "Pod" and change.what is What.DELETED:
-                self._note_deletion(change)
+                key = f"{change.namespace}/{change.name}"
+                if key not in self._leaving:
+                    self._marks[key].append(_Mark(change.version, change.seen))
+                self._leaving.discard(key)
+                self._forget(key)
             elif change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED):
                 self._note_pod(change)
 
@@ -195,13 +199,6 @@ class _Reader:
             (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
             _Eviction(event.subject.key, preemptor, change.seen),
         )
-
-    def _note_deletion(self, change: Change) -> None:
-        key = f"{change.namespace}/{change.name}"
-        if key not in self._leaving:
-            self._marks[key].append(_Mark(change.version, change.seen))
-        self._leaving.discard(key)
-        self._forget(key)
 
     def _note_pod(self, change: Change) -> None:
         pod = pod_line(change.object)

@@ -317,11 +317,6 @@ def is_recording(path: str) -> bool:
         return False
 
 
-def name_at(time: datetime) -> str:
-    """The name of a segment that begins at that time."""
-    return f"{time.astimezone(UTC).strftime(_STEM)}{ENDING}"
-
-
 def began(path: Path) -> datetime:
     """When a segment was begun, which its name says. Raises ``InputError`` if that is not a time."""
     try:
@@ -394,7 +389,13 @@ class Segments:
                     hint=f"--max-size {-(-size * _SHARE // 2**20)}Mi",
                 )
             part.rename(path)
-            _folder_onto_disk(self._folder)
+            # Not every system opens folders.
+            with suppress(OSError):
+                handle = os.open(self._folder, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
             self._file = path.open("ab")
         self._began, self._grown = end.taken_at, 0
         self._let_go(end.taken_at)
@@ -435,7 +436,8 @@ class Segments:
         paths = segments_in(str(self._folder))
         if paths:
             now = max(now, began(paths[-1]) + timedelta(microseconds=1))
-        return self._folder / name_at(now)
+        # The name of a segment that begins at that time.
+        return self._folder / f"{now.astimezone(UTC).strftime(_STEM)}{ENDING}"
 
     def _let_go(self, now: datetime) -> None:
         """Delete the oldest segments, of which nothing is wanted or there is no room for. The last one stays."""
@@ -476,16 +478,6 @@ def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _onto_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _folder_onto_disk(folder: Path) -> None:
-    # Not every system opens folders.
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _lock(folder: Path) -> int:
