@@ -43,6 +43,58 @@ def batch(request: BatchRequest) -> int:
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
     """
-    from kpreempt.cli.batch_run import run_batch
+    import msgspec
 
-    return run_batch(request)
+    from kpreempt.cli.answering import time_of_answer
+    from kpreempt.cli.batch_run import Answerer, writing
+    from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
+    from kpreempt.cli.output import parse_outputs
+    from kpreempt.cli.profile import Stopwatch, check_profile_path
+    from kpreempt.cli.scenarios import opened, read_lines, source_of
+    from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT
+    from kpreempt.cli.workers import Spread
+
+    stopwatch = Stopwatch()
+    outputs = parse_outputs(request.outputs, ("jsonl",))
+    check_profile_path(request.profile_json, outputs)
+    single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
+    now = time_of_answer(request.now)
+    source = source_of(request.file)
+    with opened(request.file) as stream:
+        base = None
+        if request.snapshots or request.connection.given():
+            live = live_connection(request.snapshots, request.connection)
+            skips = request.skip_bad_objects
+            # Which configurations the lines have is not known yet.
+            wanted = request.extensions.wanted
+            base = load_cluster(
+                request.snapshots,
+                live=live,
+                skip_bad_objects=skips,
+                assume_none=request.assume_none,
+                phases=stopwatch,
+                wanted=wanted,
+                intake=request.intake,
+                at=request.at,
+            )
+            # As in a line, the order is that in which a scheduler was handed the objects.
+            known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
+            assumptions = [each for each in base.assumptions if not each.lists_files]
+            base = msgspec.structs.replace(base, cluster=known, assumptions=assumptions)
+        answerer = Answerer(base, now, source, stopwatch, request.extensions)
+        spread = Spread(stopwatch, request.jobs)
+        has_bugs = has_errors = has_assumptions = False
+        with writing(outputs) as write:
+            for answer in spread(read_lines(stream, source), answerer.answer):
+                has_bugs |= answer.is_bug
+                has_errors |= answer.is_error
+                has_assumptions |= answer.has_assumptions
+                if not write(answer.line):
+                    break
+    if request.profile_json:
+        stopwatch.write(request.profile_json)
+    if has_bugs:
+        return EXIT_BUG
+    if has_errors:
+        return EXIT_INPUT
+    return EXIT_GATE if request.strict and has_assumptions else 0

@@ -1,4 +1,4 @@
-"""Answering a batch: the scenarios in their order, over all cores where that pays, in bounded memory."""
+"""Answers the lines of a batch, each with its scheduler."""
 
 from __future__ import annotations
 
@@ -6,31 +6,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
-from kpreempt.cli.answering import time_of_answer
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.extensions import Extensions
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.output import Output, whole_file, write_stdout
 from kpreempt.cli.scenarios import (
+    ALL_WORKLOADS,
     Scenario,
     configuration_of,
     decode_scenario,
     name_of,
-    opened,
-    read_lines,
     situation_of,
-    source_of,
     unread_of,
-    volcano_configuration_of,
 )
-from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
-from kpreempt.cli.workers import Spread
+from kpreempt.cli.terminal import bug_report, write_to_stderr
 from kpreempt.errors import InputError, KpreemptError, within_calendar
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
@@ -44,53 +37,9 @@ from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUEUE, VOLCANO
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.volcano import SessionVerdict
 
-if TYPE_CHECKING:
-    from kpreempt.cli.batch import BatchRequest
-
-
-def run_batch(request: BatchRequest) -> int:
-    """Answer every line of the request's file, and return the exit code."""
-    stopwatch = Stopwatch()
-    outputs = parse_outputs(request.outputs, ("jsonl",))
-    check_profile_path(request.profile_json, outputs)
-    single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
-    now = time_of_answer(request.now)
-    source = source_of(request.file)
-    with opened(request.file) as stream:
-        base = None
-        if request.snapshots or request.connection.given():
-            live = live_connection(request.snapshots, request.connection)
-            skips = request.skip_bad_objects
-            # Which configurations the lines have is not known yet.
-            wanted = request.extensions.wanted
-            base = load_cluster(
-                request.snapshots,
-                live=live,
-                skip_bad_objects=skips,
-                assume_none=request.assume_none,
-                phases=stopwatch,
-                wanted=wanted,
-                intake=request.intake,
-                at=request.at,
-            )
-            # As in a line, the order is that in which a scheduler was handed the objects.
-            known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
-            assumptions = [each for each in base.assumptions if not each.lists_files]
-            base = msgspec.structs.replace(base, cluster=known, assumptions=assumptions)
-        answerer = Answerer(base, now, source, stopwatch, request.extensions)
-        spread, tally = Spread(stopwatch, request.jobs), Tally()
-        with _writing(outputs) as write:
-            for answer in spread(read_lines(stream, source), answerer.answer):
-                tally.count(answer)
-                if not write(answer.line):
-                    break
-    if request.profile_json:
-        stopwatch.write(request.profile_json)
-    return tally.exit_code(strict=request.strict)
-
 
 @contextmanager
-def _writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
+def writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
     """What writes a line to all outputs, and says whether anyone is left to read the next."""
     with ExitStack() as stack:
         files = [stack.enter_context(whole_file(output.path)) for output in outputs if output.path]
@@ -114,29 +63,6 @@ class Answer(NamedTuple):
     is_error: bool = False
     is_bug: bool = False
     has_assumptions: bool = False
-
-
-class Tally:
-    """What the answers so far come to."""
-
-    def __init__(self) -> None:
-        self._has_errors = False
-        self._has_bugs = False
-        self._has_assumptions = False
-
-    def count(self, answer: Answer) -> None:
-        """Add an answer."""
-        self._has_errors |= answer.is_error
-        self._has_bugs |= answer.is_bug
-        self._has_assumptions |= answer.has_assumptions
-
-    def exit_code(self, *, strict: bool) -> int:
-        """The code for all the lines so far."""
-        if self._has_bugs:
-            return EXIT_BUG
-        if self._has_errors:
-            return EXIT_INPUT
-        return EXIT_GATE if strict and self._has_assumptions else 0
 
 
 class Answerer:
@@ -194,17 +120,32 @@ class Answerer:
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
-    def _cycles(self, scenario: Scenario, source: str) -> Answer:
-        """The cycles of Kueue's scheduler on the cluster of a line."""
-        from kpreempt.cli.batch_kueue import KUEUE_WANTED, KueueScenario, answer_cycles
+    def _cycles(self, scenario: Any, source: str) -> Answer:
+        """The cycles of Kueue's scheduler on the cluster of a line, with what was assumed. Raises ``InputError``."""
+        from kpreempt.analysis.kueue.objects import KUEUE_WANTED, assumed_of, assumed_of_chance, kueue_objects
+        from kpreempt.schedulers.kueue import run_cycles
+        from kpreempt.snapshot import decode_document
 
-        assert isinstance(scenario, KueueScenario)
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
-        assumptions = [*situation.assumptions, *unread_of(KUEUE_WANTED, self._base)]
         with self._phases.phase("session"):
-            verdict = answer_cycles(scenario, situation.cluster, assumptions, source, self._now)
-        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(verdict["assumptions"]))
+            objects = kueue_objects(situation.cluster, decode_document, source=source)
+            only = () if scenario.workload == ALL_WORKLOADS else (scenario.workload,)
+            now = scenario.now or self._now
+            found = run_cycles(objects, scenario.config, now=now, cycles=scenario.cycles, only=only)
+        assumptions = [
+            *situation.assumptions,
+            *unread_of(KUEUE_WANTED, self._base),
+            *assumed_of(objects, scenario.config),
+            *assumed_of_chance(found),
+        ]
+        verdict = {
+            "cycles": found.cycles,
+            "outcomes": 1 + len(found.others),
+            "otherOutcomes": found.others,
+            "assumptions": msgspec.to_builtins(assumptions),
+        }
+        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
         name = name_of(line) if isinstance(line, bytes) else ""
@@ -231,9 +172,11 @@ class Answerer:
 
     def _session(self, scenario: Scenario, source: str) -> SessionVerdict:
         """The session of Volcano's scheduler on the cluster of a line, to which its pod is added if there is one."""
+        from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
         from kpreempt.schedulers.volcano import run_session
+        from kpreempt.snapshot import parse_document
 
-        configuration = volcano_configuration_of(scenario)
+        configuration = volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base)
             cluster = situation.cluster

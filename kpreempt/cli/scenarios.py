@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from functools import cache
+from typing import Annotated, Any, BinaryIO, NoReturn, cast
 
 import msgspec
 
@@ -15,19 +16,19 @@ from kpreempt.errors import InputError
 from kpreempt.files import open_file
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.scheduler_table import KUEUE, VOLCANO
 from kpreempt.snapshot import cluster_from_json, merge_clusters, object_decoder, parse_document
 from kpreempt.verdict import Assumption, AssumptionKind
 
-if TYPE_CHECKING:
-    from kpreempt.schedulers.volcano import VolcanoConfiguration
-
 MAX_LINE_BYTES = 256 * 1024 * 1024
 # A line that is so many times as long is a device, or a file of something else.
 _MOST_PARTS = 8
 _MAX_DIGITS = 400
+_MOST_CYCLES = 10_000
+ALL_WORKLOADS = "all"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -53,6 +54,21 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     def has_pod(self) -> bool:
         """Whether there is a pod."""
         return bool(bytes(self.pod))
+
+
+@cache
+def _kueue_scenario() -> type[Scenario]:
+    """A line for Kueue: so many ``cycles`` at most, with ``all`` Workloads that wait, or with one, by its key.
+
+    ``config`` is what of the manager's configuration decides; ``now`` is when the first cycle begins.
+    """
+    from kpreempt.schedulers.kueue import KueueConfiguration
+
+    cycles = Annotated[int, msgspec.Meta(ge=1, le=_MOST_CYCLES)]
+    fields = [("now", Time | None, None), ("cycles", cycles, 1), ("workload", str, ALL_WORKLOADS)]
+    config = ("config", KueueConfiguration, KueueConfiguration())
+    form = msgspec.defstruct("KueueScenario", [*fields, config], bases=(Scenario,), frozen=True, rename="camel")
+    return cast("type[Scenario]", form)
 
 
 class _Named(msgspec.Struct):
@@ -115,13 +131,8 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        form: type[Scenario] = Scenario
-        if KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE:
-            from kpreempt.cli.batch_kueue import KueueScenario
-
-            # It has more keys, and another configuration.
-            form = KueueScenario
-        scenario = msgspec.json.decode(line, type=form)
+        is_for_kueue = KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE
+        scenario = msgspec.json.decode(line, type=_kueue_scenario() if is_for_kueue else Scenario)
         if bytes(scenario.eviction):
             raise ValueError("evictions are not scheduled: kpreempt drain answers for the pods of a node")
         if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE)):
@@ -206,13 +217,6 @@ def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
     """The scheduler configuration of a scenario as plain data. Raises ``InputError``."""
     return parse_document(scenario.config, "config") if scenario.config else None
-
-
-def volcano_configuration_of(scenario: Scenario) -> VolcanoConfiguration:
-    """Volcano's configuration of a scenario. Raises ``InputError`` and ``ConfigurationError``."""
-    from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
-
-    return volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
 
 
 def name_of(line: bytes) -> str:
