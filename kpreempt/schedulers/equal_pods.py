@@ -196,7 +196,11 @@ class _Search:
             for tie, left in zip(self._ties, self._left, strict=True):
                 order = [kind for kind in tie for _ in range(self.totals[kind])]
                 if seed:
-                    order = _mixed(order, seed)
+                    # The same in an order that looks like any other, the same for a seed every time.
+                    places = sorted(
+                        range(len(order)), key=lambda place: (place + 1) * (2 * seed + 1) * _SCATTER % 2**32
+                    )
+                    order = [order[place] for place in places]
                 combination.append(self._divided(order, left))
             kept: Kept = (0,) * len(self.totals)
             for way in combination:
@@ -311,12 +315,6 @@ class _Search:
                     seen.add(after)
                     waiting.append(after)
         return final
-
-
-def _mixed(order: Sequence[int], seed: int) -> list[int]:
-    """The same in an order that looks like any other, the same for a seed every time."""
-    places = sorted(range(len(order)), key=lambda place: (place + 1) * (2 * seed + 1) * _SCATTER % 2**32)
-    return [order[place] for place in places]
 
 
 def _with(kept: Kept, kind: int) -> Kept:

@@ -17,7 +17,6 @@ from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.extender_protocol.answers import (
     ExtenderError,
     ExtenderStatusError,
-    FilterResult,
     HostPriority,
     MetaVictims,
     read_filter_result,
@@ -131,9 +130,6 @@ class HttpExtender:
         result = read_filter_result(body, has_unresolvable=self._dialect.has_unresolvable)
         if result.error:
             raise ExtenderError(_go_format(result.error) if self._dialect.formats_errors else result.error)
-        return FilterAnswer(self._passing(result, nodes), result.failed, result.unresolvable)
-
-    def _passing(self, result: FilterResult, nodes: Sequence[Node]) -> list[FilteredNode]:
         if self.settings.node_cache_capable and result.node_names is not None:
             known = {node.name for node in nodes} if self._dialect.refuses_foreign_names else None
             for name in result.node_names:
@@ -142,8 +138,10 @@ class HttpExtender:
                         f"extender {_quoted(self.name)} claims a filtered node {_quoted(name)} "
                         "which is not found in the input node list"
                     )
-            return [FilteredNode(name) for name in result.node_names]
-        return [FilteredNode(node.name, node) for node in result.nodes or ()]
+            passing = [FilteredNode(name) for name in result.node_names]
+        else:
+            passing = [FilteredNode(node.name, node) for node in result.nodes or ()]
+        return FilterAnswer(passing, result.failed, result.unresolvable)
 
     def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         """The scores that it gives, in its order and before its weight; zeros without a verb.
@@ -165,7 +163,14 @@ class HttpExtender:
         verb = self.settings.preempt_verb
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
-        answer = read_preemption_result(self._send(verb, self._preemption_arguments(pod, candidates)))
+        names, sends_uids = self._dialect.names, self.settings.node_cache_capable
+        victims = {node: self._victims_document(candidates[node], sends_uids=sends_uids) for node in sorted(candidates)}
+        arguments = {
+            names.pod: pod_document(pod),
+            names.victims: None if sends_uids else victims,
+            names.meta_victims: victims if sends_uids else None,
+        }
+        answer = read_preemption_result(self._send(verb, left_out_if_empty(names, arguments)))
         order = [*(node for node in candidates if node in answer), *(node for node in answer if node not in candidates)]
         return {node: self._victims(node, answer[node], pods_of) for node in order}
 
@@ -191,16 +196,6 @@ class HttpExtender:
             names.pod: pod_document(pod),
             names.nodes: None if sends_names else node_list(nodes),
             names.node_names: [node.name for node in nodes] if sends_names else None,
-        }
-        return left_out_if_empty(names, arguments)
-
-    def _preemption_arguments(self, pod: Pod, candidates: Mapping[str, NodeVictims]) -> dict[str, Any]:
-        names, sends_uids = self._dialect.names, self.settings.node_cache_capable
-        victims = {node: self._victims_document(candidates[node], sends_uids=sends_uids) for node in sorted(candidates)}
-        arguments = {
-            names.pod: pod_document(pod),
-            names.victims: None if sends_uids else victims,
-            names.meta_victims: victims if sends_uids else None,
         }
         return left_out_if_empty(names, arguments)
 

@@ -70,7 +70,12 @@ def amount_text(resource: str, amount: int) -> str:
         whole, rest = divmod(amount, 1000)
         return f"{amount}m" if rest else _decimal(whole)
     if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES_PREFIX):
-        return _binary(amount)
+        if -1024 < amount < 1024:
+            return _decimal(amount)
+        for exponent, suffix in _BINARY:
+            if not amount % 2**exponent:
+                return f"{amount >> exponent}{suffix}"
+        return str(amount)
     return _decimal(amount)
 
 
@@ -78,13 +83,4 @@ def _decimal(amount: int) -> str:
     for exponent, suffix in _DECIMAL:
         if amount and not amount % 10**exponent:
             return f"{amount // 10**exponent}{suffix}"
-    return str(amount)
-
-
-def _binary(amount: int) -> str:
-    if -1024 < amount < 1024:
-        return _decimal(amount)
-    for exponent, suffix in _BINARY:
-        if not amount % 2**exponent:
-            return f"{amount >> exponent}{suffix}"
     return str(amount)

@@ -191,7 +191,11 @@ class Assigner:
             if self._has_fungibility and not _goes_on(rank, self._queue.fungibility):
                 best, best_rank = found, rank
                 break
-            if self._is_better(rank, best_rank):
+            if self._has_fungibility:
+                is_better = _is_preferred(rank, best_rank, self._queue.fungibility)
+            else:
+                is_better = rank.possibility > best_rank.possibility
+            if is_better:
                 best, best_rank = found, rank
                 if not self._has_fungibility and rank.possibility is Possibility.FIT:
                     break
@@ -275,11 +279,6 @@ class Assigner:
         preemption = self._queue.preemption
         is_fair = self._config.fair_sharing is not None
         return preemption.may_borrow or (is_fair and preemption.reclaim_within_cohort != NEVER)
-
-    def _is_better(self, rank: _Rank, best: _Rank) -> bool:
-        if self._has_fungibility:
-            return _is_preferred(rank, best, self._queue.fungibility)
-        return rank.possibility > best.possibility
 
     def _explain(self, assignment: Assignment) -> None:
         """Say what is most in the way of a Workload that does not fit (``resolveNoFitReason``)."""

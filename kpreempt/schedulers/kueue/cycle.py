@@ -118,7 +118,21 @@ class Cycle:
 
     def _process(self, entry: Entry) -> None:
         queue = entry.queue
-        fits = self._refreshed(entry)
+        # Whether the entry still fits; where that may help it is decided about anew, with the same flavors.
+        has_quota, has_room = self._fits(entry)
+        anew_for_targets = self._overlaps(entry) and self.config.has(gates.OVERLAP_RECOMPUTE)
+        anew_for_room = has_quota and not has_room and self.config.has(gates.TOPOLOGY_RECOMPUTE)
+        if not (anew_for_targets or anew_for_room):
+            fits = has_quota and has_room
+        else:
+            entry.is_recomputed = True
+            entry.info.memory = None
+            only = {each.name: entry.assignment.flavors_of(each.name) for each in entry.assignment.pod_sets}
+            with self.stage.without(self._taken.values() if anew_for_targets else ()):
+                self._assign(entry, only)
+            if anew_for_targets and entry.assignment.mode is Mode.FIT:
+                entry.assignment.set_mode(Mode.DEFERRED_FIT)
+            fits = all(self._fits(entry))
         mode = entry.assignment.mode
         if mode is Mode.NO_FIT:
             entry.requeue_reason, entry.quota_reason = NO_FIT, entry.assignment.no_fit_reason
@@ -159,22 +173,6 @@ class Cycle:
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(each.info.key in self._taken for each in entry.targets)
-
-    def _refreshed(self, entry: Entry) -> bool:
-        """Whether the entry still fits; where that may help it is decided about anew, with the same flavors."""
-        has_quota, has_room = self._fits(entry)
-        anew_for_targets = self._overlaps(entry) and self.config.has(gates.OVERLAP_RECOMPUTE)
-        anew_for_room = has_quota and not has_room and self.config.has(gates.TOPOLOGY_RECOMPUTE)
-        if not (anew_for_targets or anew_for_room):
-            return has_quota and has_room
-        entry.is_recomputed = True
-        entry.info.memory = None
-        only = {each.name: entry.assignment.flavors_of(each.name) for each in entry.assignment.pod_sets}
-        with self.stage.without(self._taken.values() if anew_for_targets else ()):
-            self._assign(entry, only)
-        if anew_for_targets and entry.assignment.mode is Mode.FIT:
-            entry.assignment.set_mode(Mode.DEFERRED_FIT)
-        return all(self._fits(entry))
 
     def _fits(self, entry: Entry) -> tuple[bool, bool]:
         """Whether there is quota and, if so, room in the domains, once all targets so far and its own are gone."""

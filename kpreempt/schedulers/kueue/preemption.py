@@ -489,7 +489,18 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     """Whom a Workload preempts under fair sharing; nobody, where that would not help."""
     assert stage.config.fair_sharing is not None
     strategies = stage.config.fair_sharing.strategies
-    candidates = _candidates(stage, need)
+    preemption = need.queue.preemption
+    found: dict[str, _Stream] = {}
+    if preemption.within_cluster_queue != NEVER:
+        own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
+        found[need.queue.name] = _Stream(own)
+    if need.queue.node.parent is None or preemption.reclaim_within_cohort == NEVER:
+        candidates = found
+    else:
+        for queue in stage.others(need.queue):
+            if any(queue.node.borrows_with(fr) for fr in need.short):
+                found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
+        candidates = found
     if all(each.first is None for each in candidates.values()):
         return []
     run = _Run(stage, need)
@@ -501,17 +512,3 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
         return stage.fill_back(need, run.targets, may_borrow=True)
     stage.restore_all(run.targets)
     return []
-
-
-def _candidates(stage: Stage, need: Need) -> dict[str, _Stream]:
-    preemption = need.queue.preemption
-    found: dict[str, _Stream] = {}
-    if preemption.within_cluster_queue != NEVER:
-        own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
-        found[need.queue.name] = _Stream(own)
-    if need.queue.node.parent is None or preemption.reclaim_within_cohort == NEVER:
-        return found
-    for queue in stage.others(need.queue):
-        if any(queue.node.borrows_with(fr) for fr in need.short):
-            found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
-    return found

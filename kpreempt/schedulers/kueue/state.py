@@ -40,7 +40,12 @@ class State:
         self.cohorts: dict[str, Node] = {}
         self.queues: dict[str, Queue] = {each.name: Queue(each) for each in objects.cluster_queues}
         self._make_tree(objects)
-        self._settle_activity(objects)
+        checks = {each.metadata.name: each for each in objects.checks}
+        for queue in sorted(self.queues.values(), key=lambda each: each.name):
+            queue.settle_activity(self.flavors, checks, self.topologies, has_topologies=self.config.has(gates.TOPOLOGY))
+            if queue.node.parent is not None:
+                children = queue.node.parent.inactive if queue.inactive_because else queue.node.parent.queues
+                children.append(queue.node)
         self.active = {name: each for name, each in self.queues.items() if not each.inactive_because}
         self._nodes = [*self.cohorts.values(), *(each.node for each in self.queues.values())]
         for node in self._nodes:
@@ -82,7 +87,16 @@ class State:
         self._kept = [(node, node.usage) for node in self._nodes]
         for node, usage in self._kept:
             node.usage = dict(usage)
-        self._use_topologies()
+        for topology in self.topologies.values():
+            for leaf in topology.leaves.values():
+                leaf.usage = {}
+        if self.topologies:
+            for queue in self.queues.values():
+                for info in queue.workloads.values():
+                    for flavor, pods in info.topology_usage.items():
+                        for each in self._sharing(flavor):
+                            for one in pods:
+                                each.use(one)
         return Stage(self.active, self.config, now, chance)
 
     def restore(self) -> None:
@@ -100,19 +114,6 @@ class State:
         queue.let_go(info)
         queue.node.remove(info.usage)
         queue.generation += 1
-
-    def _use_topologies(self) -> None:
-        for topology in self.topologies.values():
-            for leaf in topology.leaves.values():
-                leaf.usage = {}
-        if not self.topologies:
-            return
-        for queue in self.queues.values():
-            for info in queue.workloads.values():
-                for flavor, pods in info.topology_usage.items():
-                    for each in self._sharing(flavor):
-                        for one in pods:
-                            each.use(one)
 
     def _sharing(self, flavor: str) -> list[FlavorTopology]:
         """The topologies in which the domains of a flavor are used: of nodes, all that have nodes."""
@@ -146,14 +147,6 @@ class State:
                 queue.node.parent = self.cohorts[parent]
         for name in cyclic:
             del self.cohorts[name]
-
-    def _settle_activity(self, objects: KueueObjects) -> None:
-        checks = {each.metadata.name: each for each in objects.checks}
-        for queue in sorted(self.queues.values(), key=lambda each: each.name):
-            queue.settle_activity(self.flavors, checks, self.topologies, has_topologies=self.config.has(gates.TOPOLOGY))
-            if queue.node.parent is not None:
-                children = queue.node.parent.inactive if queue.inactive_because else queue.node.parent.queues
-                children.append(queue.node)
 
 
 def _in_cycles(parents: dict[str, str]) -> set[str]:

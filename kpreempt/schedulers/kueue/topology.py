@@ -145,7 +145,7 @@ def _matches(node: Node, labels: dict[str, str], levels: list[str]) -> bool:
 def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSnapshot) -> None:
     """Take away what pods use that are bound to nodes and that no topology placed."""
     for pod in cluster.pods:
-        if not pod.spec.node_name or pod.is_terminal or _is_placed_by_topology(pod):
+        if not pod.spec.node_name or pod.is_terminal or ("kueue.x-k8s.io/tas" in pod.metadata.labels):
             continue
         requests = pod_requests_of(pod.spec)
         for topology in topologies:
@@ -153,10 +153,6 @@ def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSn
             if leaf is not None:
                 add_requests(leaf.capacity, requests, -1)
                 add_requests(leaf.capacity, {PODS: 1}, -1)
-
-
-def _is_placed_by_topology(pod: Any) -> bool:
-    return "kueue.x-k8s.io/tas" in pod.metadata.labels
 
 
 def add_requests(to: Requests, amounts: Requests, times: int = 1) -> None:

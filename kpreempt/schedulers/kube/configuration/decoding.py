@@ -124,7 +124,16 @@ class _Decoder:
         ``ConfigurationError`` for a wrong type.
         """
         if isinstance(wanted, Struct) and isinstance(value, Mapping):
-            return self._decode_struct(value, wanted, path, fields)
+            decoded = {}
+            for key in sorted(value, key=str):
+                below = f"{path}.{key}" if path else str(key)
+                field_type = wanted.fields.get(key)
+                if field_type is None:
+                    self._problems.append(f'unknown field "{below}"')
+                elif value[key] is not None:
+                    joined = f"{fields}.{key}" if fields else key
+                    decoded[key] = self.decode(value[key], field_type, below, joined, wanted.name)
+            return decoded
         if isinstance(wanted, ListOf) and isinstance(value, list):
             items = enumerate(value)
             return [
@@ -136,18 +145,6 @@ class _Decoder:
         if isinstance(wanted, Scalar):
             return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")
         raise _wrong_type(value, f"{struct}.{fields}", wanted.go_type)
-
-    def _decode_struct(self, value: Mapping[str, Any], wanted: Struct, path: str, fields: str) -> dict[str, Any]:
-        decoded = {}
-        for key in sorted(value, key=str):
-            below = f"{path}.{key}" if path else str(key)
-            field_type = wanted.fields.get(key)
-            if field_type is None:
-                self._problems.append(f'unknown field "{below}"')
-            elif value[key] is not None:
-                joined = f"{fields}.{key}" if fields else key
-                decoded[key] = self.decode(value[key], field_type, below, joined, wanted.name)
-        return decoded
 
 
 def _zero_of(wanted: Type) -> Any:
@@ -167,9 +164,21 @@ def _decode_scalar(value: Any, go_type: str, field: str) -> Any:
             raise ConfigurationError(f"time: invalid duration {json.dumps(value, ensure_ascii=False)}")
         return duration
     if go_type in _INTEGER_BITS:
-        return _decode_integer(value, go_type, field)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong_type(value, field, go_type)
+        limit = 2 ** (_INTEGER_BITS[go_type] - 1)
+        if isinstance(value, float) or not -limit <= value < limit:
+            raise _wrong_type(value, field, go_type, f"number {value}")
+        return value
     if go_type == "map[string]string":
-        return _decode_map(value, go_type, field)
+        if not isinstance(value, Mapping):
+            raise _wrong_type(value, field, go_type)
+        for item in value.values():
+            if item is not None and not isinstance(item, str):
+                raise _wrong_type(item, field, "string")
+        return {str(key): item or "" for key, item in value.items()}
     allowed: dict[str, type | tuple[type, ...]] = {
         "string": str,
         "bool": bool,
@@ -179,26 +188,6 @@ def _decode_scalar(value: Any, go_type: str, field: str) -> Any:
     if not isinstance(value, allowed[go_type]) or (isinstance(value, bool) and go_type != "bool"):
         raise _wrong_type(value, field, go_type)
     return value
-
-
-def _decode_integer(value: Any, go_type: str, field: str) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong_type(value, field, go_type)
-    limit = 2 ** (_INTEGER_BITS[go_type] - 1)
-    if isinstance(value, float) or not -limit <= value < limit:
-        raise _wrong_type(value, field, go_type, f"number {value}")
-    return value
-
-
-def _decode_map(value: Any, go_type: str, field: str) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise _wrong_type(value, field, go_type)
-    for item in value.values():
-        if item is not None and not isinstance(item, str):
-            raise _wrong_type(item, field, "string")
-    return {str(key): item or "" for key, item in value.items()}
 
 
 def _wrong_type(value: object, field: str, go_type: str, found: str = "") -> ConfigurationError:

@@ -36,7 +36,8 @@ _CHECKED_POINTS = (
 def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviour) -> None:
     """Raise ``ConfigurationError`` with everything that is wrong, in the scheduler's words."""
     profiles = configuration["profiles"]
-    problems = _client_connection(configuration.get("clientConnection", {}))
+    burst = configuration.get("clientConnection", {}).get("burst", 0)
+    problems = [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
     problems += _leader_election(configuration["leaderElection"])
     if configuration["parallelism"] <= 0:
         detail = "should be an integer value greater than zero"
@@ -60,11 +61,6 @@ def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviou
         problems.append(invalid("podMaxBackoffSeconds", longest, detail))
     problems += _extenders(configuration["extenders"])
     aggregate(problems)
-
-
-def _client_connection(connection: Mapping[str, Any]) -> list[str]:
-    burst = connection.get("burst", 0)
-    return [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
 
 
 def _leader_election(election: Mapping[str, Any]) -> list[str]:

@@ -224,7 +224,16 @@ class PriorityQueue:
                 info.consecutive_errors_count += 1
             info.timestamp = now
             info.backoff_expiration = None
-            self._requeue(info, self._strategy_for_in_flight(info), None, now)
+            if not info.rejector_plugins or info.pod not in self.in_flight:
+                strategy_for_in_flight = Strategy.AFTER_BACKOFF
+            elif not self._asks_hints:
+                has_moved = self.move_request_cycle >= info.cycle
+                strategy_for_in_flight = Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
+            else:
+                happenings = self.in_flight.since(info.pod)
+                found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
+                strategy_for_in_flight = max(found, default=Strategy.SKIP)
+            self._requeue(info, strategy_for_in_flight, None, now)
             return True
         finally:
             self.done(info.pod)
@@ -269,7 +278,10 @@ class PriorityQueue:
         elif info.key not in self.unschedulable:
             self.backoff.refresh(info)
         elif not self._asks_hints:
-            if _is_updated(old, new):
+            # Whether more than the pod's status is new (``isPodUpdated``).
+            before = msgspec.structs.replace(old.metadata, resource_version="")
+            after = msgspec.structs.replace(new.metadata, resource_version="")
+            if (before, old.spec) != (after, new.spec):
                 self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
         else:
             for event in events:
@@ -289,17 +301,18 @@ class PriorityQueue:
         with_others = self._rules.awaits_everything
         if is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
             if is_asked is every_pod:
-                infos = self._helped_by(happening.event)
+                infos: Iterable[QueuedPodInfo]
+                # The unschedulable pods but those of which no plugin that refused them waits for the event.
+                if happening.event.is_wild_card:
+                    infos = list(self.unschedulable.values())
+                else:
+                    waiting = self._awaiting(happening.event)
+                    infos = self.unschedulable.refused_by(
+                        lambda plugins: not plugins or any(map(waiting.__getitem__, plugins))
+                    )
             else:
                 infos = list(filter(is_asked, self.unschedulable.values()))
             self._move_pods(infos, happening, now)
-
-    def _helped_by(self, event: ClusterEvent) -> Iterable[QueuedPodInfo]:
-        """The unschedulable pods but those of which no plugin that refused them waits for the event."""
-        if event.is_wild_card:
-            return list(self.unschedulable.values())
-        waiting = self._awaiting(event)
-        return self.unschedulable.refused_by(lambda plugins: not plugins or any(map(waiting.__getitem__, plugins)))
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         waiting = self._awaiting(happening.event)
@@ -312,16 +325,6 @@ class PriorityQueue:
                 self._requeue(info, strategy, happening.event, now)
         self.move_request_cycle = self.scheduling_cycle
         self.in_flight.record([happening])
-
-    def _strategy_for_in_flight(self, info: QueuedPodInfo) -> Strategy:
-        if not info.rejector_plugins or info.pod not in self.in_flight:
-            return Strategy.AFTER_BACKOFF
-        if not self._asks_hints:
-            has_moved = self.move_request_cycle >= info.cycle
-            return Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
-        happenings = self.in_flight.since(info.pod)
-        found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
-        return max(found, default=Strategy.SKIP)
 
     def _strategy(self, info: QueuedPodInfo, happening: Happening, waiting: Awaiting) -> Strategy:
         """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``).
@@ -410,13 +413,6 @@ class PriorityQueue:
             info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
         if info.gating_plugin:
             info.unschedulable_plugins.add(info.gating_plugin)
-
-
-def _is_updated(old: Pod, new: Pod) -> bool:
-    """Whether more than the pod's status is new (``isPodUpdated``)."""
-    before = msgspec.structs.replace(old.metadata, resource_version="")
-    after = msgspec.structs.replace(new.metadata, resource_version="")
-    return (before, old.spec) != (after, new.spec)
 
 
 _AWAITED = {name: awaited for name, each in REGISTRY.items() if (awaited := each.awaits())}

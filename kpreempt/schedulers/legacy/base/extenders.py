@@ -42,21 +42,13 @@ class Filtered(NamedTuple):
 class Extender(Protocol):
     """A process that is asked besides the scheduler's own filters. Its methods raise ``LegacyError`` where it fails."""
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def is_ignorable(self) -> bool:
-        """Whether scheduling goes on where it fails (1.13 and 1.18)."""
-
-    @property
-    def supports_preemption(self) -> bool:
-        """Whether it has a verb for preemption (1.13 and 1.18)."""
-
-    @property
-    def is_prioritizer(self) -> bool:
-        """Whether it scores nodes."""
+    # What messages call it.
+    name: str
+    # Whether scheduling goes on when it fails, and whether it has a verb for preemption (1.13 and 1.18).
+    is_ignorable: bool
+    supports_preemption: bool
+    # Whether it scores nodes.
+    is_prioritizer: bool
 
     def is_interested(self, pod: Pod) -> bool:
         """Whether the pod uses a resource that it manages, or it manages all pods (1.13 and 1.18)."""

@@ -11,6 +11,7 @@ their place have the same checks; each version says what a refusal means.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -47,56 +48,37 @@ from kpreempt.verdict.details import (
 )
 
 
-class Affinity(Protocol):
-    """What a version knows beforehand of the pods that want each other near or far."""
+class Metadata(ABC):
+    """The pod, what it requests, and what is known beforehand of pods that want each other near or far.
 
-    def clone(self) -> Self:
-        """A copy that can be changed without touching this one."""
-
-    def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node."""
-
-    def remove_pod(self, info: PodInfo) -> None:
-        """A pod was taken off its node."""
-
-    def check(self, node_info: NodeInfo) -> Status:
-        """The pod's terms hold, and those of the pods that are there."""
-
-
-class Metadata:
-    """The pod, what it requests, and what the predicates know of it beforehand (``predicateMetadata``).
-
-    ``ignored`` are resources that are left to extenders (1.13).
+    That is ``predicateMetadata``. ``ignored`` are resources that are left to extenders (1.13).
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        pod: PodInfo,
-        request: Amounts,
-        affinity: Affinity,
-        ignored: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
         self.cluster = cluster
         self.pod = pod
         self.request = request
-        self.affinity = affinity
         self.ignored = ignored
 
-    def clone(self) -> Metadata:
+    @abstractmethod
+    def clone(self) -> Self:
         """A copy that can be changed without touching this one."""
-        return Metadata(self.cluster, self.pod, self.request, self.affinity.clone(), self.ignored)
 
+    @abstractmethod
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was put on the node."""
-        self.affinity.add_pod(info, node_info)
 
+    @abstractmethod
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was taken off the node."""
-        self.affinity.remove_pod(info)
+
+    @abstractmethod
+    def check_affinity(self, node_info: NodeInfo) -> Status:
+        """Whether the pod's terms hold, and those of the pods that are there."""
 
 
-Check = Callable[[Metadata, NodeInfo], Status]
+# Gets the version's state, which knows the pod, and the node.
+Check = Callable[[Any, NodeInfo], Status]
 
 
 def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
@@ -139,12 +121,12 @@ def pod_fits_resources(always: Iterable[str] = ()) -> Check:
     return check
 
 
-def host_name(reason: str) -> Check:
-    """The node is the one that the pod names, if it names one."""
+def refuses_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code: Code = Code.NONE) -> Check:
+    """A check that refuses the node if ``find`` finds something; ``reason`` may format what is found."""
 
-    def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        wanted = meta.pod.pod.spec.node_name
-        return refusal(reason, detail=NodeNameMismatch(wanted)) if wanted not in ("", node_info.name) else PASSES
+    def check(state: Any, node_info: NodeInfo) -> Status:
+        found = find(state.pod.pod, node_info)
+        return PASSES if found is None else refusal(reason.format(found), detail=found, code=code)
 
     return check
 
@@ -159,31 +141,6 @@ def general_predicates(*checks: Check) -> Check:
         return refusal(*(reason for status in failed for reason in status.reasons), detail=failed[0].detail)
 
     return check
-
-
-def no_disk_conflict(reason: str) -> Check:
-    """No other pod uses a disk in a way that excludes this one."""
-
-    def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        conflict = disk_conflict(meta.pod.pod, node_info)
-        return refusal(reason, detail=conflict) if conflict else PASSES
-
-    return check
-
-
-def tolerates_taints(reason: str) -> Check:
-    """All taints that keep pods off are tolerated."""
-
-    def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        taint = untolerated_taint(meta.pod.pod, node_info)
-        return refusal(reason, detail=taint) if taint else PASSES
-
-    return check
-
-
-def match_inter_pod_affinity(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The pod's terms hold, and those of the pods that are there."""
-    return meta.affinity.check(node_info)
 
 
 class LegacyError(Exception):
@@ -321,6 +278,12 @@ def tolerates_unschedulable(pod: Pod) -> bool:
     """Whether the pod tolerates the taint that goes with ``spec.unschedulable``."""
     taint = Taint(UNSCHEDULABLE_TAINT, effect="NoSchedule")
     return any(toleration.tolerates(taint) for toleration in pod.spec.tolerations)
+
+
+def name_mismatch(pod: Pod, node_info: NodeInfo) -> NodeNameMismatch | None:
+    """The node that the pod names, if it names another one, or ``None``."""
+    wanted = pod.spec.node_name
+    return NodeNameMismatch(wanted) if wanted not in ("", node_info.name) else None
 
 
 def selector_mismatch(pod: Pod, node_info: NodeInfo) -> NodeAffinityMismatch | None:

@@ -24,6 +24,7 @@ from kpreempt.schedulers.legacy.base.node_info import (
     PID_PRESSURE,
     READY,
     Accounting,
+    Amounts,
     Cluster,
     NodeInfo,
     Pair,
@@ -48,21 +49,21 @@ from kpreempt.schedulers.legacy.base.predicates import (
     claim_of,
     class_of_claim,
     csi_limit_key,
+    disk_conflict,
     general_predicates,
-    host_name,
     is_reachable,
-    match_inter_pod_affinity,
     memory_pressure,
-    no_disk_conflict,
+    name_mismatch,
     no_pressure,
     node_condition,
     pod_fits_resources,
     port_conflict,
     refusal,
+    refuses_on,
     selector_mismatch,
     term_selects,
-    tolerates_taints,
     tolerates_unschedulable,
+    untolerated_taint,
     zone_conflict,
 )
 from kpreempt.verdict import Assumption, AssumptionKind, Status
@@ -252,69 +253,11 @@ _REASONS_OF_CONDITIONS = {
 }
 
 
-def is_counted(name: str) -> bool:
-    """Whether a resource counts besides CPU and memory (``IsScalarResourceName``)."""
-    is_extended = not is_native(name) and not name.startswith("requests.")
-    return is_extended or name.startswith((HUGE_PAGES_PREFIX, "attachable-volumes-")) or NATIVE_PREFIX in name
-
-
-ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counted), addressed_ports)
-
-
-def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:
-    """A cordoned node takes only pods that tolerate the taint that goes with it."""
-    if node_info.node.spec.unschedulable and not tolerates_unschedulable(meta.pod.pod):
-        return refusal(NODE_UNSCHEDULABLE)
-    return PASSES
-
-
-def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
-    """No other pod has the host ports."""
-    taken = port_conflict(meta.pod.pod, node_info)
-    return refusal(PORTS_TAKEN, detail=taken) if taken else PASSES
-
-
-def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The node selector and the required node affinity match."""
-    mismatch = selector_mismatch(meta.pod.pod, node_info)
-    return refusal(SELECTOR_NOT_MATCHED, detail=mismatch) if mismatch else PASSES
-
-
-FITS_RESOURCES = pod_fits_resources()
-FITS_HOST_NAME = host_name(HOST_NOT_MATCHED)
-# All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
-PREDICATES = (
-    Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
-    Filter("CheckNodeUnschedulable", check_node_unschedulable),
-    Filter(
-        "GeneralPredicates",
-        general_predicates(FITS_RESOURCES, FITS_HOST_NAME, pod_fits_host_ports, match_node_selector),
-    ),
-    Filter("HostName", FITS_HOST_NAME),
-    Filter("PodFitsHostPorts", pod_fits_host_ports),
-    Filter("MatchNodeSelector", match_node_selector),
-    Filter("PodFitsResources", FITS_RESOURCES),
-    Filter("NoDiskConflict", no_disk_conflict(DISK_CONFLICT)),
-    Filter("PodToleratesNodeTaints", tolerates_taints(TAINTS_NOT_TOLERATED)),
-    *VOLUME_PREDICATES,
-    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
-    Filter("CheckNodePIDPressure", no_pressure(PID_PRESSURE, UNDER_PID_PRESSURE)),
-    Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
-    Filter("MatchInterPodAffinity", match_inter_pod_affinity),
-)
-
-
-NOT_MATCHED = "node(s) didn't match pod affinity/anti-affinity"
-AFFINITY_NOT_MATCHED = "node(s) didn't match pod affinity rules"
-ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't match pod anti-affinity rules"
-EXISTING_ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't satisfy existing pods anti-affinity rules"
-
-
-class Affinity:
+class PodMetadata(Metadata):
     """What matters to one pod: pods that its terms select, and pods whose anti-affinity selects it."""
 
-    def __init__(self, pod: PodInfo, cluster: Cluster) -> None:
-        self._pod = pod
+    def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
+        super().__init__(cluster, pod, request, ignored)
         self.wanted = TopologyPairs()
         self.refused = TopologyPairs()
         self.refusing = TopologyPairs()
@@ -324,16 +267,16 @@ class Affinity:
                 if pod.has_affinity:
                     self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
                     terms = (
-                        term for term in self._pod.anti_affinity_terms if term_selects(self._pod.pod, term, info.pod)
+                        term for term in self.pod.anti_affinity_terms if term_selects(self.pod.pod, term, info.pod)
                     )
                     self.refused.add(info, _pairs(terms, node_info.labels))
         for pairs in (self.wanted, self.refused, self.refusing):
             pairs.settle()
 
-    def clone(self) -> Affinity:
+    def clone(self) -> PodMetadata:
         """A copy that can be changed without touching this one."""
-        copy = Affinity.__new__(Affinity)
-        copy._pod = self._pod
+        copy = PodMetadata.__new__(PodMetadata)
+        copy.cluster, copy.pod, copy.request, copy.ignored = self.cluster, self.pod, self.request, self.ignored
         copy.wanted, copy.refused, copy.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
         return copy
 
@@ -344,30 +287,30 @@ class Affinity:
         not there; and a pod that any anti-affinity term selects counts for all of them.
         """
         self.refusing.add(info, self._pairs_refusing(info, node_info.labels))
-        if info.pod.spec.node_name and self._pod.has_affinity:
+        if info.pod.spec.node_name and self.pod.has_affinity:
             self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
-            terms = self._pod.anti_affinity_terms
-            if any(term_selects(self._pod.pod, term, info.pod) for term in terms):
+            terms = self.pod.anti_affinity_terms
+            if any(term_selects(self.pod.pod, term, info.pod) for term in terms):
                 self.refused.add(info, _pairs(terms, node_info.labels))
 
-    def remove_pod(self, info: PodInfo) -> None:
+    def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was taken off its node."""
         self.refusing.remove(info)
         self.wanted.remove(info)
         self.refused.remove(info)
 
-    def check(self, node_info: NodeInfo) -> Status:
+    def check_affinity(self, node_info: NodeInfo) -> Status:
         """Whether the pod's terms and those of the pods that are there allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self.refusing:
                 return self._existing_conflict(pair)
         labels = node_info.labels
-        terms = self._pod.affinity_terms
+        terms = self.pod.affinity_terms
         missing = next((term for term in terms if _pair(term, labels) not in self.wanted), None)
         if missing is not None and (self.wanted or not self._selects_itself()):
             detail = _conflict("affinity", missing, labels, [])
             return refusal(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
-        for term in self._pod.anti_affinity_terms:
+        for term in self.pod.anti_affinity_terms:
             refused = _pair(term, labels)
             if refused is not None and refused in self.refused:
                 detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
@@ -380,18 +323,16 @@ class Affinity:
 
     def _selects_itself(self) -> bool:
         """The first of a group of pods that want each other has nobody yet to be beside."""
-        pod = self._pod.pod
-        return all(term_selects(pod, term, pod) for term in self._pod.affinity_terms)
+        pod = self.pod.pod
+        return all(term_selects(pod, term, pod) for term in self.pod.affinity_terms)
 
     def _pairs_refusing(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
-        return _pairs(
-            (term for term in info.anti_affinity_terms if term_selects(info.pod, term, self._pod.pod)), labels
-        )
+        return _pairs((term for term in info.anti_affinity_terms if term_selects(info.pod, term, self.pod.pod)), labels)
 
     def _pairs_wanted(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
         """A pod counts as wanted only where all terms select it."""
-        terms = self._pod.affinity_terms
-        if not all(term_selects(self._pod.pod, term, info.pod) for term in terms):
+        terms = self.pod.affinity_terms
+        if not all(term_selects(self.pod.pod, term, info.pod) for term in terms):
             return []
         return _pairs(terms, labels)
 
@@ -408,3 +349,51 @@ def _pair(term: PodAffinityTerm, labels: Mapping[str, str]) -> Pair | None:
 def _conflict(rule: str, term: PodAffinityTerm, labels: Mapping[str, str], holders: list[str]) -> AffinityConflict:
     selector = str(term.label_selector) if term.label_selector is not None else ""
     return AffinityConflict(rule, term.topology_key, labels.get(term.topology_key, ""), selector, holders)
+
+
+def is_counted(name: str) -> bool:
+    """Whether a resource counts besides CPU and memory (``IsScalarResourceName``)."""
+    is_extended = not is_native(name) and not name.startswith("requests.")
+    return is_extended or name.startswith((HUGE_PAGES_PREFIX, "attachable-volumes-")) or NATIVE_PREFIX in name
+
+
+ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counted), addressed_ports)
+
+
+def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:
+    """A cordoned node takes only pods that tolerate the taint that goes with it."""
+    if node_info.node.spec.unschedulable and not tolerates_unschedulable(meta.pod.pod):
+        return refusal(NODE_UNSCHEDULABLE)
+    return PASSES
+
+
+FITS_RESOURCES = pod_fits_resources()
+FITS_HOST_PORTS = refuses_on(port_conflict, PORTS_TAKEN)
+MATCHES_SELECTOR = refuses_on(selector_mismatch, SELECTOR_NOT_MATCHED)
+FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
+# All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
+PREDICATES = (
+    Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
+    Filter("CheckNodeUnschedulable", check_node_unschedulable),
+    Filter(
+        "GeneralPredicates",
+        general_predicates(FITS_RESOURCES, FITS_HOST_NAME, FITS_HOST_PORTS, MATCHES_SELECTOR),
+    ),
+    Filter("HostName", FITS_HOST_NAME),
+    Filter("PodFitsHostPorts", FITS_HOST_PORTS),
+    Filter("MatchNodeSelector", MATCHES_SELECTOR),
+    Filter("PodFitsResources", FITS_RESOURCES),
+    Filter("NoDiskConflict", refuses_on(disk_conflict, DISK_CONFLICT)),
+    Filter("PodToleratesNodeTaints", refuses_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
+    *VOLUME_PREDICATES,
+    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
+    Filter("CheckNodePIDPressure", no_pressure(PID_PRESSURE, UNDER_PID_PRESSURE)),
+    Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
+    Filter("MatchInterPodAffinity", PodMetadata.check_affinity),
+)
+
+
+NOT_MATCHED = "node(s) didn't match pod affinity/anti-affinity"
+AFFINITY_NOT_MATCHED = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't satisfy existing pods anti-affinity rules"

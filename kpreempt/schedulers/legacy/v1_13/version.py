@@ -117,7 +117,7 @@ class Version113(PredicateVersion):
         rules.check_claims(cluster, pod)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
-        return Metadata(cluster, pod, self.requests(pod.pod), rules.Affinity(pod, cluster), self.ignored)
+        return rules.PodMetadata(cluster, pod, self.requests(pod.pod), self.ignored)
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """Budgets, the first victim's priority, the sum, the count; then any."""

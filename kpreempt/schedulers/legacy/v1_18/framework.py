@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, is_label_key, is_label_value
 from kpreempt.model.node import Node
@@ -71,7 +71,7 @@ class CycleState:
 class FilterPlugin(ABC):
     """A plugin that refuses nodes."""
 
-    name: ClassVar[str]
+    name: str
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PodState | None:
         """What to keep for the pod, if anything; raises ``LegacyError`` or ``PreFilterRejectedError``."""

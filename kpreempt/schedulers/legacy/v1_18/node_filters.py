@@ -28,20 +28,18 @@ from kpreempt.schedulers.legacy.base.predicates import (
     addressed_ports,
     disk_conflict,
     insufficient_resources,
+    name_mismatch,
     port_conflict,
+    refuses_on,
     selector_mismatch,
     tolerates_unschedulable,
     untolerated_taint,
 )
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, PodState, refused
-from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict import SUCCESS, Code, Detail, Status
 
 REASON_UNSCHEDULABLE = "node(s) were unschedulable"
-REASON_NODE_NAME = "node(s) didn't match the requested hostname"
-REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
-REASON_SELECTOR = "node(s) didn't match node selector"
 REASON_LABELS = "node(s) didn't have the requested labels"
-REASON_DISK = "node(s) had no available disk"
 
 _FINAL = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
@@ -58,53 +56,34 @@ class NodeUnschedulable(FilterPlugin):
         return refused(_FINAL, REASON_UNSCHEDULABLE)
 
 
-class NodeName(FilterPlugin):
-    """Refuses all nodes but the one that the pod names."""
+class NodeCheck(FilterPlugin):
+    """A plugin that finds something about the pod and the node that rules the node out."""
 
-    name = "NodeName"
-
-    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Look at ``spec.nodeName``."""
-        wanted = state.pod.pod.spec.node_name
-        if not wanted or wanted == node_info.name:
-            return SUCCESS
-        return refused(_FINAL, REASON_NODE_NAME, detail=details.NodeNameMismatch(wanted))
-
-
-class NodePorts(FilterPlugin):
-    """Refuses nodes on which a host port of the pod is taken."""
-
-    name = "NodePorts"
+    def __init__(self, name: str, find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code: Code) -> None:
+        self.name = name
+        self._check = refuses_on(find, reason, code)
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Compare address, protocol and number with the ports in use."""
-        taken = port_conflict(state.pod.pod, node_info)
-        return SUCCESS if taken is None else refused(Code.UNSCHEDULABLE, REASON_PORTS, detail=taken)
+        """Refuse the node for what is found."""
+        status = self._check(state, node_info)
+        return SUCCESS if status.is_success else status
 
 
-class NodeAffinity(FilterPlugin):
-    """Refuses nodes that the pod's node selector or required node affinity does not match."""
-
-    name = "NodeAffinity"
-
-    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Look at the node's labels and name."""
-        mismatch = selector_mismatch(state.pod.pod, node_info)
-        return SUCCESS if mismatch is None else refused(_FINAL, REASON_SELECTOR, detail=mismatch)
-
-
-class TaintToleration(FilterPlugin):
-    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
-
-    name = "TaintToleration"
-
-    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Name the first such taint."""
-        taint = untolerated_taint(state.pod.pod, node_info)
-        if taint is None:
-            return SUCCESS
-        reason = f"node(s) had taint {{{taint.key}: {taint.value}}}, that the pod didn't tolerate"
-        return refused(_FINAL, reason, detail=taint)
+NODE_NAME = NodeCheck("NodeName", name_mismatch, "node(s) didn't match the requested hostname", _FINAL)
+NODE_PORTS = NodeCheck(
+    "NodePorts", port_conflict, "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE
+)
+NODE_AFFINITY = NodeCheck("NodeAffinity", selector_mismatch, "node(s) didn't match node selector", _FINAL)
+TAINT_TOLERATION = NodeCheck(
+    "TaintToleration",
+    untolerated_taint,
+    "node(s) had taint {{{0.key}: {0.value}}}, that the pod didn't tolerate",
+    _FINAL,
+)
+# Two pods may have the same in-line disk only if both only read it, and an EBS disk never.
+VOLUME_RESTRICTIONS = NodeCheck(
+    "VolumeRestrictions", disk_conflict, "node(s) had no available disk", Code.UNSCHEDULABLE
+)
 
 
 class NodeLabel(FilterPlugin):
@@ -126,17 +105,6 @@ class NodeLabel(FilterPlugin):
         if all(key in labels for key in self.present) and not any(key in labels for key in self.absent):
             return SUCCESS
         return refused(_FINAL, REASON_LABELS)
-
-
-class VolumeRestrictions(FilterPlugin):
-    """Refuses nodes on which a pod uses the same in-line disk, unless both only read it; EBS disks are never shared."""
-
-    name = "VolumeRestrictions"
-
-    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Compare the pod's in-line disks with those of the node's pods."""
-        conflict = disk_conflict(state.pod.pod, node_info)
-        return SUCCESS if conflict is None else refused(Code.UNSCHEDULABLE, REASON_DISK, detail=conflict)
 
 
 REASON_TOO_MANY_PODS = "Too many pods"

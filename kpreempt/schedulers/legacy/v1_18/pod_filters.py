@@ -147,7 +147,15 @@ class InterPodAffinity(FilterPlugin):
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> AffinityState:
         """Count all pods; a selector that cannot be parsed ends the attempt."""
-        _check_selectors(pod, nodes)
+        existing = (term for node_info in nodes for other in node_info.pods for term in other.anti_affinity_terms)
+        for term in existing:
+            error = selector_error(term.label_selector)
+            if error:
+                raise LegacyError(f"calculating preFilterState: {error}")
+        for term in (*pod.affinity_terms, *pod.anti_affinity_terms):
+            error = selector_error(term.label_selector)
+            if error:
+                raise PreFilterRejectedError(f"calculating preFilterState: {error}")
         state = AffinityState(pod)
         state.count_all(nodes)
         return state
@@ -158,7 +166,16 @@ class InterPodAffinity(FilterPlugin):
         node = node_info.node
         refusing = [(key, value) for key, value in node.labels.items() if counts.existing.get((key, value), 0) > 0]
         if refusing:
-            detail = _existing_conflict(state.pod.pod, node_info, refusing[0])
+            # The pods on the node whose anti-affinity refuses the pod; those on others of the domain are not named.
+            pair = refusing[0]
+            found = {
+                other.key: term
+                for other in node_info.pods
+                for term in other.anti_affinity_terms
+                if term.topology_key == pair[0] and term_selects(other.pod, term, state.pod.pod)
+            }
+            selector = _text(next(iter(found.values()))) if found else ""
+            detail = AffinityConflict("existingAntiAffinity", *pair, selector, list(found)[:MAX_HOLDERS])
             return refused(Code.UNSCHEDULABLE, REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail)
         unmet = counts.unmet_on(node)
         if unmet is not None:
@@ -170,30 +187,6 @@ class InterPodAffinity(FilterPlugin):
             detail = _conflict("antiAffinity", term, node, holders)
             return refused(Code.UNSCHEDULABLE, REASON, REASON_ANTI_AFFINITY, detail=detail)
         return SUCCESS
-
-
-def _check_selectors(pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
-    existing = (term for node_info in nodes for other in node_info.pods for term in other.anti_affinity_terms)
-    for term in existing:
-        error = selector_error(term.label_selector)
-        if error:
-            raise LegacyError(f"calculating preFilterState: {error}")
-    for term in (*pod.affinity_terms, *pod.anti_affinity_terms):
-        error = selector_error(term.label_selector)
-        if error:
-            raise PreFilterRejectedError(f"calculating preFilterState: {error}")
-
-
-def _existing_conflict(pod: Pod, node_info: NodeInfo, pair: TopologyPair) -> AffinityConflict:
-    """The pods on the node whose anti-affinity refuses the pod; those on others of the domain are not named."""
-    found = {
-        other.key: term
-        for other in node_info.pods
-        for term in other.anti_affinity_terms
-        if term.topology_key == pair[0] and term_selects(other.pod, term, pod)
-    }
-    selector = _text(next(iter(found.values()))) if found else ""
-    return AffinityConflict("existingAntiAffinity", *pair, selector, list(found)[:MAX_HOLDERS])
 
 
 def _conflict(rule: str, term: PodAffinityTerm, node: Node, holders: list[str]) -> AffinityConflict:

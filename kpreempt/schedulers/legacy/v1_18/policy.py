@@ -21,23 +21,23 @@ from kpreempt.schedulers.legacy.base.policy import (
 )
 from kpreempt.schedulers.legacy.v1_18.framework import FilterPlugin
 from kpreempt.schedulers.legacy.v1_18.node_filters import (
-    NodeAffinity,
+    NODE_AFFINITY,
+    NODE_NAME,
+    NODE_PORTS,
+    TAINT_TOLERATION,
+    VOLUME_RESTRICTIONS,
     NodeLabel,
-    NodeName,
-    NodePorts,
     NodeResourcesFit,
     NodeUnschedulable,
-    TaintToleration,
-    VolumeRestrictions,
 )
 from kpreempt.schedulers.legacy.v1_18.pod_filters import InterPodAffinity, PodTopologySpread
 from kpreempt.schedulers.legacy.v1_18.volume_binding import VolumeBinding
 from kpreempt.schedulers.legacy.v1_18.volume_limits import (
-    AzureDiskLimits,
-    CinderLimits,
+    AZURE_DISK_LIMITS,
+    CINDER_LIMITS,
+    EBS_LIMITS,
+    GCE_PD_LIMITS,
     CSILimits,
-    EBSLimits,
-    GCEPDLimits,
     VolumeZone,
 )
 
@@ -76,27 +76,36 @@ DIALECT = Dialect(
     ignorable_last=True,
 )
 
+_UNSCHEDULABLE, _CSI_LIMITS, _POD_AFFINITY, _SPREAD = (
+    NodeUnschedulable(),
+    CSILimits(),
+    InterPodAffinity(),
+    PodTopologySpread(),
+)
+_VOLUME_BINDING, _VOLUME_ZONE = VolumeBinding(), VolumeZone()
+# They stand for those that are made as the settings want them.
+_RESOURCES_FIT, _LABELS = NodeResourcesFit(), NodeLabel()
 # In the order in which they run.
-_PLUGINS: dict[str, tuple[type[FilterPlugin], ...]] = {
-    "CheckNodeUnschedulable": (NodeUnschedulable,),
-    "GeneralPredicates": (NodeResourcesFit, NodeName, NodePorts, NodeAffinity),
-    "HostName": (NodeName,),
-    "PodFitsHostPorts": (NodePorts,),
-    "MatchNodeSelector": (NodeAffinity,),
-    _RESOURCES: (NodeResourcesFit,),
-    "NoDiskConflict": (VolumeRestrictions,),
-    "PodToleratesNodeTaints": (TaintToleration,),
-    LABEL_PRESENCE: (NodeLabel,),
+_PLUGINS: dict[str, tuple[FilterPlugin, ...]] = {
+    "CheckNodeUnschedulable": (_UNSCHEDULABLE,),
+    "GeneralPredicates": (_RESOURCES_FIT, NODE_NAME, NODE_PORTS, NODE_AFFINITY),
+    "HostName": (NODE_NAME,),
+    "PodFitsHostPorts": (NODE_PORTS,),
+    "MatchNodeSelector": (NODE_AFFINITY,),
+    _RESOURCES: (_RESOURCES_FIT,),
+    "NoDiskConflict": (VOLUME_RESTRICTIONS,),
+    "PodToleratesNodeTaints": (TAINT_TOLERATION,),
+    LABEL_PRESENCE: (_LABELS,),
     SERVICE_AFFINITY: (),
-    "MaxEBSVolumeCount": (EBSLimits,),
-    "MaxGCEPDVolumeCount": (GCEPDLimits,),
-    "MaxCSIVolumeCountPred": (CSILimits,),
-    "MaxAzureDiskVolumeCount": (AzureDiskLimits,),
-    "MaxCinderVolumeCount": (CinderLimits,),
-    "CheckVolumeBinding": (VolumeBinding,),
-    "NoVolumeZoneConflict": (VolumeZone,),
-    EVEN_PODS_SPREAD: (PodTopologySpread,),
-    "MatchInterPodAffinity": (InterPodAffinity,),
+    "MaxEBSVolumeCount": (EBS_LIMITS,),
+    "MaxGCEPDVolumeCount": (GCE_PD_LIMITS,),
+    "MaxCSIVolumeCountPred": (_CSI_LIMITS,),
+    "MaxAzureDiskVolumeCount": (AZURE_DISK_LIMITS,),
+    "MaxCinderVolumeCount": (CINDER_LIMITS,),
+    "CheckVolumeBinding": (_VOLUME_BINDING,),
+    "NoVolumeZoneConflict": (_VOLUME_ZONE,),
+    EVEN_PODS_SPREAD: (_SPREAD,),
+    "MatchInterPodAffinity": (_POD_AFFINITY,),
 }
 _MANDATORY = frozenset(("PodToleratesNodeTaints", "CheckNodeUnschedulable"))
 _NOT_BY_DEFAULT = frozenset(
@@ -115,22 +124,22 @@ _ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 
 
 # Those of the default profile, in its order (``algorithmprovider/registry.go``).
-_BY_DEFAULT: tuple[type[FilterPlugin], ...] = (
-    NodeUnschedulable,
-    NodeResourcesFit,
-    NodeName,
-    NodePorts,
-    NodeAffinity,
-    VolumeRestrictions,
-    TaintToleration,
-    EBSLimits,
-    GCEPDLimits,
-    CSILimits,
-    AzureDiskLimits,
-    VolumeBinding,
-    VolumeZone,
-    InterPodAffinity,
-    PodTopologySpread,
+_BY_DEFAULT: tuple[FilterPlugin, ...] = (
+    _UNSCHEDULABLE,
+    _RESOURCES_FIT,
+    NODE_NAME,
+    NODE_PORTS,
+    NODE_AFFINITY,
+    VOLUME_RESTRICTIONS,
+    TAINT_TOLERATION,
+    EBS_LIMITS,
+    GCE_PD_LIMITS,
+    _CSI_LIMITS,
+    AZURE_DISK_LIMITS,
+    _VOLUME_BINDING,
+    _VOLUME_ZONE,
+    _POD_AFFINITY,
+    _SPREAD,
 )
 
 
@@ -142,24 +151,21 @@ def plugins_of(policy: Policy | None, gates: Mapping[str, bool], ignored: frozen
     """
     labels, absent = NodeLabel(), frozenset() if gates[EVEN_PODS_SPREAD] else frozenset((EVEN_PODS_SPREAD,))
     if policy is None:
-        kinds = [each for each in _BY_DEFAULT if not (absent and each is PodTopologySpread)]
+        plugins = [each for each in _BY_DEFAULT if not (absent and each is _SPREAD)]
     else:
         if policy.predicates is None:
             names = _PLUGINS.keys() - _NOT_BY_DEFAULT - absent
         else:
             names = {_name_of(each, labels, absent) for each in policy.predicates} | _MANDATORY
-        kinds = [kind for name, its in _PLUGINS.items() if name in names for kind in its]
-    for kind in kinds:
-        if kinds.count(kind) > 1:
+        plugins = [plugin for name, its in _PLUGINS.items() if name in names for plugin in its]
+    for plugin in plugins:
+        if plugins.count(plugin) > 1:
             raise ConfigurationError(
-                f'plugin "{kind.name}" already registered as "FilterPlugin"',
+                f'plugin "{plugin.name}" already registered as "FilterPlugin"',
                 hint="two predicates of the Policy file stand for it; GeneralPredicates stands for four",
             )
-    given = {
-        NodeLabel: labels,
-        NodeResourcesFit: NodeResourcesFit(counts_overhead=gates["PodOverhead"], ignored=ignored),
-    }
-    return [given.get(kind) or kind() for kind in kinds]
+    made = {_LABELS: labels, _RESOURCES_FIT: NodeResourcesFit(counts_overhead=gates["PodOverhead"], ignored=ignored)}
+    return [made.get(each, each) for each in plugins]
 
 
 def _name_of(stated: Predicate, labels: NodeLabel, absent: frozenset[str]) -> str:

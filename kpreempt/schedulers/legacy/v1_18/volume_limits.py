@@ -8,7 +8,7 @@ node. The gates that move in-tree volumes to CSI drivers are off by default and 
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from collections.abc import Callable
 
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
@@ -39,16 +39,19 @@ MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-di
 class InTreeLimits(FilterPlugin):
     """Counts the disks of one cloud on the node, each once, and those that the pod would add."""
 
-    provisioner: ClassVar[str]
-    limit_key: ClassVar[str]
-
-    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        """The disk's name where the source is one of this cloud."""
-        raise NotImplementedError
-
-    def default_limit(self, node_info: NodeInfo) -> int:
-        """How many disks a node takes that does not say it itself."""
-        return _MAX_OTHERS
+    def __init__(
+        self,
+        name: str,
+        disk: str,
+        disk_of: Callable[[Volume | PersistentVolumeSpec], str | None],
+        default_limit: Callable[[NodeInfo], int] = lambda _: _MAX_OTHERS,
+    ) -> None:
+        """``disk_of`` names the disk of a source if it is this cloud's, ``default_limit`` is for nodes without one."""
+        self.name = name
+        self._provisioner = f"kubernetes.io/{disk}"
+        self._limit_key = f"{ATTACHABLE_VOLUMES_PREFIX}{disk}"
+        self._disk_of = disk_of
+        self._default_limit = default_limit
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Refuse the node where the sum is above its limit; evictions may help."""
@@ -59,16 +62,16 @@ class InTreeLimits(FilterPlugin):
         for other in node_info.pods:
             used |= self._disks(other.pod, state.cluster)
         new = wanted - used
-        limit = node_info.allocatable.get(self.limit_key)
+        limit = node_info.allocatable.get(self._limit_key)
         if limit is None:
-            limit = self.default_limit(node_info)
+            limit = self._default_limit(node_info)
         if len(used) + len(new) <= limit:
             return SUCCESS
-        detail = VolumeLimitExceeded(self.provisioner, len(used), len(new), limit)
+        detail = VolumeLimitExceeded(self._provisioner, len(used), len(new), limit)
         return refused(Code.UNSCHEDULABLE, REASON, detail=detail)
 
     def _disks(self, pod: Pod, cluster: Cluster) -> set[str]:
-        disks = {disk for volume in pod.spec.volumes if (disk := self.disk_of(volume)) is not None}
+        disks = {disk for volume in pod.spec.volumes if (disk := self._disk_of(volume)) is not None}
         for key, name in claim_keys(pod):
             if not name:
                 raise LegacyError("PersistentVolumeClaim had no name")
@@ -80,64 +83,40 @@ class InTreeLimits(FilterPlugin):
     def _disk_of_claim(self, claim: PersistentVolumeClaim, cluster: Cluster) -> str | None:
         volume = cluster.persistent_volumes.get(claim.spec.volume_name)
         if volume is not None:
-            return self.disk_of(volume.spec)
+            return self._disk_of(volume.spec)
         # Upstream puts a random prefix before the key, so that no real disk has that name.
         storage_class = cluster.storage_classes.get(claim.spec.storage_class_name or "")
-        is_ours = storage_class is not None and storage_class.provisioner == self.provisioner
+        is_ours = storage_class is not None and storage_class.provisioner == self._provisioner
         return f"claim {claim.key}" if is_ours else None
 
 
-class EBSLimits(InTreeLimits):
-    """AWS disks."""
-
-    name = "EBSLimits"
-    provisioner = "kubernetes.io/aws-ebs"
-    limit_key = "attachable-volumes-aws-ebs"
-
-    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        return source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None
-
-    def default_limit(self, node_info: NodeInfo) -> int:
-        """By the kind of machine."""
-        kinds = [node_info.labels[label] for label in INSTANCE_TYPE_LABELS if label in node_info.labels]
-        return _MAX_EBS_NITRO if kinds and _NITRO.search(kinds[0]) else _MAX_EBS
+def _ebs_limit(node_info: NodeInfo) -> int:
+    """By the kind of machine."""
+    kinds = [node_info.labels[label] for label in INSTANCE_TYPE_LABELS if label in node_info.labels]
+    return _MAX_EBS_NITRO if kinds and _NITRO.search(kinds[0]) else _MAX_EBS
 
 
-class GCEPDLimits(InTreeLimits):
-    """Google's disks."""
-
-    name = "GCEPDLimits"
-    provisioner = "kubernetes.io/gce-pd"
-    limit_key = "attachable-volumes-gce-pd"
-
-    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        return source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None
-
-
-class AzureDiskLimits(InTreeLimits):
-    """Azure's disks."""
-
-    name = "AzureDiskLimits"
-    provisioner = "kubernetes.io/azure-disk"
-    limit_key = "attachable-volumes-azure-disk"
-
-    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        return source.azure_disk.disk_name if source.azure_disk else None
-
-
-class CinderLimits(InTreeLimits):
-    """OpenStack's volumes; only a Policy file asks for it."""
-
-    name = "CinderLimits"
-    provisioner = "kubernetes.io/cinder"
-    limit_key = "attachable-volumes-cinder"
-
-    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        return source.cinder.volume_id if source.cinder else None
-
-    def default_limit(self, node_info: NodeInfo) -> int:
-        """So many that it never counts."""
-        return _MAX_CINDER
+EBS_LIMITS = InTreeLimits(
+    "EBSLimits",
+    "aws-ebs",
+    lambda source: source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None,
+    _ebs_limit,
+)
+GCE_PD_LIMITS = InTreeLimits(
+    "GCEPDLimits",
+    "gce-pd",
+    lambda source: source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None,
+)
+AZURE_DISK_LIMITS = InTreeLimits(
+    "AzureDiskLimits", "azure-disk", lambda source: source.azure_disk.disk_name if source.azure_disk else None
+)
+# Only a Policy file asks for it, and the limit is so high that it never counts.
+CINDER_LIMITS = InTreeLimits(
+    "CinderLimits",
+    "cinder",
+    lambda source: source.cinder.volume_id if source.cinder else None,
+    lambda _: _MAX_CINDER,
+)
 
 
 class CSILimits(FilterPlugin):

@@ -22,6 +22,7 @@ from kpreempt.schedulers.legacy.base.node_info import (
     OUT_OF_DISK,
     READY,
     Accounting,
+    Amounts,
     Cluster,
     NodeInfo,
     Pair,
@@ -44,19 +45,19 @@ from kpreempt.schedulers.legacy.base.predicates import (
     Metadata,
     claim_names,
     claim_of,
+    disk_conflict,
     general_predicates,
-    host_name,
     host_ports,
-    match_inter_pod_affinity,
     memory_pressure,
-    no_disk_conflict,
+    name_mismatch,
     no_pressure,
     node_condition,
     pod_fits_resources,
     refusal,
+    refuses_on,
     selector_mismatch,
     term_selects,
-    tolerates_taints,
+    untolerated_taint,
     zone_conflict,
 )
 from kpreempt.verdict import Status
@@ -156,93 +157,11 @@ _REASONS_OF_CONDITIONS = {
 }
 
 
-def is_counted(name: str) -> bool:
-    """Whether a resource counts besides CPU and memory: GPUs, extended and opaque ones, huge pages."""
-    return name == NVIDIA_GPU or not is_native(name) or name.startswith((_OPAQUE_PREFIX, HUGE_PAGES_PREFIX))
-
-
-def numbered_ports(pod: Pod) -> list[PortKey]:
-    """The pod's host ports by number alone: protocol and address do not count."""
-    return [("", "", port.host_port) for port in host_ports(pod)]
-
-
-# RemovePod of that version forgets to give ephemeral storage back.
-ACCOUNTING = Accounting(
-    is_counted,
-    lambda pod: sum_of_containers(pod, is_counted),
-    numbered_ports,
-    never_returned=frozenset((EPHEMERAL_STORAGE,)),
-)
-
-
-def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
-    """No other pod has a host port of that number."""
-    for port in host_ports(meta.pod.pod):
-        key = ("", "", port.host_port)
-        if key in node_info.used_ports:
-            holders = [info.key for info in node_info.pods if key in info.ports]
-            return refusal(PORTS_TAKEN, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
-    return PASSES
-
-
-def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The node selector and the required node affinity match."""
-    if _selects(meta.pod.pod, node_info):
-        return PASSES
-    return refusal(SELECTOR_NOT_MATCHED, detail=selector_mismatch(meta.pod.pod, node_info))
-
-
-def _selects(pod: Pod, node_info: NodeInfo) -> bool:
-    """Terms know labels only, and one that cannot be parsed keeps those after it from being read."""
-    labels = node_info.labels
-    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
-        return False
-    affinity = pod.spec.affinity
-    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
-    if required is None:
-        return True
-    for term in required.node_selector_terms:
-        expressions = term.match_expressions
-        if not all(map(is_valid_node_requirement, expressions)):
-            return False
-        if expressions and all(
-            matches_requirement(each.key, each.operator, each.values, labels) for each in expressions
-        ):
-            return True
-    return False
-
-
-FITS_RESOURCES = pod_fits_resources((NVIDIA_GPU,))
-FITS_HOST_NAME = host_name(HOST_NOT_MATCHED)
-# All that may be named.
-PREDICATES = (
-    # No toleration helps against a cordoned node.
-    Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
-    Filter(
-        "GeneralPredicates",
-        general_predicates(FITS_RESOURCES, FITS_HOST_NAME, pod_fits_host_ports, match_node_selector),
-    ),
-    Filter("PodFitsResources", FITS_RESOURCES),
-    Filter("HostName", FITS_HOST_NAME),
-    Filter("PodFitsHostPorts", pod_fits_host_ports),
-    Filter("MatchNodeSelector", match_node_selector),
-    Filter("PodToleratesNodeTaints", tolerates_taints(TAINTS_NOT_TOLERATED)),
-    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
-    Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
-    Filter("NoDiskConflict", no_disk_conflict(DISK_CONFLICT)),
-    *VOLUME_PREDICATES,
-    Filter("MatchInterPodAffinity", match_inter_pod_affinity),
-)
-
-
-AFFINITY_NOT_MATCHED = "MatchInterPodAffinity"
-
-
-class Affinity:
+class PodMetadata(Metadata):
     """What matters to one pod: its own terms, and pods whose anti-affinity selects it."""
 
-    def __init__(self, pod: PodInfo, cluster: Cluster) -> None:
-        self._pod = pod
+    def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
+        super().__init__(cluster, pod, request, ignored)
         self._wanted = [_OwnTerm(pod, term, cluster) for term in pod.affinity_terms]
         self._refused = [_OwnTerm(pod, term, cluster) for term in pod.anti_affinity_terms]
         self._refusing = TopologyPairs()
@@ -251,10 +170,11 @@ class Affinity:
                 self.add_pod(info, node_info)
         self._refusing.settle()
 
-    def clone(self) -> Affinity:
+    def clone(self) -> PodMetadata:
         """A copy that can be changed without touching this one."""
-        copy = Affinity.__new__(Affinity)
-        copy._pod, copy._wanted, copy._refused = self._pod, self._wanted, self._refused
+        copy = PodMetadata.__new__(PodMetadata)
+        copy.cluster, copy.pod, copy.request, copy.ignored = self.cluster, self.pod, self.request, self.ignored
+        copy._wanted, copy._refused = self._wanted, self._refused
         copy._refusing = self._refusing.clone()
         return copy
 
@@ -265,16 +185,16 @@ class Affinity:
         keeps a pointer to the loop's variable.
         """
         terms = info.anti_affinity_terms
-        if any(term_selects(info.pod, term, self._pod.pod) for term in terms):
+        if any(term_selects(info.pod, term, self.pod.pod) for term in terms):
             key = terms[-1].topology_key
             if key in node_info.labels:
                 self._refusing.add(info, [(key, node_info.labels[key])])
 
-    def remove_pod(self, info: PodInfo) -> None:
+    def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was taken off its node."""
         self._refusing.remove(info)
 
-    def check(self, node_info: NodeInfo) -> Status:
+    def check_affinity(self, node_info: NodeInfo) -> Status:
         """Whether the terms of the pods that are there, and the pod's own, allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self._refusing:
@@ -336,3 +256,85 @@ class _OwnTerm:
 
     def _domain(self, labels: Mapping[str, str]) -> str | None:
         return labels.get(self._term.topology_key)
+
+
+def is_counted(name: str) -> bool:
+    """Whether a resource counts besides CPU and memory: GPUs, extended and opaque ones, huge pages."""
+    return name == NVIDIA_GPU or not is_native(name) or name.startswith((_OPAQUE_PREFIX, HUGE_PAGES_PREFIX))
+
+
+def numbered_ports(pod: Pod) -> list[PortKey]:
+    """The pod's host ports by number alone: protocol and address do not count."""
+    return [("", "", port.host_port) for port in host_ports(pod)]
+
+
+# RemovePod of that version forgets to give ephemeral storage back.
+ACCOUNTING = Accounting(
+    is_counted,
+    lambda pod: sum_of_containers(pod, is_counted),
+    numbered_ports,
+    never_returned=frozenset((EPHEMERAL_STORAGE,)),
+)
+
+
+def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
+    """No other pod has a host port of that number."""
+    for port in host_ports(meta.pod.pod):
+        key = ("", "", port.host_port)
+        if key in node_info.used_ports:
+            holders = [info.key for info in node_info.pods if key in info.ports]
+            return refusal(PORTS_TAKEN, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
+    return PASSES
+
+
+def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
+    """The node selector and the required node affinity match."""
+    if _selects(meta.pod.pod, node_info):
+        return PASSES
+    return refusal(SELECTOR_NOT_MATCHED, detail=selector_mismatch(meta.pod.pod, node_info))
+
+
+def _selects(pod: Pod, node_info: NodeInfo) -> bool:
+    """Terms know labels only, and one that cannot be parsed keeps those after it from being read."""
+    labels = node_info.labels
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    affinity = pod.spec.affinity
+    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
+    if required is None:
+        return True
+    for term in required.node_selector_terms:
+        expressions = term.match_expressions
+        if not all(map(is_valid_node_requirement, expressions)):
+            return False
+        if expressions and all(
+            matches_requirement(each.key, each.operator, each.values, labels) for each in expressions
+        ):
+            return True
+    return False
+
+
+FITS_RESOURCES = pod_fits_resources((NVIDIA_GPU,))
+FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
+# All that may be named.
+PREDICATES = (
+    # No toleration helps against a cordoned node.
+    Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
+    Filter(
+        "GeneralPredicates",
+        general_predicates(FITS_RESOURCES, FITS_HOST_NAME, pod_fits_host_ports, match_node_selector),
+    ),
+    Filter("PodFitsResources", FITS_RESOURCES),
+    Filter("HostName", FITS_HOST_NAME),
+    Filter("PodFitsHostPorts", pod_fits_host_ports),
+    Filter("MatchNodeSelector", match_node_selector),
+    Filter("PodToleratesNodeTaints", refuses_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
+    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
+    Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
+    Filter("NoDiskConflict", refuses_on(disk_conflict, DISK_CONFLICT)),
+    *VOLUME_PREDICATES,
+    Filter("MatchInterPodAffinity", PodMetadata.check_affinity),
+)
+
+
+AFFINITY_NOT_MATCHED = "MatchInterPodAffinity"

@@ -92,7 +92,7 @@ class Version18(PredicateVersion):
         return annotations.nominated_node_name if annotations else ""
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
-        return Metadata(cluster, pod, self.requests(pod.pod), rules.Affinity(pod, cluster), self.ignored)
+        return rules.PodMetadata(cluster, pod, self.requests(pod.pod), self.ignored)
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The highest victim's priority, the sum, the count; then any."""
