@@ -12,7 +12,7 @@ import msgspec
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PreemptionsOfPod, Verdict, VerdictList
-from kpreempt.verdict.occupancy import NodeUse, Occupancy
+from kpreempt.verdict.story import NodeUse, Occupancy
 from tests.checks import MARKUP
 from tests.factories import NOW
 

@@ -167,3 +167,20 @@ def per_character(index: int = 0, factor: float = TRAVERSAL) -> Cost:
 def regex_cost(args: Sequence[Value], _result: Value) -> int:
     """What it costs to look for the second argument in the first."""
     return math.ceil((1.0 + full_size(args[0])) * TRAVERSAL) * math.ceil(full_size(args[1]) * REGEX_LENGTH)
+
+
+def traversal(args: Sequence[Value], _result: Value) -> int:
+    """What walking through all of the first argument costs: a tenth per character, else one for each value."""
+    return _walked(args[0])
+
+
+def _walked(value: Value) -> int:
+    if type(value) is str:
+        return int(len(value.encode(errors="surrogatepass")) * TRAVERSAL)
+    if type(value) is bytes:
+        return int(len(value) * TRAVERSAL)
+    if type(value) in LISTS:
+        return sum(map(_walked, value))
+    if type(value) in MAPS:
+        return sum(_walked(key) + _walked(item) for key, item in value.items())
+    return 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
     from kpreempt.verdict.check import GateFinding
-    from kpreempt.verdict.occupancy import Occupancy
+    from kpreempt.verdict.story import Occupancy
 
 
 class Run:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kpreempt.analysis.workload.in_cluster import WorkloadName
     from kpreempt.cli.explain import ExplainRequest
     from kpreempt.library.schedulers import AskedScheduler
-    from kpreempt.verdict.occupancy import Occupancy
+    from kpreempt.verdict.story import Occupancy
     from kpreempt.verdict.workload import Totals
 
 _EXIT_CODES = {

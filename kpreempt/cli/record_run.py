@@ -32,7 +32,7 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.lists import read_cluster
 from kpreempt.snapshot.live.watching import Start, Watches
-from kpreempt.snapshot.recording.info import RecordingInfo, info_of
+from kpreempt.snapshot.recording.past import RecordingInfo, info_of
 from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
 from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
 from kpreempt.snapshot.write import DumpHeader

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.durations import format_time
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.occupancy import Occupancy
+from kpreempt.verdict.story import Occupancy
 
 
 class Extent(StrEnum):

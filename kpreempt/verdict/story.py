@@ -1,4 +1,7 @@
-"""One node's whole story, and the changes that would bring another answer, each proved by its own verdict."""
+"""One node's whole story, and the changes that would bring another answer, each proved by its own verdict.
+
+How full nodes are (``Occupancy``) is for those who draw them: no part of a verdict, nor of its JSON.
+"""
 
 from __future__ import annotations
 
@@ -143,3 +146,21 @@ class NodeStory(UntrackedRecord, frozen=True):
     best: int | str | None = None
     proposals: list[Proposal] = []
     search: ProposalSearch = ProposalSearch()
+
+
+class NodeUse(UntrackedRecord, frozen=True):
+    """What a node has for pods, and what the pods on it request. ``nominated`` are pods that are to come to it."""
+
+    allocatable: dict[str, int]
+    used: dict[str, int]
+    nominated: list[str] = []
+
+
+class Occupancy(UntrackedRecord, frozen=True):
+    """Nodes by name, and what the pods request that may have to go.
+
+    CPU in milli-CPU, memory and storage in bytes, all other resources in units; ``pods`` is the number of pods.
+    """
+
+    nodes: dict[str, NodeUse]
+    requests: dict[str, dict[str, int]] = {}

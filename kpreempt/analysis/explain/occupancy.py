@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kpreempt.analysis.hypothetical_pods import allocatable_of, requests_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.occupancy import NodeUse, Occupancy
+from kpreempt.verdict.story import NodeUse, Occupancy
 
 _PODS = "pods"
 

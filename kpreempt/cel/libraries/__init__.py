@@ -11,7 +11,6 @@ from kpreempt.cel.libraries import (  # noqa: F401
     lists,
     networks,
     operators,
-    optionals,
     quantities,
     semvers,
     strings,

@@ -6,8 +6,8 @@ import math
 import re
 
 from kpreempt.cel.functions import declare, declare_operator, per_character
-from kpreempt.cel.libraries.numbers import float_text, seconds_text
 from kpreempt.cel.libraries.operators import INT_OVERFLOW, MAX_TIME, MIN_TIME, UINT_OVERFLOW
+from kpreempt.cel.libraries.texts import float_text, seconds_text
 from kpreempt.cel.libraries.times import parse_duration, parse_timestamp, timestamp_text
 from kpreempt.cel.values import (
     MAX_INT,

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kpreempt.cel.libraries.conversions import string_to_double, to_text
-from kpreempt.cel.libraries.numbers import seconds_text
 from kpreempt.cel.libraries.operators import checked_text
-from kpreempt.cel.libraries.texts import quoted
+from kpreempt.cel.libraries.texts import quoted, seconds_text
 from kpreempt.cel.libraries.times import timestamp_text
 from kpreempt.cel.values import LISTS, MAPS, Duration, Failure, List, Timestamp, TypeValue, Uint, Value, type_name
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 
-from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of
-from kpreempt.cel.libraries.costs import traversal
+from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of, traversal
 from kpreempt.cel.libraries.operators import add, contains, unsupported
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from kpreempt.cel.functions import declare, one, per_character
-from kpreempt.cel.libraries.numbers import plain_text
+from kpreempt.cel.libraries.texts import plain_text
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, quantity, wrap_int64
 

@@ -18,8 +18,8 @@ from kpreempt.cel.functions import (
     per_character,
     regex_cost,
     size_of,
+    traversal,
 )
-from kpreempt.cel.libraries.costs import traversal
 from kpreempt.cel.libraries.format_strings import format_string
 from kpreempt.cel.libraries.operators import checked_text
 from kpreempt.cel.libraries.texts import shown

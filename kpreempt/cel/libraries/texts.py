@@ -1,10 +1,10 @@
-"""Values as Go's ``%v`` and ``%q`` write them in messages."""
+"""Numbers, and values as Go's ``%v`` and ``%q`` write them in messages."""
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
-from kpreempt.cel.libraries.numbers import float_text
 from kpreempt.cel.values import ABSENT, LISTS, MAPS, OptionalValue, TypeValue, Value
 
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
@@ -49,3 +49,49 @@ def _escaped(char: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def float_text(number: float) -> str:
+    """A double as ``%g`` and ``%v`` have it: as few digits as tell it apart, with an exponent from a million on."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    digits, exponent = _digits(number)
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    if exponent < -4 or exponent >= 6:
+        rest = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return sign + _plain(digits, exponent)
+
+
+def plain_text(number: float) -> str:
+    """A finite double without an exponent, with as few digits as tell it apart."""
+    digits, exponent = _digits(number)
+    return ("-" if math.copysign(1.0, number) < 0 else "") + _plain(digits, exponent)
+
+
+def seconds_text(nanoseconds: int) -> str:
+    """A duration in seconds as a double, as Go's ``Duration.Seconds`` has it."""
+    whole, rest = divmod(abs(nanoseconds), 1_000_000_000)
+    seconds = float(whole) + rest / 1e9
+    return plain_text(-seconds if nanoseconds < 0 else seconds)
+
+
+def _digits(number: float) -> tuple[str, int]:
+    """The digits, and the power of ten of the first."""
+    if number == 0:
+        return "0", 0
+    _, digits, exponent = Decimal(repr(abs(number))).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).lstrip("0")
+    exponent += len(text) - 1
+    return text.rstrip("0") or "0", exponent
+
+
+def _plain(digits: str, exponent: int) -> str:
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    if len(digits) <= exponent + 1:
+        return digits + "0" * (exponent + 1 - len(digits))
+    return f"{digits[: exponent + 1]}.{digits[exponent + 1 :]}"

@@ -29,8 +29,8 @@ from kpreempt.verdict import (
     Verdict,
     Whereabouts,
 )
-from kpreempt.verdict.occupancy import NodeUse, Occupancy
 from kpreempt.verdict.plugins import SchedulerPlugins
+from kpreempt.verdict.story import NodeUse, Occupancy
 from kpreempt.verdict.unread import LIST
 from kpreempt.verdict.workload import Asked, BudgetViolations, Pending, Replica, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt

@@ -21,8 +21,7 @@ from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded
-from kpreempt.snapshot.recording.info import info_of
-from kpreempt.snapshot.recording.past import Moment, past_of
+from kpreempt.snapshot.recording.past import Moment, info_of, past_of
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits, Segment, Segments, segments_in

@@ -22,8 +22,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.recording.chronicle import Subject, history_of
-from kpreempt.snapshot.recording.info import info_of
-from kpreempt.snapshot.recording.past import Moment, past_of
+from kpreempt.snapshot.recording.past import Moment, info_of, past_of
 from kpreempt.snapshot.recording.redacted import Images, redact_recording
 from kpreempt.snapshot.recording.segments import Limits, read_blocks, segments_in
 from kpreempt.snapshot.redact import Redaction
