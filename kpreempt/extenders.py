@@ -17,7 +17,7 @@ import http.client
 import socket
 import ssl
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import urllib3
@@ -26,7 +26,7 @@ from urllib3 import exceptions as urllib3_errors
 from kpreempt.errors import ConfigurationError, InputError
 from kpreempt.files import read_file
 from kpreempt.model.urls import without_secrets
-from kpreempt.network.deadlines import DeadlineError, Request, cuttable
+from kpreempt.network.deadlines import DeadlineError, Request, pool_manager
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.secrets import scrubbed
 from kpreempt.network.tls import ClientCertificate, Trust, causes, tls_context, tls_error
@@ -69,13 +69,8 @@ class _Transport:
     def __init__(
         self, context: ssl.SSLContext | None, server_name: str, proxy: str, seconds: float, max_bytes: int
     ) -> None:
-        self._tls: dict[str, Any] = {"ssl_context": context} if context is not None else {}
-        if server_name:
-            self._tls["server_hostname"] = server_name
-        if context is not None and context.verify_mode == ssl.CERT_NONE:
-            # The configuration asks for it.
-            urllib3.disable_warnings(urllib3_errors.InsecureRequestWarning)
-        self._proxy = proxy
+        # Every call has a connection of its own.
+        self._connect = partial(pool_manager, proxy, context, server_name)
         self._seconds = min(seconds, _LONGEST_SECONDS) if seconds > 0 else None
         self._max_bytes = max_bytes
 
@@ -88,7 +83,7 @@ class _Transport:
             raise ExtenderError(f'{shown}: unsupported protocol scheme "{scheme}"')
         if not parts.hostname:
             raise ExtenderError(f"{shown}: http: no Host in request URL")
-        exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, _manager(self._proxy, self._tls))
+        exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, self._connect())
         request = Request(exchange.run)
         try:
             return _scrubbed(request.result(self._seconds), parts)
@@ -168,14 +163,6 @@ class _Exchange:
             if not is_cut_short and not is_whole(bytes(self.received)):
                 raise
         return bytes(self.received)
-
-
-def _manager(proxy: str, tls: dict[str, Any]) -> urllib3.PoolManager:
-    if not proxy:
-        return cuttable(urllib3.PoolManager(1, **tls))
-    parts = urllib3.util.parse_url(proxy)
-    headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-    return cuttable(urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls))
 
 
 def _headers(parts: SplitResult) -> dict[str, str]:

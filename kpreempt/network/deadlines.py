@@ -7,6 +7,7 @@ waited for without end, and the look-up of a name has no timeout at all.
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import urllib3
-from urllib3 import connection, connectionpool
+from urllib3 import connection, connectionpool, exceptions
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class DeadlineError(Exception):
 
 
 class Request(Generic[T]):
-    """Work over connections of a manager that is ``cuttable``, in a thread of its own."""
+    """Work over connections of a ``pool_manager``, in a thread of its own."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         """Begin."""
@@ -119,7 +120,26 @@ class _SecurePool(connectionpool.HTTPSConnectionPool):
     ConnectionCls = _Secure
 
 
-def cuttable(manager: urllib3.PoolManager) -> urllib3.PoolManager:
-    """The manager, whose connections can be cut off by the request that uses them."""
+def pool_manager(
+    proxy: str, tls: ssl.SSLContext | None, server_name: str = "", *, connections: int = 1
+) -> urllib3.PoolManager:
+    """A manager of connections, through the ``proxy`` if there is one, that the request which uses one can cut off.
+
+    ``server_name`` is the one that the server's certificate has, if that is not its host's.
+    """
+    settings: dict[str, Any] = {"maxsize": connections}
+    if tls is not None:
+        settings["ssl_context"] = tls
+        if server_name:
+            settings["server_hostname"] = server_name
+        if tls.verify_mode == ssl.CERT_NONE:
+            # Somebody asked for it, and need not be told at every request.
+            urllib3.disable_warnings(exceptions.InsecureRequestWarning)
+    if proxy:
+        auth = urllib3.util.parse_url(proxy).auth
+        headers = urllib3.make_headers(proxy_basic_auth=auth) if auth else None
+        manager: urllib3.PoolManager = urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **settings)
+    else:
+        manager = urllib3.PoolManager(1, **settings)
     manager.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
     return manager

@@ -368,7 +368,12 @@ class Collector:
     def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
         known = shelf.records[at]
         is_own = batch.source in self._own_sources
-        is_same_pod = self._wants_more_of_pods and isinstance(record, Pod) and _is_alike(record, known)
+        # Of pods that differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot.
+        is_same_pod = (
+            self._wants_more_of_pods
+            and isinstance(record, Pod)
+            and _without_conditions(without_annotations(record)) == _without_conditions(without_annotations(known))
+        )
         if is_later(record, known) or (is_same_pod and at in self._bare_pods and not is_own):
             shelf.records[at] = record
         elif not is_later(known, record) and record != known and not (is_same_pod and is_own):
@@ -428,11 +433,6 @@ class _Start(NamedTuple):
 
     begins: Callable[[Json], object]
     what: _What
-
-
-def _is_alike(pod: Pod, other: Pod) -> bool:
-    """Whether two pods differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot."""
-    return _without_conditions(without_annotations(pod)) == _without_conditions(without_annotations(other))
 
 
 def _without_conditions(pod: Pod) -> Pod:

@@ -76,9 +76,12 @@ class Filing:
         document = parse_json(json)
         own = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
         own["metadata"] = _metadata(document["metadata"], meta)
+        if not api_version:
+            usual = kind.version or "v1"
+            api_version = f"{kind.group}/{usual}" if kind.group else usual
         return Filed(
             msgspec.structs.replace(named, metadata=meta),
-            {"apiVersion": api_version or _usual_version(kind), "kind": kind.kind, **own},
+            {"apiVersion": api_version, "kind": kind.kind, **own},
             is_partial,
         )
 
@@ -94,7 +97,10 @@ class Filing:
             return
         if is_later(filed.named, known.named):
             file[meta.namespace, meta.name] = filed
-        elif known.document != filed.document and not _is_same_version(filed, known):
+            return
+        version = meta.resource_version
+        is_same_version = bool(version) and version == known.named.metadata.resource_version
+        if known.document != filed.document and not is_same_version:
             raise DifferingError(f"{kind.kind} {meta.namespace}/{meta.name}".replace(" /", " "))
 
     def add_beside(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
@@ -179,13 +185,3 @@ def _metadata(own: dict[str, Any], meta: AnnotatedMeta) -> dict[str, Any]:
     if "annotations" in metadata:
         metadata["annotations"] = {key: value for key, value in meta.annotations.items() if key != LAST_APPLIED}
     return metadata
-
-
-def _usual_version(kind: ObjectKind) -> str:
-    version = kind.version or "v1"
-    return f"{kind.group}/{version}" if kind.group else version
-
-
-def _is_same_version(one: Filed, other: Filed) -> bool:
-    version = one.named.metadata.resource_version
-    return bool(version) and version == other.named.metadata.resource_version

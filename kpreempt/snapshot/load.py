@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
-from kpreempt.model.cluster import ABSENT, ClusterSnapshot, PodOrder, Unread
+from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
@@ -99,26 +99,27 @@ def load_snapshot(
                 problem = InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
                 raise next(iter(passed_over.bad[bad_before:]), problem)
     with phases.phase("decode"):
-        cluster = _with_absent_kinds(collector.cluster())
+        cluster = collector.cluster()
+        # Kinds without an object count as ``unread`` unless the input says that it has all.
+        known = {*cluster.listed, *cluster.skipped}
+        absent = {
+            kind.name: Unread(ABSENT, resource_of(kind))
+            for kind in RECORDED.values()
+            if not getattr(cluster, kind.field, ()) and kind.name not in known
+        }
+        cluster = msgspec.structs.replace(cluster, unread={**absent, **cluster.unread})
     assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
-    if pasts and len(paths) == 1:
-        cluster = _in_order(cluster, pasts[0].orders)
+    if len(paths) == 1 and pasts and (orders := pasts[0].orders):
+        # Pods in the order of each node's, where that is known, the others in the likely one.
+        place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
+        pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))
+        cluster = msgspec.structs.replace(cluster, pods=pods, pod_orders=orders)
     return Loaded(cluster, collector.set_aside, assumptions, collector.documents())
 
 
 def _batches_of(source: Source, layout: DumpLayout) -> Iterator[Batch]:
     check_is_whole(source)
     yield from read_batches(source, layout)
-
-
-def _with_absent_kinds(cluster: ClusterSnapshot) -> ClusterSnapshot:
-    """The cluster, in which kinds without an object count as ``unread`` unless the input says that it has all."""
-    absent = {
-        kind.name: Unread(ABSENT, resource_of(kind))
-        for kind in RECORDED.values()
-        if kind.name not in cluster.listed and not getattr(cluster, kind.field, ()) and kind.name not in cluster.skipped
-    }
-    return msgspec.structs.replace(cluster, unread={**absent, **cluster.unread})
 
 
 def _is_recording(path: str) -> bool:
@@ -133,15 +134,6 @@ def _past(path: str, at: str | None, intake: Intake) -> Past:
     from kpreempt.snapshot.recording.past import moment_of, past_of  # noqa: PLC0415 - few inputs are recordings
 
     return past_of(path, moment_of(path, at), intake)
-
-
-def _in_order(cluster: ClusterSnapshot, orders: dict[str, PodOrder]) -> ClusterSnapshot:
-    """The cluster with its pods in the order of each node's, where that is known, the others in the likely one."""
-    if not orders:
-        return cluster
-    place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
-    pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))
-    return msgspec.structs.replace(cluster, pods=pods, pod_orders=orders)
 
 
 def cluster_from_json(

@@ -8,6 +8,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -148,7 +149,10 @@ def _read_text(inner: InputStream, outer: BinaryIO, *, is_named: bool) -> Iterat
         else:
             yield msgspec.structs.replace(found, content=text)
     finally:
-        _close(content)
+        if isinstance(content, mmap.mmap):
+            # An exception on its way up may still look at a part; the file is unmapped with the last of these.
+            with suppress(BufferError):
+                content.close()
 
 
 def _utf_16(head: bytes) -> str:
@@ -208,15 +212,6 @@ def _in_temporary_file(chunks: list[bytes], stream: InputStream) -> mmap.mmap:
             source=stream.name,
             hint="TMPDIR=DIR, a folder with room for it; or unpack it first",
         ) from error
-
-
-def _close(content: Content | None) -> None:
-    if isinstance(content, mmap.mmap):
-        try:
-            content.close()
-        except BufferError:
-            # An exception on its way up still looks at a part; the file is unmapped with the last of these.
-            return
 
 
 class LineCounter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
-from kpreempt.network.deadlines import DeadlineError, cuttable, within
+from kpreempt.network.deadlines import DeadlineError, pool_manager, within
 from kpreempt.snapshot.archives import check_density, check_ratio
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, no_answer, refusal
@@ -61,7 +60,9 @@ class Api:
         self.connection = connection
         self._retries = retries
         self._sleep = sleep
-        self._pool = _pool(connection)
+        self._pool = pool_manager(
+            connection.proxy, connection.tls, connection.tls_server_name, connections=_CONNECTIONS
+        )
 
     def close(self) -> None:
         self._pool.clear()
@@ -183,22 +184,6 @@ class Api:
         body = b"".join(chunks)
         check_density(body, self.connection.server)
         return body
-
-
-def _pool(connection: Connection) -> urllib3.PoolManager:
-    tls: dict[str, Any] = {}
-    if connection.tls is not None:
-        tls["ssl_context"] = connection.tls
-        if connection.tls_server_name:
-            tls["server_hostname"] = connection.tls_server_name
-        if connection.tls.verify_mode == ssl.CERT_NONE:
-            # Somebody asked for it, and need not be told at every request.
-            urllib3.disable_warnings(http.InsecureRequestWarning)
-    if not connection.proxy:
-        return cuttable(urllib3.PoolManager(1, maxsize=_CONNECTIONS, **tls))
-    parts = urllib3.util.parse_url(connection.proxy)
-    proxy_headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-    return cuttable(urllib3.ProxyManager(connection.proxy, 1, proxy_headers=proxy_headers, maxsize=_CONNECTIONS, **tls))
 
 
 def _seconds_asked_for(answer: _Answer) -> float | None:

@@ -230,7 +230,11 @@ def _credentials(
         missing = "client-key" if certificate else "client-certificate"
         raise InputError(f"{missing} is missing beside the other half", source=source)
     token = user.token or _content("", user.token_file, "tokenFile").decode(errors="replace").strip()
-    headers = _basic(user) if user.username and not token else _bearer(token)
+    if user.username and not token:
+        pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+        headers = [("Authorization", f"Basic {pair}")]
+    else:
+        headers = _bearer(token)
     if not headers and user.auth_provider is not None:
         headers = _bearer(_provider_token(user, source))
     if not headers and user.exec is not None:
@@ -247,11 +251,6 @@ def _bearer(token: str) -> Headers:
     if any(not 32 < ord(character) < 127 for character in token):
         raise InputError("the token holds a character that no token can have", source="kubeconfig or --token")
     return [("Authorization", f"Bearer {token}")] if token else []
-
-
-def _basic(user: UserEntry) -> Headers:
-    pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
-    return [("Authorization", f"Basic {pair}")]
 
 
 def _provider_token(user: UserEntry, source: str) -> str:

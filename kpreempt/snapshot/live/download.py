@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import urllib3
@@ -12,7 +11,7 @@ from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
 from kpreempt.model.urls import without_secrets
-from kpreempt.network.deadlines import DeadlineError, cuttable, within
+from kpreempt.network.deadlines import DeadlineError, pool_manager, within
 from kpreempt.network.proxies import proxy_for
 from kpreempt.network.tls import Trust, tls_context
 from kpreempt.snapshot.live.failures import failure
@@ -82,15 +81,8 @@ def _request(
     parts: SplitResult, environment: Mapping[str, str], seconds: float, source: str
 ) -> urllib3.BaseHTTPResponse:
     url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
-    tls: dict[str, Any] = {"ssl_context": tls_context(Trust(), None)} if parts.scheme.lower() == "https" else {}
-    proxy = proxy_for(url, "", environment)
-    if proxy:
-        auth = urllib3.util.parse_url(proxy).auth
-        headers = urllib3.make_headers(proxy_basic_auth=auth) if auth else None
-        pool: urllib3.PoolManager = urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls)
-    else:
-        pool = urllib3.PoolManager(1, **tls)
-    cuttable(pool)
+    tls = tls_context(Trust(), None) if parts.scheme.lower() == "https" else None
+    pool = pool_manager(proxy_for(url, "", environment), tls)
     try:
         return pool.request(
             "GET",

@@ -337,11 +337,14 @@ def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
         group = each.api_version.rpartition("/")[0]
         label = ".".join(filter(None, (each.kind, group)))
         place = (each.api_version, each.kind)
-        if not _can_be_there(each):
+        is_name = not {each.name, each.namespace} & {".", ".."}
+        is_version = len(each.api_version) < _LONGEST and _API_VERSION.fullmatch(each.api_version) is not None
+        if not is_name or not is_version:
             unread[label] = Unread(_NOT_FOUND)
             continue
         if place not in resources:
-            resources[place] = _resource(api, *place)
+            served = resources_of(api, each.api_version) or ()
+            resources[place] = next((resource for resource in served if resource.kind == each.kind), None)
         resource = resources[place]
         if resource is None:
             if group and is_not_served(api, group, each.kind):
@@ -357,15 +360,6 @@ def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
                 raise
             unread[label] = Unread(FORBIDDEN, ".".join(filter(None, (resource.name, group))))
     return Objects(documents, [each for each in known if each not in unread], unread)
-
-
-def _can_be_there(wanted: Named) -> bool:
-    is_name = not {wanted.name, wanted.namespace} & {".", ".."}
-    return is_name and len(wanted.api_version) < _LONGEST and _API_VERSION.fullmatch(wanted.api_version) is not None
-
-
-def _resource(api: Api, api_version: str, kind: str) -> Resource | None:
-    return next((each for each in resources_of(api, api_version) or () if each.kind == kind), None)
 
 
 def _document(api: Api, wanted: Named, resource: Resource) -> list[dict[str, Any]]:

@@ -120,7 +120,9 @@ class Situation:
                 records.pop(done.key, None)
             else:
                 records[done.key] = done.before
-            doubted.update(_nodes_of(done))
+            for each in (done.before, done.after):
+                if isinstance(each, Pod) and each.spec.node_name:
+                    doubted.add(each.spec.node_name)
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
         unsure, before = self._orders[by_place]
         standings = [(each, True) for each in self._known]
@@ -272,12 +274,6 @@ def _looked_at(pod: Pod) -> tuple[Any, ...]:
 def _without_version(record: Record) -> Record:
     metadata = msgspec.structs.replace(record.metadata, resource_version="")
     return msgspec.structs.replace(record, metadata=metadata)
-
-
-def _nodes_of(done: _Done) -> Iterator[str]:
-    for each in (done.before, done.after):
-        if isinstance(each, Pod) and each.spec.node_name:
-            yield each.spec.node_name
 
 
 def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iterator[str]:
