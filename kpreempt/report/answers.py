@@ -192,8 +192,8 @@ ROWS = (
     ),
     Row(
         "verdict.queue:SchedulingQueueState",
-        {"text": "queue.text:render_queue"},
         items=lambda queue: queue.steps or queue.items,
+        report="queue:report",
     ),
     Row(
         "verdict.compare:Comparison",
@@ -204,9 +204,10 @@ ROWS = (
     Row("verdict.compare:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(
         "verdict.verify:Verification",
-        {"text": "verify.text:render", "openmetrics": "verify.openmetrics:render"},
+        {"openmetrics": "verify:render_openmetrics"},
         lambda answer: [each.decision.pod for each in answer.items],
         formats=VERIFY_FORMATS,
+        report="verify:report",
     ),
     Row(
         "verdict.sweep:Sweep",
@@ -217,15 +218,15 @@ ROWS = (
     ),
     Row(
         "verdict.history:History",
-        {"text": "history:render"},
-        lambda answer: _once(each.pod for each in answer.items),
+        names=lambda answer: _once(each.pod for each in answer.items),
+        report="history:report",
     ),
     Row(
         "verdict.plugins:SchedulerPlugins",
-        {"text": "plugins:render_plugins"},
-        lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
+        names=lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
         kind="",
         items=attrgetter("profiles"),
+        report="plugins:report",
     ),
     # A line of batch.
     Row("verdict.volcano:SessionVerdict", items=_itself, formats=("jsonl",)),

@@ -237,7 +237,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rests on. ``title`` heads a page, in a ``tone``, and Markdown; ``counts`` and ``page_facts`` are on pages alone.
     ``more`` are options that show more, with what they show, ``hint`` the one that lists what a report leaves out.
     ``command`` wrote it. On a screen that ``is_compact`` sections stand beside their labels without lines between them,
-    and the facts are below.
+    and the facts are below. One that ``is_whole`` is never cut to a screen.
     """
 
     lead: Words
@@ -253,6 +253,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = "-v"
     command: str = ""
     is_compact: bool = False
+    is_whole: bool = False
 
     def shown_sections(self, *, is_answer_first: bool = False) -> list[Section]:
         """The sections that have something in them, those of the reasoning last if ``is_answer_first``."""

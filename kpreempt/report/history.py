@@ -1,36 +1,32 @@
-"""What happened to a pod, a node or a budget, line by line, for a terminal."""
+"""What happened to a pod, a node or a budget, step by step."""
 
 from __future__ import annotations
 
 import shlex
 
 from kpreempt.report.amounts import count
-from kpreempt.report.colour import finished
+from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
 from kpreempt.report.durations import format_time
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.history import Happening, History, HistoryStep
 
-_LONGEST = 10_000
 
-
-def render(answer: History, options: RenderOptions) -> str:
-    """A sentence, then a paragraph for each step: when, what, and the command that explains it."""
-    page = Page(options.width)
-    number = count(len(answer.items), "step")
-    page.paragraph(strong(answer.subject), f": {number if answer.items else 'nothing happened'}.")
-    page.paragraph(Span(f"{format_time(answer.begins)} to {format_time(answer.ends)}", "dim"), indent=2)
-    if answer.items:
-        page.blank()
+def report(answer: History, _options: RenderOptions) -> Report:
+    """A sentence, then for each step when, what, and the command that explains it."""
+    blocks: list[Block] = []
     for step in answer.items:
-        page.paragraph(Span(_clock(step), "dim"), "  ", *_told(step, answer), hanging=4)
+        blocks.append(Sentence((Span(_clock(step), "dim"), "  ", *_told(step, answer))))
         if step.command:
-            # Not wrapped: it is there to be pasted.
-            whole = Page(_LONGEST)
-            whole.paragraph(Span(f"kpreempt {shlex.join(step.command)}", "dim"), indent=4)
-            page.lines += whole.lines
-    return finished(page, options)
+            blocks.append(Code(f"kpreempt {shlex.join(step.command)}", is_command=True))
+    number = count(len(answer.items), "step")
+    return Report(
+        lead=(strong(answer.subject), f": {number if answer.items else 'nothing happened'}."),
+        facts=[f"{format_time(answer.begins)} to {format_time(answer.ends)}"],
+        sections=[Section("STEPS", blocks=blocks, priority=1)],
+        command="history",
+        is_whole=True,
+    )
 
 
 def _clock(step: HistoryStep) -> str:

@@ -35,7 +35,7 @@ _ITEMS_SHOWN = 100
 
 def render_markdown(report: Report, _options: RenderOptions) -> str:
     """The report for a ticket or a pull request: the answer, and the reasoning folded away."""
-    blocks = [f"### {emphasised(report.title)}", emphasised(report.lead)]
+    blocks = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
     sections = report.shown_sections(is_answer_first=True)
     blocks += [part for section in sections if not section.is_reasoning for part in _section(section)]
     if facts := [emphasised(fact) for fact in report.facts]:

@@ -95,7 +95,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if options.extent is Extent.LINE:
         # As wide as it is: where it is pasted, another program breaks lines.
         lines = [_text(report.brief or report.lead)]
-    elif options.extent is Extent.SCREEN:
+    elif options.extent is Extent.SCREEN and not report.is_whole:
         lines = _screen(report, options)
     else:
         lines = _whole(report, options)

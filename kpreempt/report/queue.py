@@ -1,0 +1,249 @@
+"""A scheduling queue: its pods by where they wait and what would move them, and the events that led there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, strong
+from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.durations import format_duration, format_since, format_time
+from kpreempt.report.evidence import join_names
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+
+PLACE_WORDS: dict[Place, tuple[str, Role, str]] = {
+    Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are tried"),
+    Place.BACKOFF: ("BACKOFF", "warn", "tried and failed, the first to leave backoff first"),
+    Place.UNSCHEDULABLE: (
+        "UNSCHEDULABLE",
+        "bad",
+        "tried and failed, until an event that may help",
+    ),
+    Place.GATED: ("GATED", "warn", "held by scheduling gates"),
+    Place.IN_FLIGHT: ("IN FLIGHT", "good", "being scheduled now"),
+}
+_MOVER_WORDS: dict[MoverKind, str] = {
+    MoverKind.POP: "an idle scheduler",
+    MoverKind.MATCHING_POD: "a pod on a node that its affinity matches",
+    MoverKind.OWN_UPDATE: "an update of the pod",
+    MoverKind.GATES_REMOVED: "the removal of its last gate",
+    MoverKind.FLUSH: "the periodic flush",
+    MoverKind.BACKOFF: "the end of its backoff",
+}
+_EVENTS_NAMED = 5
+# What stands for the plugins that refused a pod which none refuses now.
+_UNKNOWN = "unknown"
+_PODS_SHOWN = 10
+_NAMED_IN_A_STEP = 6
+# On a screen, from the first section to the last.
+_PLACE, _NOMINATED, _EVENTS = 60, 50, 40
+
+
+def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
+    """Every place with its pods, nominations and cycles, then each event with what it moved."""
+    at = f" at {format_time(queue.at)}" if queue.at else ""
+    numbers = Counter(each.place for each in queue.items)
+    parts = [f"{numbers[place]:,} {words[0].lower()}" for place, words in PLACE_WORDS.items() if numbers[place]]
+    # Of pods that wait, each says where it is nominated.
+    waiting = {each.pod for each in queue.items if each.nominated_node_name}
+    named = [[(strong(node), f"  {join_names(pods, limit=_PODS_SHOWN)}")] for node, pods in queue.nominated.items()]
+    elsewhere = [
+        [(strong(node), f"  {join_names(pods)}")]
+        for node, pods in queue.nominated.items()
+        if not waiting.issuperset(pods)
+    ]
+    facts: list[Words] = []
+    if queue.scheduling_cycle is not None and queue.steps:
+        facts.append(_cycles(queue.scheduling_cycle, queue.move_request_cycle))
+    if queue.others:
+        verb = agree(queue.others, "is")
+        facts.append(f"{count(queue.others, 'more pending pod')} {verb} of another scheduler, or being deleted.")
+    events = Section(
+        "EVENTS",
+        "the latest first" if queue.steps else "",
+        [Listing([[_step_in_short(step)] for step in reversed(queue.steps)], "event")],
+    )
+    steps = [_step(step, options) for step in queue.steps]
+    is_cut = (
+        "every event with the queue after it, every pod"
+        if queue.steps
+        else "every pod, with the events that would move it"
+    )
+    return Report(
+        lead=("The queue of ", strong(queue.algorithm), f"{at}: {', '.join(parts)}." if parts else f"{at} is empty."),
+        facts=facts,
+        sections=[
+            *(_place(place, queue, options) for place in PLACE_WORDS),
+            Section(
+                "NOMINATED",
+                "pods with a nominated node" if named else "",
+                [Listing(named, "nomination")],
+                priority=_NOMINATED if elsewhere else 0,
+                short=Section("NOMINATED", "pods by node", [Listing(elsewhere, "nomination")]),
+            ),
+            Section("EVENTS", blocks=[Listing(steps, "event")], priority=_EVENTS, short=events),
+            *assumption_sections(queue.assumptions),
+        ],
+        more=[("-v", is_cut)],
+        command="queue",
+    )
+
+
+def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) -> Section:
+    """The pods that wait at a place, with what orders each, what rejected it, and what would move it."""
+    label, style, words = PLACE_WORDS[place]
+    pods = [each for each in queue.items if each.place == place]
+    if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
+        holding = join_names(list(held_by))
+        words = f"held by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
+    lead = f"{count(len(pods), 'pod')}, {words}" if pods else ""
+    items: list[list[Words]] = []
+    brief: list[list[Words]] = []
+    said: list[str] = []
+    for pod in pods:
+        number = f"{pod.position}. " if pod.position is not None else "- "
+        facts, rejection, movers = _facts(pod, queue.at), _rejection(pod), _movers(pod, queue.at)
+        events = _events(pod, verbose=options.verbose)
+        lines: list[Words] = [
+            (number, strong(pod.pod), Span(f"  {', '.join(filter(None, [*facts, rejection]))}", "dim")),
+            *([movers] if movers else []),
+            *(events if events != said else ["or the same events"] if events else []),
+        ]
+        items.append(lines)
+        below = "; ".join(filter(None, (rejection, movers)))
+        brief.append([(number, strong(pod.pod), Span(f"  {', '.join(facts)}", "dim")), *([below] if below else [])])
+        said = events
+    return Section(
+        label,
+        lead,
+        [Listing(items, "pod", shown=_PODS_SHOWN)],
+        style=style,
+        priority=_PLACE,
+        short=Section(label, lead, [Listing(brief, "pod")], style=style),
+    )
+
+
+def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
+    """The event, the moves, and in short where everything is then."""
+    parts = []
+    for place in PLACE_WORDS:
+        names = [each.pod for each in step.pods if each.place == place]
+        if names:
+            shown = len(names) if options.verbose else _NAMED_IN_A_STEP
+            parts.append(f"{_shown(place)} {join_names(names, limit=shown)}")
+    nominated = [f"{pod} to {node}" for node, pods in step.nominated.items() for pod in pods]
+    if nominated:
+        parts.append(f"nominated {join_names(nominated)}")
+    state = f"queue: {' · '.join(parts)}" if parts else "queue: empty"
+    return [_event(step), *map(_move, step.moves), Span(state, "dim")]
+
+
+def _step_in_short(step: QueueStep) -> Words:
+    """The event and the pods that it moved, on one line."""
+    return (*_event(step), *(part for move in step.moves for part in ("; ", *_move(move))))
+
+
+def _event(step: QueueStep) -> Phrase:
+    """When, the event, what it is about, and what a pop gave."""
+    popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
+    subject = f" {step.subject}" if step.subject else ""
+    return (Span(_clock(step.time), "dim"), "  ", strong(step.event), subject, popped)
+
+
+def _move(move: PodMove) -> tuple[Part, ...]:
+    """The pod, and from where to where it went."""
+    style = "" if move.after == Place.GONE else PLACE_WORDS[move.after][1]
+    return (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), style))
+
+
+def _cycles(cycle: int, move_request: int | None) -> str:
+    if move_request is None or move_request < 0:
+        return f"Scheduling cycle {cycle}; no move request yet."
+    return f"Scheduling cycle {cycle}; last move request in cycle {move_request}."
+
+
+def _shown(place: Place) -> str:
+    return "outside" if place == Place.GONE else PLACE_WORDS[place][0].lower()
+
+
+def _rejection(pod: QueuedPod) -> str:
+    """Which plugins rejected the pod when it was last tried; empty where none did."""
+    if pod.held_by or not pod.rejected_by or pod.place == Place.GATED:
+        return ""
+    is_known = pod.rejected_by != [_UNKNOWN]
+    return f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now"
+
+
+def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
+    facts = [f"priority {pod.priority:,}"]
+    if pod.time is not None:
+        facts.append(_when(pod, pod.time, at))
+    if pod.attempts:
+        facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
+    if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
+        facts.append(f"in backoff {_until(pod.backoff_until, at)}")
+    if pod.nominated_node_name:
+        facts.append(f"nominated to {pod.nominated_node_name}")
+    if pod.held_by:
+        facts.append(f"held by {pod.held_by}")
+    return facts
+
+
+def _movers(pod: QueuedPod, at: datetime | None) -> str:
+    """What would move the pod, without the events; empty where only its turn has to come."""
+    if pod.held_by:
+        return f"moved by: any event, or an update of the pod, after which {pod.held_by} lets it pass"
+    movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
+    if not movers or pod.place == Place.ACTIVE:
+        return ""
+    return f"moved by: {', '.join(_mover(each, at) for each in movers)}"
+
+
+def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
+    """The events that would move the pod, a line for each plugin that waits for some."""
+    by_plugin: dict[str, list[str]] = {}
+    for mover in pod.moved_by:
+        for name, plugins in mover.events.items():
+            for plugin in plugins or ("",):
+                by_plugin.setdefault(plugin, []).append(name)
+    lines = []
+    for plugin, names in by_plugin.items():
+        named = join_names(names, limit=len(names) if verbose else _EVENTS_NAMED)
+        if plugin == _UNKNOWN:
+            lines.append("or any event, as far as is known")
+        else:
+            lines.append(f"or an event for {plugin}: {named}" if plugin else f"or an event: {named}")
+    return lines
+
+
+def _clock(time: datetime) -> str:
+    """The time of day in UTC, with thousandths where there are any."""
+    text = format_time(time)[11:19]
+    return f"{text}.{time.microsecond // 1000:03}" if time.microsecond >= 1000 else text
+
+
+def _mover(mover: Mover, at: datetime | None) -> str:
+    words = _MOVER_WORDS[mover.kind]
+    if mover.at is None:
+        return words
+    return f"{words} at {format_time(mover.at)}" if at is None else f"{words} in {_span(mover.at, at)}"
+
+
+def _until(time: datetime, at: datetime | None) -> str:
+    return f"until {format_time(time)}" if at is None else f"for {_span(time, at)}"
+
+
+def _span(time: datetime, at: datetime) -> str:
+    seconds = (time - at).total_seconds()
+    return format_duration(int(seconds)) if seconds == int(seconds) or seconds > 60 else f"{seconds:.3g}s"
+
+
+def _when(pod: QueuedPod, time: datetime, at: datetime | None) -> str:
+    """How long a pod waits for its turn, or when it was tried."""
+    since = format_since(time, at)
+    is_span = not since.startswith("since")
+    if pod.place in (Place.ACTIVE, Place.GATED):
+        return f"waits for {since}" if is_span else f"waits {since}"
+    return f"tried {since} ago" if is_span else f"tried at {format_time(time)}"

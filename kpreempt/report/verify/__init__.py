@@ -1,1 +1,0 @@
-"""Whether real schedulers did what was predicted, in words and as metrics."""
