@@ -29,10 +29,12 @@ def mappings_in(parent: Document, key: str) -> Iterator[Document]:
     yield from (each for each in (value if isinstance(value, list) else []) if isinstance(each, dict))
 
 
-def mapping_in(parent: Document, key: str) -> Document:
-    """The mapping below ``parent``, or an empty one that is no part of it."""
-    value = parent.get(key)
-    return value if isinstance(value, dict) else {}
+def mapping_in(parent: Document, *path: str) -> Document:
+    """The mapping at a path below ``parent``, or an empty one that is no part of it."""
+    for key in path:
+        value = parent.get(key)
+        parent = value if isinstance(value, dict) else {}
+    return parent
 
 
 class DocumentReader:

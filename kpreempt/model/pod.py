@@ -437,6 +437,11 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
         """Whether the pod has finished; the scheduler never sees such pods."""
         return self.status.phase in TERMINAL_PHASES
 
+    @property
+    def is_active(self) -> bool:
+        """Whether the pod has neither finished nor is being deleted."""
+        return not self.is_terminal and self.metadata.deletion_timestamp is None
+
 
 def annotations_of(pod: Pod) -> Mapping[str, str]:
     """All annotations of a pod, but for ``LAST_APPLIED``; none where no plugin wanted them to be read."""

@@ -178,12 +178,11 @@ def _kept_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
 
 def _keeps_apart(workload: Document) -> bool:
     """Whether no two of its pods may be on one node."""
-    template = mapping_in(mapping_in(workload, "spec"), "template")
-    labels = mapping_in(mapping_in(template, "metadata"), "labels")
-    spec = mapping_in(template, "spec")
-    rules = mapping_in(mapping_in(spec, "affinity"), "podAntiAffinity")
+    template = mapping_in(workload, "spec", "template")
+    labels, spec = mapping_in(template, "metadata", "labels"), mapping_in(template, "spec")
+    rules = mapping_in(spec, "affinity", "podAntiAffinity")
     for term in mappings_in(rules, "requiredDuringSchedulingIgnoredDuringExecution"):
-        wanted = mapping_in(mapping_in(term, "labelSelector"), "matchLabels")
+        wanted = mapping_in(term, "labelSelector", "matchLabels")
         if term.get("topologyKey") == _HOST and wanted and wanted.items() <= labels.items():
             return True
     return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
@@ -210,8 +209,7 @@ def _blocked(after: ClusterSnapshot, simulation: Simulation) -> dict[str, dict[s
         names = Workloads(after)
         for pod in after.pods:
             step = steps.get(pod.key)
-            is_leaving = pod.is_terminal or pod.metadata.deletion_timestamp is not None
-            if step is not None and not is_leaving and not is_ready(pod):
+            if step is not None and pod.is_active and not is_ready(pod):
                 found.setdefault(step.reason, {}).setdefault(names.of(pod), []).append(step)
     return found
 
@@ -240,7 +238,11 @@ def _of_node_names(
             yield Objection(rule, name, f"{some_of(pods)}: {steps[0].message}", is_grave=True, pods=pods)
             continue
         node = nodes.get(plan.node_names[name])
-        victims = _evicted_by(name, after, simulation)
+        victims: list[str] = []
+        if simulation.displaced:
+            workloads = Workloads(after)
+            own = {pod.key for pod in after.pods if workloads.of(pod) == name}
+            victims = [each.pod for each in simulation.displaced if each.cause in own]
         if node is None:
             detail = f"node {plan.node_names[name]} does not exist"
         elif victims:
@@ -254,15 +256,6 @@ def _of_node_names(
             yield Objection(rule, name, detail)
             continue
         yield Objection(rule, name, detail, is_grave=True)
-
-
-def _evicted_by(workload: str, after: ClusterSnapshot, simulation: Simulation) -> list[str]:
-    """The pods that had to go for pods of a workload."""
-    if not simulation.displaced:
-        return []
-    names = Workloads(after)
-    own = {pod.key for pod in after.pods if names.of(pod) == workload}
-    return [each.pod for each in simulation.displaced if each.cause in own]
 
 
 def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:

@@ -133,7 +133,16 @@ class ProtectionRules:
             for finding in item.findings:
                 rule = _rule_of(finding, item)
                 if rule is not None and self._counts(rule, finding, key, known):
-                    yield self._objection(rule, key, finding, item)
+                    namespace = key.partition("/")[0]
+                    owners = (each.workload.replace(" ", f" {namespace}/", 1) for each in item.workloads)
+                    cause = next((each for each in (f"{_PDB} {key}", *owners) if each in self._changes), "")
+                    sets = [
+                        each
+                        for each in finding.remedies
+                        if each.action is RemedyAction.SET and each.field != "minReplicas"
+                    ]
+                    fix = f"Set {sets[0].field}: {sets[0].value}." if sets else ""
+                    yield Objection(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
 
     def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
         """Whether the change is to blame for a finding about a PDB of which ``known`` was said before."""
@@ -146,14 +155,6 @@ class ProtectionRules:
             return is_worse and not is_said and rule is not RuleId.PDB_SELECTOR
         is_of_spec = change.kind is ChangeKind.CREATED or any(each.startswith("spec") for each in change.fields)
         return is_new or is_of_spec or rule is not RuleId.PDB_SELECTOR
-
-    def _objection(self, rule: RuleId, key: str, finding: Finding, item: AuditedBudget) -> Objection:
-        namespace = key.partition("/")[0]
-        owners = (each.workload.replace(" ", f" {namespace}/", 1) for each in item.workloads)
-        cause = next((each for each in (f"{_PDB} {key}", *owners) if each in self._changes), "")
-        sets = [each for each in finding.remedies if each.action is RemedyAction.SET and each.field != "minReplicas"]
-        fix = f"Set {sets[0].field}: {sets[0].value}." if sets else ""
-        return Objection(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
 
     def _is_changed(self, key: str, budget: str) -> bool:
         """Whether a PDB of the namespace of ``key`` (``PodDisruptionBudget api``) is one of the change."""
@@ -219,7 +220,7 @@ class ProtectionRules:
         """ResourceQuotas and LimitRanges of the change that what runs exceeds, so that its next pods are rejected."""
         if not any(each.startswith(("ResourceQuota ", "LimitRange ")) for each in self._changes):
             return
-        running = [pod for pod in after.pods if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
+        running = [pod for pod in after.pods if pod.is_active]
         counts = QuotaCounts(running)
         before = {each.key: each.limits for each in self._cluster.resource_quotas}
         for quota in after.resource_quotas:
@@ -301,11 +302,7 @@ class _Coverage:
             self._in_namespace.setdefault(budget.metadata.namespace, []).append(budget)
         workloads = Workloads(cluster)
         protection = Protection(cluster)
-        self.pods = {
-            pod.key: pod
-            for pod in cluster.pods
-            if not pod.is_terminal and pod.metadata.deletion_timestamp is None and not pod.is_mirror
-        }
+        self.pods = {pod.key: pod for pod in cluster.pods if pod.is_active and not pod.is_mirror}
         self.workload_of = {key: workloads.of(pod) for key, pod in self.pods.items()}
         self.number = Counter(self.workload_of.values())
         self.sizes = {name: self._size(workloads.size_of(name), number) for name, number in self.number.items()}
@@ -750,13 +747,13 @@ def _label(key: str, labels: Mapping[str, str]) -> str:
 
 def _pod_spec(workload: Document | None) -> Document:
     spec = mapping_in(workload or {}, "spec")
-    job = mapping_in(mapping_in(spec, "jobTemplate"), "spec")
-    return mapping_in(mapping_in(job or spec, "template"), "spec")
+    job = mapping_in(spec, "jobTemplate", "spec")
+    return mapping_in(job or spec, "template", "spec")
 
 
 def _template_labels(workload: Document) -> dict[str, str]:
-    template = mapping_in(mapping_in(workload, "spec"), "template")
-    return {key: str(value) for key, value in mapping_in(mapping_in(template, "metadata"), "labels").items()}
+    labels = mapping_in(workload, "spec", "template", "metadata", "labels")
+    return {key: str(value) for key, value in labels.items()}
 
 
 def _count(number: int, word: str) -> str:

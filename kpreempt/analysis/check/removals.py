@@ -120,9 +120,13 @@ class _PodsOf:
     """The pods of workloads before and after the change, without those that have ended or are on their way out."""
 
     def __init__(self, before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change]) -> None:
-        spaces = {_namespace_of(name) for name in changes}
+        # The namespace of a changed object, or the one that it is.
+        spaces = {name.rpartition(" ")[2].partition("/")[0] for name in changes}
         self._clusters = before, after
-        self.before, self.after = ([each for each in own.pods if _is_there(each, spaces)] for own in (before, after))
+        self.before, self.after = (
+            [each for each in own.pods if each.metadata.namespace in spaces and each.is_active]
+            for own in (before, after)
+        )
 
     @cached_property
     def _workloads(self) -> tuple[Workloads, Workloads]:
@@ -140,15 +144,6 @@ class _PodsOf:
     def owner(self, pod: Pod) -> str:
         """The workload of a pod from before."""
         return self._workloads[0].of(pod)
-
-
-def _namespace_of(subject: str) -> str:
-    """The namespace of a changed object, or the one that it is."""
-    return subject.rpartition(" ")[2].partition("/")[0]
-
-
-def _is_there(pod: Pod, namespaces: set[str]) -> bool:
-    return pod.metadata.namespace in namespaces and not pod.is_terminal and pod.metadata.deletion_timestamp is None
 
 
 def _services(

@@ -80,10 +80,16 @@ def unread_quotas(
     changes = list(changes)
     new = {each.object.partition(" ")[2] for each in changes if each.object.startswith("Namespace ") and _is_new(each)}
     makes = [each for each in changes if each.object.partition(" ")[0] in _MAKES_PODS]
-    names = [each.object for each in makes if _is_new(each) and _namespace(each) not in new]
+    names = [
+        each.object for each in makes if _is_new(each) and each.object.partition(" ")[2].partition("/")[0] not in new
+    ]
     if names:
         return [absent(_QUOTAS, unread, f"one may refuse pods of {some_of(names)}")]
-    grown = [each.object for each in makes if each.kind is ChangeKind.SCALED and _grows(each)]
+    grown = [
+        each.object
+        for each in makes
+        if each.kind is ChangeKind.SCALED and (each.replicas or 0) > (each.replicas_before or 0)
+    ]
     if grown:
         return [absent(_QUOTAS, unread, f"one may refuse more pods of {some_of(grown)}", AssumptionKind.TOLD)]
     if replaces_pods or any(each.kind is ChangeKind.ROLLED for each in makes):
@@ -93,11 +99,3 @@ def unread_quotas(
 
 def _is_new(change: Change) -> bool:
     return change.kind is ChangeKind.CREATED and change.replicas != 0
-
-
-def _grows(change: Change) -> bool:
-    return (change.replicas or 0) > (change.replicas_before or 0)
-
-
-def _namespace(change: Change) -> str:
-    return change.object.partition(" ")[2].partition("/")[0]

@@ -429,8 +429,7 @@ def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[Keep]:
     """The rules by which an autoscaler leaves the pod's node."""
     annotations = pod.metadata.annotations
     # Of Karpenter's rule static pods and those of DaemonSets are no exception, but pods that are leaving are.
-    is_active = not pod.is_terminal and pod.metadata.deletion_timestamp is None
-    if is_active and annotations is not None and annotations.do_not_disrupt == "true":
+    if pod.is_active and annotations is not None and annotations.do_not_disrupt == "true":
         yield Keep(rule=KeepRule.DO_NOT_DISRUPT, pod=pod.key)
     if not _moves(pod):
         return

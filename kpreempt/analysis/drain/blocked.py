@@ -126,7 +126,7 @@ class _Look:
 
     def _to_be(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
         """How many pods there are to be: as many as their owners want, or there are, whichever is more."""
-        there = sum(not pod.is_terminal and pod.metadata.deletion_timestamp is None for pod in pods)
+        there = sum(pod.is_active for pod in pods)
         status = budget.status or PodDisruptionBudgetStatus()
         return there if isinstance(budget.spec.min_available, int) else max(status.expected_pods, 0)
 
@@ -149,9 +149,8 @@ def _cause(answer: Answer) -> str:
 
 
 def _is_pending(pod: Pod) -> bool:
-    return not pod.spec.node_name and not pod.is_terminal and pod.metadata.deletion_timestamp is None
+    return not pod.spec.node_name and pod.is_active
 
 
 def _is_unready(pod: Pod) -> bool:
-    is_there = bool(pod.spec.node_name) and not pod.is_terminal and pod.metadata.deletion_timestamp is None
-    return is_there and not is_serving(pod)
+    return bool(pod.spec.node_name) and pod.is_active and not is_serving(pod)

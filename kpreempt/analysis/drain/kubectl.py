@@ -227,7 +227,13 @@ class KubectlDrain:
                 self._ask(work, last.pod, client)
         self._notice(work, client)
         if work.ended is None and client.cluster.at >= work.deadline:
-            self._give_up(work)
+            # The time for a node is over.
+            over = timed_out(self._command.timeout)
+            work.errors += [not_evicted(each.pod, over) for each in work.refused.values()]
+            if self._command.options.disable_eviction:
+                work.errors += [DEADLINE] if work.going else []
+            else:
+                work.errors += [still_there(pod, DEADLINE) for pod in work.going.values()]
             work.ended = client.cluster.at
 
     def _ask(self, work: NodeWork, pod: Pod, client: Client) -> None:
@@ -261,15 +267,6 @@ class KubectlDrain:
                 del work.going[key]
         if not work.going and not work.refused and work.ended is None:
             work.ended = client.cluster.at
-
-    def _give_up(self, work: NodeWork) -> None:
-        """The time for a node is over."""
-        over = timed_out(self._command.timeout)
-        work.errors += [not_evicted(each.pod, over) for each in work.refused.values()]
-        if self._command.options.disable_eviction:
-            work.errors += [DEADLINE] if work.going else []
-        else:
-            work.errors += [still_there(pod, DEADLINE) for pod in work.going.values()]
 
 
 def cordoned(nodes: Iterable[Node], names: Collection[str]) -> list[Node]:

@@ -82,16 +82,14 @@ def with_remedies(
                 option = changed.unblock.target if changed.unblock.action is UnblockAction.OPTION else ""
                 helped = way.play(changed.cluster, changed.arriving, option)
                 if _helps(each, helped):
-                    helping.append(_proved(changed.unblock, helped))
+                    pending = sum(each.was_running for each in helped.simulation.waiting)
+                    helping.append(
+                        msgspec.structs.replace(changed.unblock, finishes=helped.is_drained, left_pending=pending)
+                    )
             # Who is pending afterwards counts for more than how small the change is.
             known[key] = sorted(helping, key=lambda unblock: unblock.left_pending)
         found.append(msgspec.structs.replace(each, remedies=known[key]))
     return found, untried
-
-
-def _proved(unblock: Unblock, drain: SimulatedDrain) -> Unblock:
-    pending = sum(each.was_running for each in drain.simulation.waiting)
-    return msgspec.structs.replace(unblock, finishes=drain.is_drained, left_pending=pending)
 
 
 def proofs_for(shown: SimulatedDrain, nodes: int) -> int:
@@ -129,7 +127,9 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) ->
     budget = budgets[0]
     pods = {pod.key: pod for pod in cluster.pods}
     if reason is BlockReason.NO_ROOM:
-        yield _with_node(cluster, blocked.node, way)
+        node = next(each for each in cluster.nodes if each.name == blocked.node)
+        added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
+        yield Changed(Unblock(action=UnblockAction.ADD_NODE, target=f"Node {blocked.node}"), with_nodes(cluster, added))
     if reason is BlockReason.NOT_READY and set(blocked.pods) <= set(blocked.unready):
         yield _with_spec(cluster, budget, "unhealthyPodEvictionPolicy", "AlwaysAllow")
     if reason is BlockReason.SINGLE_REPLICA:
@@ -172,12 +172,6 @@ def _without(cluster: ClusterSnapshot, budget: PodDisruptionBudget) -> Changed:
     return Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
 
 
-def _with_node(cluster: ClusterSnapshot, like: str, way: Way) -> Changed:
-    node = next(each for each in cluster.nodes if each.name == like)
-    added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
-    return Changed(Unblock(action=UnblockAction.ADD_NODE, target=f"Node {like}"), with_nodes(cluster, added))
-
-
 def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
     """The pod's workload with one replica more, which comes before the drain begins."""
     owner = controller_of(pod.metadata) if pod is not None else None
@@ -202,17 +196,13 @@ def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
     if made is None:
         return
     if kind == "StatefulSet":
-        made = _of_next_ordinal(made, name, size)
+        metadata = msgspec.structs.replace(made.metadata, name=f"{name}-{size - 1}")
+        made = msgspec.structs.replace(made, metadata=metadata)
     more = msgspec.structs.replace(cluster, **lists)
     unblock = Unblock(
         action=UnblockAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size
     )
     yield Changed(unblock, _with_budgets(more, budgets_selecting(cluster, pod)), [made])
-
-
-def _of_next_ordinal(made: Pod, name: str, size: int) -> Pod:
-    metadata = msgspec.structs.replace(made.metadata, name=f"{name}-{size - 1}")
-    return msgspec.structs.replace(made, metadata=metadata)
 
 
 def _named(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> Any:

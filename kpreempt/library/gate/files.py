@@ -157,15 +157,9 @@ class _OfCommit:
         except (OSError, ValueError) as error:
             raise InputError(f"git cannot be run: {error}", source=self._source) from error
         if run.returncode != 0:
-            raise InputError(
-                _said(run.stderr) or problem or f"git ends with code {run.returncode}", source=self._source
-            )
+            # Git's first line, without what it begins every message with.
+            first = run.stderr.decode(errors="replace").strip().partition("\n")[0]
+            for each in _LOUD:
+                first = first.removeprefix(each)
+            raise InputError(first[:500] or problem or f"git ends with code {run.returncode}", source=self._source)
         return run.stdout
-
-
-def _said(stderr: bytes) -> str:
-    """Git's first line, without what it begins every message with."""
-    first = stderr.decode(errors="replace").strip().partition("\n")[0]
-    for each in _LOUD:
-        first = first.removeprefix(each)
-    return first[:500]

@@ -127,13 +127,8 @@ def _broken(
     if not is_broken and sum(each.left for each in judged) <= limit:
         # What is left is allowed: nobody needs to hear of it, but of what is excused beside it.
         excused = [each for each in judged if each.finding.standing is not GateStanding.FAILS or each.excuse]
-        return [_excused(each) for each in excused]
+        return [_with(each.finding, each.excuse) if each.excuse else each.finding for each in excused]
     return [each.finding for each in judged]
-
-
-def _excused(judged: _Counted) -> GateFinding:
-    """The finding with the standing that its excused part has."""
-    return _with(judged.finding, judged.excuse) if judged.excuse else judged.finding
 
 
 def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Counted:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, record_document
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.records import Adoption, PlannedWorkload
 from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.analysis.questions import Decode
@@ -23,15 +24,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of
 
-# Where a snapshot keeps the controllers.
-_FIELDS = {
-    "ReplicaSet": "replica_sets",
-    "ReplicationController": "replication_controllers",
-    "StatefulSet": "stateful_sets",
-    "DaemonSet": "daemon_sets",
-    "Job": "jobs",
-    "Deployment": "deployments",
-}
+# The controllers that adopt, in the order in which they are asked.
+_KINDS = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job", "Deployment")
 _API_VERSIONS = {"ReplicationController": "v1", "Job": "batch/v1"}
 _Identity = tuple[str, str, str]
 
@@ -225,14 +219,13 @@ class _Search:
             selector: LabelSelector | None = record.spec.selector
             return selector
         # The API server takes the template's labels if there is none.
-        template = mapping_in(mapping_in(spec, "template"), "metadata")
-        labels = record.spec.selector or mapping_in(template, "labels")
+        labels = record.spec.selector or mapping_in(spec, "template", "metadata", "labels")
         return LabelSelector(match_labels=labels) if labels else None
 
     def _unchanged(self) -> Iterator[_Adopter]:
         """The controllers of the cluster that the change is not about."""
-        for kind, field in _FIELDS.items():
-            for record in getattr(self._cluster, field):
+        for kind in _KINDS:
+            for record in getattr(self._cluster, CLUSTER_KINDS[kind].field):
                 metadata, selector = record.metadata, record.spec.selector
                 if isinstance(selector, dict):
                     selector = LabelSelector(match_labels=selector)

@@ -17,14 +17,14 @@ from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
-    cluster_kind_of,
     group_of,
+    is_known,
     is_namespaced,
     is_other,
     is_pod_owner,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of
 
@@ -43,15 +43,16 @@ class LiveDocuments:
         self._documents: dict[Identity, Document] = {}
         self._others: dict[tuple[str, Identity], Document] = {}
         for each in documents:
-            if is_pod_owner(each) or cluster_kind_of(each) is not None:
+            if is_known(each):
                 self._documents[_identity(each)] = each
             else:
                 self._others[group_of(each), _identity(each)] = each
         self._replica_sets: dict[tuple[str, str], list[Document]] = {}
         for (kind, namespace, _), document in self._documents.items():
             if kind == "ReplicaSet":
-                for owner in _owners(document):
-                    self._replica_sets.setdefault((namespace, owner), []).append(document)
+                for owner in mappings_in(document["metadata"], "ownerReferences"):
+                    if owner.get("kind") == "Deployment" and owner.get("controller"):
+                        self._replica_sets.setdefault((namespace, str(owner.get("name"))), []).append(document)
 
     @property
     def namespaces(self) -> set[str]:
@@ -172,23 +173,13 @@ def _has_pods(document: Document) -> bool:
 
 
 def _identity(document: Document, namespace: str = "") -> Identity:
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping_in(document, "metadata")
     where, name = metadata.get("namespace"), metadata.get("name")
     return (
         str(document.get("kind")),
         where if isinstance(where, str) and where else namespace,
         name if isinstance(name, str) else "",
     )
-
-
-def _owners(document: Document) -> list[str]:
-    owners = document["metadata"].get("ownerReferences")
-    return [
-        str(each.get("name"))
-        for each in (owners if isinstance(owners, list) else [])
-        if isinstance(each, dict) and each.get("kind") == "Deployment" and each.get("controller")
-    ]
 
 
 class ClusterObjects:

@@ -69,15 +69,6 @@ from kpreempt.verdict.check import Change, ChangeKind
 _CLAIM_PREFIX = "PersistentVolumeClaim "
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
-# Where a snapshot keeps workloads of a kind.
-_FIELDS = {
-    "Deployment": "deployments",
-    "StatefulSet": "stateful_sets",
-    "DaemonSet": "daemon_sets",
-    "ReplicaSet": "replica_sets",
-    "ReplicationController": "replication_controllers",
-    "Job": "jobs",
-}
 # What controllers make of an object beside pods.
 _MADE = {"Deployment": "count/replicasets.apps", "CronJob": "count/jobs.batch"}
 _CLAIM = "PersistentVolumeClaim"
@@ -169,7 +160,7 @@ class _Starter:
             if workload.after is not None:
                 source, line = workload.change.source, workload.change.line
                 record = self._decode(workload.kind, workload.after, source=source, line=line)
-            changed.setdefault(_FIELDS[workload.kind], {})[workload.namespace, workload.name] = record
+            changed.setdefault(CLUSTER_KINDS[workload.kind].field, {})[workload.namespace, workload.name] = record
         cluster = self.prototypes.cluster
         for field, records in changed.items():
             left = dict(records)
@@ -277,7 +268,7 @@ class _Starter:
         if record is not None and record.spec.replicas is not None:
             return record.spec.replicas
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
-        return sum(not pod.is_terminal and pod.metadata.deletion_timestamp is None for pod in pods)
+        return sum(pod.is_active for pod in pods)
 
     def _simulated_set(
         self,

@@ -11,9 +11,8 @@ import msgspec
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
-    cluster_kind_of,
     group_of,
-    is_pod_owner,
+    is_known,
     makes_no_pods,
     plural_of,
 )
@@ -90,7 +89,7 @@ def only_in(base: Iterable[Document], documents: Iterable[Document]) -> list[Del
 
 def _deletion_of(document: Document) -> Deletion:
     metadata, kind = document["metadata"], document["kind"]
-    has_meaning = is_pod_owner(document) or cluster_kind_of(document) is not None
+    has_meaning = is_known(document)
     if not has_meaning and not makes_no_pods(group_of(document), kind):
         kind = f"{kind}.{group_of(document)}".rstrip(".")
     return Deletion(kind, metadata.get("namespace", ""), metadata["name"], has_meaning)
@@ -119,19 +118,17 @@ def _kind(text: str) -> tuple[str, bool]:
     kind = _WORDS.get(word)
     # kubectl takes ``deployments.apps`` and ``deployments.v1.apps``. Another group has kinds of its own.
     group = _VERSION.sub("", rest)
-    if kind is not None and (not group or group in _groups_of(kind)):
-        return kind, True
+    if kind is not None:
+        known = CLUSTER_KINDS.get(kind)
+        groups = (*(known.groups if known is not None else ()), *POD_OWNERS.get(kind, ()))
+        if not group or group in groups:
+            return kind, True
     other = _OTHER_WORDS.get(word)
     if dot or other is not None:
         # Custom resources are named with their group.
         return text if group or other is None else other, False
     near = difflib.get_close_matches(word, [*_WORDS, *_OTHER_WORDS], n=1)
     raise UsageError(f'"{text[:80]}" is no kind of object', hint=near[0] if near else "")
-
-
-def _groups_of(kind: str) -> tuple[str, ...]:
-    known = CLUSTER_KINDS.get(kind)
-    return (*(known.groups if known is not None else ()), *POD_OWNERS.get(kind, ()))
 
 
 def _words(kinds: tuple[str, ...], short: dict[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Differences(msgspec.Struct, frozen=True):
 
 def last_applied(live: Document) -> Document | None:
     """The manifest that ``kubectl apply`` has noted on an object, or ``None`` where there is none that can be read."""
-    text = mapping_in(mapping_in(live, "metadata"), "annotations").get(LAST_APPLIED)
+    text = mapping_in(live, "metadata", "annotations").get(LAST_APPLIED)
     if not isinstance(text, str):
         return None
     try:
@@ -62,10 +62,9 @@ def find_differences(document: Document, live: Document) -> Differences:
     if document["kind"] == "CronJob":
         template = []
     elif is_whole(live):
-        before = None if last is None else mapping_in(mapping_in(last, "spec"), "template")
-        found = _OF_TEMPLATES.differences(
-            *(_template(wanted), _template(full), _template(there)), before, "spec.template", "template"
-        )
+        before = None if last is None else mapping_in(last, "spec", "template")
+        mine, filled, theirs = (mapping_in(each, "spec", "template") for each in (wanted, full, there))
+        found = _OF_TEMPLATES.differences(mine, filled, theirs, before, "spec.template", "template")
         template = list(islice(found, _FIELDS_SHOWN))
     return Differences(template, _in_the_rest(wanted, full, there, last or {}, is_whole=is_whole(live)))
 
@@ -91,10 +90,6 @@ def _in_the_rest(wanted: Document, full: Document, live: Document, last: Documen
             *(of_metadata_wanted, of_metadata_wanted, of_metadata(live), of_metadata(last), "metadata", "metadata")
         ),
     ]
-
-
-def _template(document: Document) -> Document:
-    return mapping_in(mapping_in(document, "spec"), "template")
 
 
 def _comparable(document: Document) -> Document:

@@ -39,6 +39,7 @@ _PHASES = {
     },
     _ARGO: {"PreSync": -1, "Sync": 0, "PostSync": 1},
 }
+_ANNOTATIONS = ("metadata", "annotations")
 # Of all other kinds Helm does not wait for anything.
 _WAITED_FOR = ("Job", "Pod")
 
@@ -83,17 +84,15 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
     has_hooks = any(hook_of(each, applier)[0] for each in documents)
     if applier is Applier.HELM and has_hooks:
         return _order_of_helm(documents)
-    if applier is Applier.ARGOCD and (has_hooks or any(_WAVE in _annotations(each) for each in documents)):
-        return _order_of_argo(documents)
+    if applier is Applier.ARGOCD and (has_hooks or any(_WAVE in mapping_in(each, *_ANNOTATIONS) for each in documents)):
+        places = {
+            describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents
+        }
+        stages = {place: stage for stage, place in enumerate(sorted(set(places.values())))}
+        of = {name: stages[place] for name, place in places.items()}
+        twice, hooks = list(_twice(documents, Applier.ARGOCD)), _hooks(documents, Applier.ARGOCD)
+        return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
     return Order()
-
-
-def _order_of_argo(documents: Sequence[Document]) -> Order:
-    places = {describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents}
-    stages = {place: stage for stage, place in enumerate(sorted(set(places.values())))}
-    of = {name: stages[place] for name, place in places.items()}
-    twice, hooks = list(_twice(documents, Applier.ARGOCD)), _hooks(documents, Applier.ARGOCD)
-    return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
 
 
 def _order_of_helm(documents: Sequence[Document]) -> Order:
@@ -135,7 +134,7 @@ def _phase(document: Document, applier: Applier) -> int:
 
 def _number(document: Document, *annotations: str) -> int:
     """The number in the first of the annotations that is there; 0 where it is none."""
-    there = _annotations(document)
+    there = mapping_in(document, *_ANNOTATIONS)
     text = next((there[each] for each in annotations if each in there), "")
     return (parse_int64(text) if isinstance(text, str) else None) or 0
 
@@ -156,7 +155,7 @@ def left_out(document: Document, applier: Applier) -> Assumption:
 
 def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
     """That hooks and waves count as ordinary objects, because nothing says that another tool applies them."""
-    marked = [(each, sign) for each in documents for sign in _TOOL_OF if sign in _annotations(each)]
+    marked = [(each, sign) for each in documents for sign in _TOOL_OF if sign in mapping_in(each, *_ANNOTATIONS)]
     if not marked:
         return []
     first, sign = marked[0]
@@ -172,7 +171,7 @@ def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
 def deletion_by_hook(document: Document, applier: Applier) -> str:
     """What deletes an object that was none of the tool's hooks and becomes one."""
     sign, _ = hook_of(document, applier)
-    value = _annotations(document)[sign]
+    value = mapping_in(document, *_ANNOTATIONS)[sign]
     tool = "Helm" if applier is Applier.HELM else "Argo CD, if it prunes"
     return f"{tool}, since {sign}: {value} makes it a hook"
 
@@ -183,13 +182,13 @@ def is_made_anew(document: Document, applier: Applier) -> bool:
     if not sign:
         return False
     annotation, policy = _MADE_ANEW[sign]
-    policies = _listed(_annotations(document).get(annotation))
+    policies = _listed(mapping_in(document, *_ANNOTATIONS).get(annotation))
     return not policies or policy in policies
 
 
 def is_marked(document: Document) -> bool:
     """Whether any tool takes the object for a hook."""
-    return bool(_OTHER_MOMENTS.keys() & _annotations(document).keys())
+    return bool(_OTHER_MOMENTS.keys() & mapping_in(document, *_ANNOTATIONS).keys())
 
 
 def hook_of(document: Document, applier: Applier) -> tuple[str, list[str]]:
@@ -198,7 +197,7 @@ def hook_of(document: Document, applier: Applier) -> tuple[str, list[str]]:
     Helm skips a hook with a moment that it does not know; Argo CD passes over the moment, and reads the moments of Helm
     if there is none of its own.
     """
-    annotations = _annotations(document)
+    annotations = mapping_in(document, *_ANNOTATIONS)
     found: tuple[str, list[str]] = ("", [])
     for sign in _HOOKS_OF[applier]:
         if sign not in annotations or found[1]:
@@ -212,10 +211,6 @@ def hook_of(document: Document, applier: Applier) -> tuple[str, list[str]]:
         if known or not found[0]:
             found = sign, known
     return found
-
-
-def _annotations(document: Document) -> Document:
-    return mapping_in(mapping_in(document, "metadata"), "annotations")
 
 
 def _listed(value: object) -> list[str]:

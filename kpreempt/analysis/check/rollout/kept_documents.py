@@ -78,7 +78,7 @@ def is_compared(document: Document) -> bool:
 
 def salt_of(document: Document) -> str:
     """The salt of a document of a dump of kpreempt's; empty for one that has all as it was."""
-    salt = mapping_in(mapping_in(document, "metadata"), "annotations").get(SALT)
+    salt = mapping_in(document, "metadata", "annotations").get(SALT)
     return salt if isinstance(salt, str) else ""
 
 
@@ -106,7 +106,7 @@ def kept(document: Document, salt: str) -> Document:
         return document
     hide = _hider(salt)
     metadata = {key: each for key, each in mapping_in(document, "metadata").items() if key in _METADATA}
-    annotations = _annotations(mapping_in(mapping_in(document, "metadata"), "annotations"), hide)
+    annotations = _annotations(mapping_in(document, "metadata", "annotations"), hide)
     last = last_applied(document)
     if last is not None:
         annotations[LAST_APPLIED] = _encoded(_last(last, salt)).decode()
@@ -167,7 +167,7 @@ def _of_workload(value: Any, hide: Hide) -> Any:
 def _hidden(value: Any, key: str, hide: Hide) -> Any:
     """A part of a template, which is in the field ``key``."""
     if key in _WHOLE and value not in (None, [], {}):
-        return hide(_cleaned(_with_defaults(key, value), key))
+        return hide(_cleaned(container_defaults().filled({key: value})[key], key))
     if key == "annotations":
         return _annotations(value, hide)
     if isinstance(value, dict):
@@ -206,10 +206,6 @@ def _status(status: Document) -> Document:
     conditions = [{key: each.get(key) for key in ("type", "status")} for each in mappings_in(status, "conditions")]
     told = {key: each for key, each in status.items() if type(each) is int or key in _OF_STATUS}
     return {**told, **({"conditions": conditions} if conditions else {})}
-
-
-def _with_defaults(key: str, value: Any) -> Any:
-    return container_defaults().filled({key: value})[key]
 
 
 def _cleaned(value: Any, key: str) -> Any:

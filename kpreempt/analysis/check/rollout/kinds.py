@@ -125,11 +125,14 @@ def cluster_kind_of(document: Document) -> ClusterKind | None:
     return kind
 
 
+def is_known(document: Document) -> bool:
+    """Whether the object is of a kind that a snapshot holds, or a workload."""
+    return is_pod_owner(document) or cluster_kind_of(document) is not None
+
+
 def is_other(document: Document) -> bool:
     """Whether no snapshot holds objects of this kind, and it is not sure that they mean nothing."""
-    if is_pod_owner(document) or cluster_kind_of(document) is not None:
-        return False
-    return not makes_no_pods(group_of(document), str(document.get("kind")))
+    return not is_known(document) and not makes_no_pods(group_of(document), str(document.get("kind")))
 
 
 def is_mutating(document: Document) -> bool:
@@ -203,8 +206,7 @@ def what_is_not_known(document: Document) -> tuple[str, str]:
     group, kind = group_of(document), str(document["kind"])
     if message := _NOT_MODELLED.get((group, kind)):
         return message, "spec"
-    template = mapping_in(mapping_in(document, "spec"), "template")
-    if isinstance(mapping_in(template, "spec").get("containers"), list):
+    if isinstance(mapping_in(document, "spec", "template", "spec").get("containers"), list):
         return f"the controller of a {kind} is not known, so that none of its pods are made", "spec.template"
     if makes_no_pods(group, kind):
         return "", ""

@@ -236,7 +236,7 @@ def pod_webhook(document: Document, name: str) -> PodWebhook | None:
     One without rules is asked of nothing, until its own controller fills them in: it reaches no namespace yet.
     """
     if document.get("kind") == _POLICY:
-        constraints, field = [mapping_in(mapping_in(document, "spec"), "matchConstraints")], "resourceRules"
+        constraints, field = [mapping_in(document, "spec", "matchConstraints")], "resourceRules"
     else:
         constraints, field = list(mappings_in(document, "webhooks")), "rules"
         if len(constraints) != len(document.get("webhooks") or []):

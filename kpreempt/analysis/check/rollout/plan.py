@@ -33,6 +33,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     cluster_kind_of,
     group_of,
+    is_known,
     is_namespaced,
     is_pod_owner,
     makes_no_pods,
@@ -79,6 +80,8 @@ MAX_NEW_PODS = 20_000
 NAME_LABEL = "kubernetes.io/metadata.name"
 # With a definition all custom resources of its kind are deleted.
 _DEFINITIONS = ("customresourcedefinition", "customresourcedefinitions")
+# Where a CronJob has the spec of the pods of its Jobs.
+_SPEC_OF_JOBS_PODS = ("spec", "jobTemplate", "spec", "template", "spec")
 # What other workloads own, and manifests of which are rare.
 _CONTROLLED = ("Pod", "ReplicaSet", "Job")
 _MESSAGE = (
@@ -183,21 +186,19 @@ def plan_change(
 
 def _node_name_of(document: Document) -> str:
     """The node that the pods of an object name, whatever kind of object it is; empty if they name none."""
-    pod = document
-    if document.get("kind") == "CronJob":
-        pod = mapping_in(mapping_in(document, "spec"), "jobTemplate")
-    if document.get("kind") != "Pod":
-        pod = mapping_in(mapping_in(pod, "spec"), "template")
-    name = mapping_in(pod, "spec").get("nodeName")
+    path = {"Pod": ("spec",), "CronJob": _SPEC_OF_JOBS_PODS}.get(
+        str(document.get("kind")), ("spec", "template", "spec")
+    )
+    name = mapping_in(document, *path).get("nodeName")
     return name if isinstance(name, str) else ""
 
 
 def _deletion_of(document: Document) -> Deletion:
     """The deletion of an object that the change has."""
-    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None
-    kind = document["kind"] if is_known else f"{document['kind']}.{group_of(document)}".rstrip(".")
+    has_meaning = is_known(document)
+    kind = document["kind"] if has_meaning else f"{document['kind']}.{group_of(document)}".rstrip(".")
     metadata = document["metadata"]
-    return Deletion(kind, metadata.get("namespace") or "", metadata["name"], has_meaning=is_known)
+    return Deletion(kind, metadata.get("namespace") or "", metadata["name"], has_meaning)
 
 
 def _duplicates(
@@ -281,18 +282,21 @@ class _Planner:
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
-            self._take_other(given)
+            # An object of a kind that no snapshot holds: if it is about pods, what has to be assumed is noted.
+            message, _ = what_is_not_known(document)
+            if message:
+                self._changes += self._others.take(given)
+            else:
+                self._ignored[str(document["kind"])] += 1
         elif kind.name == "Pod":
             self._apply_pod(given)
         else:
-            self._changes.append(self._overlay.add(given, kind, self._removed_labels(document)))
-
-    def _removed_labels(self, document: Document) -> set[str]:
-        """The labels that ``kubectl apply`` removes: they were applied last time, and the manifest has them no more."""
-        metadata = document["metadata"]
-        live = self._live.find(document["kind"], metadata.get("namespace", ""), metadata["name"])
-        last = mapping_in(mapping_in(last_applied(live or {}) or {}, "metadata"), "labels")
-        return {*last} - {*mapping_in(metadata, "labels")}
+            metadata = document["metadata"]
+            live = self._live.find(document["kind"], metadata.get("namespace", ""), metadata["name"])
+            # kubectl apply removes the labels that were applied last time and that the manifest no longer has.
+            last = mapping_in(last_applied(live or {}) or {}, "metadata", "labels")
+            removed_labels = {*last} - {*mapping_in(metadata, "labels")}
+            self._changes.append(self._overlay.add(given, kind, removed_labels))
 
     def _note_released(self, document: Document) -> None:
         """Note a manifest that leaves out the controller of Kubernetes' own that the object has in the cluster."""
@@ -443,7 +447,10 @@ class _Planner:
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
         before = self._live.find(kind, metadata["namespace"], metadata["name"])
         if kind == "CronJob" and before is not None:
-            self._cron_jobs[describe(given.document)] = (_jobs_pod_spec(before), _jobs_pod_spec(given.document))
+            self._cron_jobs[describe(given.document)] = (
+                mapping_in(before, *_SPEC_OF_JOBS_PODS),
+                mapping_in(given.document, *_SPEC_OF_JOBS_PODS),
+            )
         reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
@@ -471,14 +478,6 @@ class _Planner:
         if self._new_pods > MAX_NEW_PODS:
             problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
             raise error_at(given, problem, "spec")
-
-    def _take_other(self, given: ManifestDocument) -> None:
-        """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
-        message, _ = what_is_not_known(given.document)
-        if message:
-            self._changes += self._others.take(given)
-        else:
-            self._ignored[str(given.document["kind"])] += 1
 
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""
@@ -579,17 +578,11 @@ class _Planner:
             self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), deleted_with)
 
 
-def _jobs_pod_spec(cron_job: Document) -> Document:
-    """The spec of the pods of a CronJob's Jobs."""
-    job = mapping_in(mapping_in(mapping_in(cron_job, "spec"), "jobTemplate"), "spec")
-    return mapping_in(mapping_in(job, "template"), "spec")
-
-
 def admission_assumed(document: Document, change: Change) -> Iterator[Assumption]:
     """That an object of the change with a LocalQueue is admitted at once, or never; of one that stays nothing."""
     spec = mapping_in(document, "spec")
     owners = (document, mapping_in(spec, "jobTemplate"))
-    labels = [mapping_in(mapping_in(each, "metadata"), "labels") for each in owners]
+    labels = [mapping_in(each, "metadata", "labels") for each in owners]
     if change.kind is not ChangeKind.UNCHANGED and any(each.get(QUEUE_LABEL) for each in labels):
         message = _MESSAGE.format(_SUSPENDED if spec.get("suspend") else _MADE)
         yield Assumption(change.object, f"metadata.labels[{QUEUE_LABEL}]", message)
@@ -643,8 +636,7 @@ def _namespace_of(document: Document, namespace: str) -> str:
     own = mapping_in(document, "metadata").get("namespace")
     if isinstance(own, str) and own:
         return own
-    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None or group_of(document) in _OWN_GROUPS
-    return namespace if is_known else ""
+    return namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
 
 
 def _in_use(cluster: ClusterSnapshot, names: Set[str]) -> set[str]:

@@ -69,7 +69,7 @@ def _against(given: ManifestDocument, before: Document, record: Pod, template: P
     if not fields:
         return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **where))
     mine = mapping_in(document["metadata"], "labels")
-    applied = mapping_in(mapping_in(last_applied(before) or {}, "metadata"), "labels")
+    applied = mapping_in(last_applied(before) or {}, "metadata", "labels")
     kept = {key: value for key, value in record.metadata.labels.items() if key not in applied}
     labels = {**kept, **mine}
     relabelled = msgspec.structs.replace(record, metadata=msgspec.structs.replace(record.metadata, labels=labels))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.hooks import Applier, hook_of, is_left_out
-from kpreempt.analysis.check.rollout.kinds import cluster_kind_of, group_of, is_namespaced, is_pod_owner
+from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_namespaced
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.workload_pods import joined
@@ -89,8 +89,7 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: App
 
 def _identity(document: Document, index: int) -> tuple[str, str, str]:
     """What is the same for documents of one object, in whichever version of its API; one without a name is alone."""
-    is_known = is_pod_owner(document) or cluster_kind_of(document) is not None
-    kind = document["kind"] if is_known else f"{document['kind']}.{group_of(document)}"
+    kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
     metadata = document["metadata"]
     return kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
 
@@ -138,7 +137,7 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     version = document.get("apiVersion")
     if not isinstance(version, str) or not version:
         raise reader.error("is missing" if version is None else "expected a string", "apiVersion")
-    is_looked_at = is_pod_owner(document) or cluster_kind_of(document) is not None
+    is_looked_at = is_known(document)
     if is_looked_at and is_nested_too_deeply(document):
         raise reader.error("is nested too deeply", "")
     metadata = dict(reader.mapping(document, "metadata"))

@@ -182,13 +182,13 @@ def _immutable_fields(kind: str, differences: Differences) -> list[str]:
     if changeable is None:
         return [path for path in differences.rest if path.startswith("spec.selector")]
     template = differences.template if "template" not in changeable else []
-    rest = [path for path in differences.rest if path.startswith("spec.") and _top_field(path) not in changeable]
+    # ``spec.updateStrategy.type`` is in ``updateStrategy``.
+    rest = [
+        path
+        for path in differences.rest
+        if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
+    ]
     return [*template, *rest]
-
-
-def _top_field(path: str) -> str:
-    """``spec.updateStrategy.type`` is in ``updateStrategy``."""
-    return path.split(".")[1].partition("[")[0]
 
 
 def _after(document: Document, before: Document) -> Document:
@@ -198,16 +198,12 @@ def _after(document: Document, before: Document) -> Document:
     if last is None:
         # Who applied it is not known, nor what of the template: then all of it is the manifest's.
         template = dict(document["spec"]["template"])
-        kept = mapping_in(_template_metadata(before), "annotations")
+        kept = mapping_in(before, "spec", "template", "metadata", "annotations")
         if kept:
             metadata = mapping_in(template, "metadata")
             template["metadata"] = {**metadata, "annotations": {**kept, **mapping_in(metadata, "annotations")}}
         after["spec"]["template"] = template
     return workload_with_defaults(after)
-
-
-def _template_metadata(document: Document) -> Document:
-    return mapping_in(mapping_in(mapping_in(document, "spec"), "template"), "metadata")
 
 
 def _not_whole(subject: str) -> Assumption:
@@ -224,7 +220,8 @@ def replica_sets_of(namespace: str, name: str, objects: ClusterObjects, live: Li
 def _plan_cron_job(given: ManifestDocument, before: Document | None) -> WorkloadPlan:
     """One run of a CronJob that is new or changed, as if it came due at once."""
     document = given.document
-    after = workload_with_defaults(document) if before is None else _after_cron_job(document, before)
+    after = document if before is None else applied(document, before, last_applied(before) or {})
+    after = workload_with_defaults(after)
     spec = after["spec"]
     job = mapping_in(spec, "jobTemplate")
     is_suspended = bool(spec.get("suspend"))
@@ -255,10 +252,6 @@ def _size_of_run(cron_job: Document) -> int | None:
     spec = mapping_in(cron_job, "spec")
     job = {"kind": "Job", "spec": mapping_in(spec, "jobTemplate").get("spec")}
     return 0 if spec.get("suspend") is True else _size(job)
-
-
-def _after_cron_job(document: Document, before: Document) -> Document:
-    return workload_with_defaults(applied(document, before, last_applied(before) or {}))
 
 
 def _run_of(cron_job: Document, template: Document) -> Document:
@@ -313,7 +306,7 @@ def size_in_cluster(kind: str, namespace: str, name: str, objects: ClusterObject
 
 def _strategy(document: Document) -> str:
     field = STRATEGY_FIELDS.get(str(document.get("kind")))
-    kind: Any = mapping_in(mapping_in(document, "spec"), field).get("type") if field is not None else None
+    kind: Any = mapping_in(document, "spec", field).get("type") if field is not None else None
     return kind if isinstance(kind, str) else ""
 
 
@@ -351,12 +344,12 @@ def without_dropped(document: Document, live: Document) -> Document:
             spec[holder] = _without_keys(given)
     if spec == wanted:
         return document
-    template = {**mapping_in(mapping_in(document, "spec"), "template"), "spec": spec}
+    template = {**mapping_in(document, "spec", "template"), "spec": spec}
     return {**document, "spec": {**document["spec"], "template": template}}
 
 
 def _pod_spec(document: Document) -> Document:
-    return mapping_in(mapping_in(mapping_in(document, "spec"), "template"), "spec")
+    return mapping_in(document, "spec", "template", "spec")
 
 
 def _has_keys(value: Any) -> bool:
