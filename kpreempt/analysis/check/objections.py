@@ -17,7 +17,7 @@ from typing import Any
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.protection import ProtectionRules
-from kpreempt.analysis.check.rollout.records import Adoption, MissingNamespaces, Plan, PlannedWorkload, Reset
+from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.analysis.simulation.workloads import Workloads
@@ -89,15 +89,22 @@ def objections(
     The first of ``versions`` that names a minor version, ``v1.36.2`` or ``kube-1.36``, is the cluster's.
     """
     minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
+    missing = plan.missing_namespaces
+    absent = some_of([*missing.absent, *missing.late])
+    without_namespace = (
+        [Objection(RuleId.APPLY_REFUSED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
+        if absent
+        else []
+    )
     return [
         *_of_removed_apis(apis, minor),
-        *_of_namespaces(plan.missing_namespaces),
+        *without_namespace,
         *(Objection(RuleId.APPLY_REFUSED, *each, _RENAME) for each in plan.rejections.items()),
         *protection.objections(after),
         *(Objection(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
-        *placement_objections(plan, after, simulation),
+        *_of_placement(plan, after, simulation),
     ]
 
 
@@ -107,12 +114,6 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Obj
         removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
         if removed is not None and minor is not None and removed <= minor + 1:
             yield Objection(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
-
-
-def _of_namespaces(missing: MissingNamespaces) -> Iterator[Objection]:
-    names = [*missing.absent, *missing.late]
-    if names:
-        yield Objection(RuleId.APPLY_REFUSED, f"Namespace {some_of(names)}", missing.detail, change=missing.objects[0])
 
 
 def _of_reset(reset: Reset) -> Objection:
@@ -188,9 +189,17 @@ def _keeps_apart(workload: Document) -> bool:
     return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
 
 
-def placement_objections(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[Objection]:
+def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[Objection]:
     """All of them. ``after`` is the cluster at the end of the simulation."""
-    blocked = _blocked(after, simulation)
+    # Why pods that have a node do not run there in the end, by reason and workload.
+    steps = {step.pod: step for step in simulation.steps if step.kind is StepKind.BLOCKED}
+    blocked: dict[str, dict[str, list[SimulationStep]]] = {}
+    if steps:
+        names = Workloads(after)
+        for pod in after.pods:
+            step = steps.get(pod.key)
+            if step is not None and pod.is_active and not is_ready(pod):
+                blocked.setdefault(step.reason, {}).setdefault(names.of(pod), []).append(step)
     yield from _of_volumes(plan.workloads, blocked.get(ATTACHED_ELSEWHERE, {}))
     yield from _of_node_names(plan, after, blocked.get(NOT_ADMITTED, {}), simulation)
     for adoption in plan.adoptions:
@@ -199,19 +208,6 @@ def placement_objections(plan: Plan, after: ClusterSnapshot, simulation: Simulat
         if each.kind is ChangeKind.CREATED and each.object.startswith(_NODE):
             detail = "the API server taints it node.kubernetes.io/not-ready:NoSchedule, and no kubelet runs there"
             yield Objection(RuleId.CREATED_NODES, each.object, detail)
-
-
-def _blocked(after: ClusterSnapshot, simulation: Simulation) -> dict[str, dict[str, list[SimulationStep]]]:
-    """Why pods that have a node do not run there in the end, by reason and workload."""
-    steps = {step.pod: step for step in simulation.steps if step.kind is StepKind.BLOCKED}
-    found: dict[str, dict[str, list[SimulationStep]]] = {}
-    if steps:
-        names = Workloads(after)
-        for pod in after.pods:
-            step = steps.get(pod.key)
-            if step is not None and pod.is_active and not is_ready(pod):
-                found.setdefault(step.reason, {}).setdefault(names.of(pod), []).append(step)
-    return found
 
 
 def _of_volumes(workloads: Sequence[PlannedWorkload], blocked: dict[str, list[SimulationStep]]) -> Iterator[Objection]:

@@ -21,7 +21,7 @@ from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.naming import counted, some_of
 from kpreempt.analysis.check.rollout.differences import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
@@ -93,7 +93,10 @@ class ProtectionRules:
             *_of_templates(before, plan),
             *self._of_quotas(),
             *self._of_namespaces(),
-            *_of_owners(plan),
+            *(
+                Objection(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
+                for name, owner in plan.safeguards.released.items()
+            ),
         ]
 
     def objections(self, after: ClusterSnapshot) -> list[Objection]:
@@ -186,16 +189,16 @@ class ProtectionRules:
 
     def _of_weaker(self, key: str, found: _Weaker, moved: _Moved) -> Objection:
         name = f"{_PDB} {key}"
-        if found.is_lost:
+        if not found.by:
             lost = moved.lost[key]
             total = sum(self._coverage.members[key].values())
             left = total - sum(lost.values())
             now = f"{left:,}" if left else "none"
             gone = " (deleted)" if name in self._changes and self._changes[name].kind is ChangeKind.DELETED else ""
-            detail = f"protected {_count(total, 'pod')}, now {now}{gone}: {some_of(list(lost))}"
+            detail = f"protected {counted(total, 'pod')}, now {now}{gone}: {some_of(list(lost))}"
         else:
             by = f" by {_PDB} {found.by}" if found.by != key else ""
-            detail = f"allowed {_count(found.before, 'disruption')}, now {found.after:,}{by}"
+            detail = f"allowed {counted(found.before, 'disruption')}, now {found.after:,}{by}"
         causes = (name, f"Pod {found.pod}", found.workload, *(f"{_PDB} {found.by}" if found.by else "",))
         cause = next((each for each in causes if each in self._changes), "")
         return Objection(RuleId.PDB_WEAKENED, name, detail, change=cause)
@@ -284,12 +287,8 @@ class _Weaker(NamedTuple):
     by: str
 
     @property
-    def is_lost(self) -> bool:
-        return not self.by
-
-    @property
     def rank(self) -> tuple[bool, int]:
-        return self.is_lost, self.after - self.before
+        return not self.by, self.after - self.before
 
 
 class _Coverage:
@@ -305,15 +304,13 @@ class _Coverage:
         self.pods = {pod.key: pod for pod in cluster.pods if pod.is_active and not pod.is_mirror}
         self.workload_of = {key: workloads.of(pod) for key, pod in self.pods.items()}
         self.number = Counter(self.workload_of.values())
-        self.sizes = {name: self._size(workloads.size_of(name), number) for name, number in self.number.items()}
+        self.sizes = {
+            name: number if (size := workloads.size_of(name)) is None else size for name, number in self.number.items()
+        }
         self.covering = {key: [each.key for each in protection.budgets_of(key)] for key in self.pods}
         self.members = _members(self.budgets, self.covering, self.workload_of, self.number, self.sizes)
         self.allowed = {key: _allowed(each.spec, self.members[key]) for key, each in self.budgets.items()}
         self._by_labels: dict[tuple[str, frozenset[tuple[str, str]]], list[str]] = {}
-
-    @staticmethod
-    def _size(size: int | None, number: int) -> int:
-        return number if size is None else size
 
     @cached_property
     def strongest(self) -> dict[str, str]:
@@ -368,9 +365,9 @@ class _Moved:
             now = min(self._now_allowed(best, budget), size) if best else size
             found.append(_Weaker(pod, workload, allowed, now, best))
         worst = max(found, key=lambda each: each.rank, default=None)
-        if worst is None or (worst.after <= allowed and not worst.is_lost):
+        if worst is None or (worst.after <= allowed and worst.by):
             return None
-        if worst.is_lost:
+        if not worst.by:
             self.lost.setdefault(budget, Counter())[workload] += 1
         return worst
 
@@ -438,7 +435,7 @@ def _looser_spec(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, mem
     for size in _SIZES_TRIED:
         before, after = (_allowed(spec, {"Deployment": size}) for spec in (old, new))
         if after > before:
-            return f"allowed {_count(before, 'disruption')} of {_count(size, 'pod')}, now {after:,}"
+            return f"allowed {counted(before, 'disruption')} of {counted(size, 'pod')}, now {after:,}"
     return ""
 
 
@@ -524,7 +521,7 @@ def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
 
 
 def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
-    pods = _count(finding.number or 0, "pod")
+    pods = counted(finding.number or 0, "pod")
     return f"with {pods}, the minReplicas of the HorizontalPodAutoscaler of {some_of(finding.objects)}, it allows none"
 
 
@@ -545,21 +542,17 @@ class _Given(NamedTuple):
 
 def _given(spec: Document, cluster: ClusterSnapshot) -> _Given | None:
     """What a pod of this spec gets; ``None`` if its class does not exist."""
-    name = spec.get("priorityClassName")
-    name = name if isinstance(name, str) else ""
+    name = _class_in(spec)
     chosen = known_classes(cluster).get(name) if name else global_default(cluster.priority_classes)
     if name and chosen is None:
         return None
     stated, policy = spec.get("priority"), spec.get("preemptionPolicy")
+    default_priority, default_policy = _effect(chosen)
     return _Given(
         name,
-        stated if type(stated) is int else chosen.value if chosen is not None else 0,
-        policy if isinstance(policy, str) else _policy(chosen),
+        stated if type(stated) is int else default_priority,
+        policy if isinstance(policy, str) else default_policy,
     )
-
-
-def _policy(chosen: PriorityClass | None) -> str:
-    return (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY
 
 
 def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
@@ -607,7 +600,10 @@ def _of_default(
 
 
 def _effect(chosen: PriorityClass | None) -> tuple[int, str]:
-    return (chosen.value if chosen is not None else 0), _policy(chosen)
+    """The priority and preemption policy that a class gives, or none does."""
+    if chosen is None:
+        return 0, _DEFAULT_POLICY
+    return chosen.value, chosen.preemption_policy or _DEFAULT_POLICY
 
 
 def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]]:
@@ -718,11 +714,6 @@ def _add(found: _Limits, metadata: ObjectMeta, amounts: ResourceList, scope: str
             found[limit] = amount.nano, amount.text, metadata.name
 
 
-def _of_owners(plan: Plan) -> Iterator[Objection]:
-    for name, owner in plan.safeguards.released.items():
-        yield Objection(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
-
-
 def _namespace_selectors(pod: Pod) -> Iterator[LabelSelector]:
     """The selectors of namespaces in the pod's affinity."""
     affinity = pod.spec.affinity
@@ -754,7 +745,3 @@ def _pod_spec(workload: Document | None) -> Document:
 def _template_labels(workload: Document) -> dict[str, str]:
     labels = mapping_in(workload, "spec", "template", "metadata", "labels")
     return {key: str(value) for key, value in labels.items()}
-
-
-def _count(number: int, word: str) -> str:
-    return f"1 {word}" if number == 1 else f"{number:,} {word}s"

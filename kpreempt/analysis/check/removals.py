@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.naming import counted, some_of
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import mapping_in, mappings_in
@@ -36,15 +36,15 @@ def removals(before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simula
         return []
     pods = _PodsOf(before, after, changes)
     return [
-        *(_namespace(each, before, plan.changes) for each in changes.values() if _is_unlisted(each, _NAMESPACE)),
+        *(
+            _namespace(each, before, plan.changes)
+            for each in changes.values()
+            if each.object.startswith(_NAMESPACE) and each.is_unlisted_deletion
+        ),
         *_volumes(before, plan, changes),
         *_services(before, after, changes, pods, {each.pod for each in simulation.displaced}),
         *_scaled_to_zero(changes, pods, len(after.nodes)),
     ]
-
-
-def _is_unlisted(change: Change, kind: str) -> bool:
-    return change.object.startswith(kind) and change.is_unlisted_deletion
 
 
 def _reason(change: Change) -> str:
@@ -59,7 +59,7 @@ def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change
     services = sum(each.metadata.namespace == name for each in before.services)
     claims = sum(each.metadata.namespace == name for each in before.persistent_volume_claims)
     counts = ((len(pods), "pod"), (services, "Service"), (claims, _CLAIM))
-    content = [f"{many:,} {noun}{'s' if many != 1 else ''}" for many, noun in counts if many]
+    content = [counted(many, noun) for many, noun in counts if many]
     others = [each.object for each in own if not (each.deleted_by or each.source)]
     detail = f"with everything in it{': ' if content else ''}{', '.join(content)}"
     if others:
@@ -160,7 +160,7 @@ def _services(
         if not lost or (left is not None and have.by(left)) or all(each.key in evicted for each in lost):
             continue
         cause = subject if change is not None else next(filter(changes.__contains__, map(pods.owner, lost)), "")
-        behind = f"{len(lost):,} {'pods' if len(lost) != 1 else 'pod'}"
+        behind = counted(len(lost), "pod")
         if left is None:
             if change is not None and not change.is_unlisted_deletion:
                 continue

@@ -41,6 +41,7 @@ from kpreempt.analysis.check.simulations import (
     shares,
 )
 from kpreempt.analysis.check.unread import unread_beside_workloads, unread_of_changed, unread_quotas
+from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
@@ -51,7 +52,6 @@ from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Change, Check, Range
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
-from kpreempt.verdict.simulation import Simulation
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,13 +84,15 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
         play = Rollouts(plan, decode, context)
-        decisions = _replicas(plan) * len(plan.cluster.nodes)
+        specs = (mapping_in(each.after, "spec") for each in plan.workloads if each.after is not None)
+        replicas = sum(size for spec in specs if isinstance(size := spec.get("replicas"), int))
+        decisions = replicas * len(plan.cluster.nodes)
         return Simulations(play, context, decisions=decisions, cluster=plan.cluster)
 
     summary = summed_up(question.cluster, context.now)
     # Controllers may have much to do where nothing is scheduled.
     settings = of_settings(scheduler)
-    general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
+    general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm)]
 
     def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, more: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
@@ -146,13 +148,6 @@ class Judgement(NamedTuple, Generic[SomeSimulated]):
     fields: dict[str, Any]
 
 
-def _replicas(plan: Plan) -> int:
-    """How many replicas the workloads of a change have, as far as they say so."""
-    specs = (each.after.get("spec") for each in plan.workloads if each.after is not None)
-    sizes = [spec.get("replicas") for spec in specs if isinstance(spec, dict)]
-    return sum(size for size in sizes if isinstance(size, int))
-
-
 def judge(
     simulated: Sequence[SomeSimulated],
     is_all: bool,
@@ -169,16 +164,20 @@ def judge(
         judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
     whole = sum(each.likelihood for each in judged)
     fails = [not passes(each.results) for each in judged]
-    worst = max(
-        range(len(simulated)),
-        key=lambda index: (_rank(judged[index], simulated[index].simulation), -simulated[index].seed),
-    )
+
+    def badness_of(index: int) -> tuple[int, ...]:
+        counts = [sum(each.failures for each in judged[index].results)]
+        counts += [sum(each.warnings for each in judged[index].results)]
+        return (*counts, *badness(simulated[index].simulation), -simulated[index].seed)
+
+    worst = max(range(len(simulated)), key=badness_of)
     results, findings = together(judged, worst)
     outcomes = [
         share_of(each, fails=failing, share=of.likelihood / whole)
         for each, of, failing in zip(simulated, judged, fails, strict=True)
     ]
     shown = simulated[worst]
+    evictions = [len(each.simulation.displaced) for each in simulated]
     return Judgement(
         shown,
         {
@@ -191,23 +190,12 @@ def judge(
             "failing_runs": sum(fails),
             "failing_share": sum(each.share for each in outcomes if each.fails),
             "outcomes": shares(outcomes) if len(simulated) > 1 else [],
-            "evictions": _range_of(len(each.simulation.displaced) for each in simulated),
+            "evictions": Range(least=min(evictions), most=max(evictions)),
             "explored_all": is_all,
             "nodes": changed_nodes(shown.before, shown.after),
             "spare": spare(shown.after),
         },
     )
-
-
-def _range_of(numbers: Iterable[int]) -> Range:
-    found = sorted(numbers)
-    return Range(least=found[0], most=found[-1])
-
-
-def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
-    """The greater the worse."""
-    counts = (sum(each.failures for each in judged.results), sum(each.warnings for each in judged.results))
-    return (*counts, *badness(simulation))
 
 
 def facts_of(
@@ -241,15 +229,11 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
     else:
         found += of_queue(algorithm)
-    return found
-
-
-def _of_changed(question: CheckQuestion) -> list[Assumption]:
-    """That objects as they are now could not be read of kinds that the change has; they count as new."""
-    kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
-    makers = {each.kind for each in question.plan.workloads if each.after is not None}
-    makers |= {"Pod"} if question.plan.pods else set()
-    return [*unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
+    # Objects as they are now that could not be read, of kinds that the change has, count as new.
+    kinds = dict.fromkeys(each.object.partition(" ")[0] for each in plan.changes)
+    makers = {each.kind for each in plan.workloads if each.after is not None}
+    makers |= {"Pod"} if plan.pods else set()
+    return [*found, *unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
 
 
 def not_all(simulations: int) -> Assumption:

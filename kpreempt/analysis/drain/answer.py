@@ -130,7 +130,10 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     drains = runs(cluster, shifts, question.command)
     simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
-    changes = [_change(each.node, each.left, each.evicted) for each in simulated[0].works]
+    changes = [
+        Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.left) + each.evicted)
+        for each in simulated[0].works
+    ]
 
     def facts(each: SimulatedDrain) -> Facts:
         moved = {victim.pod for victim in each.simulation.displaced if victim.drained}
@@ -160,7 +163,9 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         at_least=_at_least(simulated),
         drained=list(shown.works),
         blocked=blocked,
-        deletes_data_of=_with_data(cluster, moved),
+        deletes_data_of=[
+            pod.key for pod in cluster.pods if pod.key in moved and pod.has_empty_dir and not pod.is_terminal
+        ],
         untried=untried,
         removals=can_go,
         order=order,
@@ -173,10 +178,6 @@ def _at_least(simulated: Sequence[SimulatedDrain]) -> float | None:
     if not all(each.is_drained for each in simulated):
         return None
     return min(max((work.ended or 0.0 for work in each.works), default=0.0) for each in simulated)
-
-
-def _change(node: str, left: Sequence[str], evicted: int) -> Change:
-    return Change(object=f"Node {node}", kind=ChangeKind.DRAINED, replicas_before=len(left) + evicted)
 
 
 def _objections(drain: SimulatedDrain) -> list[Objection]:
@@ -221,18 +222,14 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
         kind = AssumptionKind.TOLD if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
-    return [*found, *_of_nodes(question), *of_queue(scheduler.algorithm)]
-
-
-def _of_nodes(question: DrainQuestion) -> list[Assumption]:
-    """What is assumed of the nodes that are drained."""
     names = {name for shift in question.shifts for name in shift.nodes}
     message = "its kubelet does not answer: whether a pod that is told to go ever stops is not known"
-    return [
+    found += [
         Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)
-        for node in question.cluster.nodes
+        for node in cluster.nodes
         if node.name in names and any(each.type == "Ready" and each.status != "True" for each in node.status.conditions)
     ]
+    return [*found, *of_queue(scheduler.algorithm)]
 
 
 def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumption]:
@@ -269,10 +266,6 @@ def _of_kueue(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpti
         "simulated; that Kueue evicts a whole Workload whose pods are not ready again in time (waitForPodsReady) is not"
     )
     return [Assumption("Workloads", "status.admission", message, AssumptionKind.TOLD)]
-
-
-def _with_data(cluster: ClusterSnapshot, moved: Collection[str]) -> list[str]:
-    return [pod.key for pod in cluster.pods if pod.key in moved and pod.has_empty_dir and not pod.is_terminal]
 
 
 def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateFinding:
@@ -400,22 +393,19 @@ def removals(
         trials += 1
         simulated = drain([*going, name])
         spent += max(simulated.decisions, 1) * len(cluster.nodes)
-        why = _why_not(simulated)
+        simulation = simulated.simulation
+        if not simulated.is_drained:
+            why: NotGoing | None = NotGoing.BLOCKED
+        elif any(not each.waited_before for each in simulation.waiting):
+            why = NotGoing.PENDING
+        elif any(not each.drained for each in simulation.displaced):
+            why = NotGoing.PREEMPTS
+        else:
+            why = NotGoing.BUDGETS if any(each.violations for each in simulation.budgets) else None
         found[name] = NodeRemoval(node=name, goes=why is None, why=why, moves=sum(map(_moves, by_node[name])))
         if why is None:
             going.append(name)
     return Removals(going, [found[name] for name in nodes])
-
-
-def _why_not(drain: SimulatedDrain) -> NotGoing | None:
-    simulation = drain.simulation
-    if not drain.is_drained:
-        return NotGoing.BLOCKED
-    if any(not each.waited_before for each in simulation.waiting):
-        return NotGoing.PENDING
-    if any(not each.drained for each in simulation.displaced):
-        return NotGoing.PREEMPTS
-    return NotGoing.BUDGETS if any(each.violations for each in simulation.budgets) else None
 
 
 def _moves(pod: Pod) -> bool:

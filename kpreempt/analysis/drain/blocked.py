@@ -10,7 +10,7 @@ from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Candidates, Selected, sync_budget
 from kpreempt.controllers.scales import Scales
-from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
+from kpreempt.eviction.records import TOO_MANY_REQUESTS
 from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -96,6 +96,7 @@ class _Look:
         """The record of refusals of one kind."""
         budgets = self.budgets_of(own[0].pod)
         answer = own[0].answer
+        causes = answer.details.causes if answer.details is not None else ()
         selected = [pod for budget in budgets for pod in self._candidates.of(budget).pods]
         pending = list(dict.fromkeys(pod.key for pod in selected if _is_pending(pod)))
         status = budgets[0].status if budgets else None
@@ -107,7 +108,7 @@ class _Look:
             budgets=[budget.key for budget in budgets],
             workloads=list(dict.fromkeys(self._workloads.of(each.pod) for each in own)),
             message=answer.message,
-            cause=_cause(answer),
+            cause=causes[0].message if causes else "",
             healthy=status.current_healthy,
             desired=status.desired_healthy,
             expected=self._to_be(budgets[0], selected) if budgets else 0,
@@ -141,11 +142,6 @@ def budgets_selecting(cluster: ClusterSnapshot, pod: Pod) -> list[PodDisruptionB
         and each.spec.selector.is_valid()
         and each.spec.selector.matches(pod.metadata.labels)
     ]
-
-
-def _cause(answer: Answer) -> str:
-    causes = answer.details.causes if answer.details is not None else ()
-    return causes[0].message if causes else ""
 
 
 def _is_pending(pod: Pod) -> bool:

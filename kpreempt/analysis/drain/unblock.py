@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.drain.blocked import budgets_selecting
 from kpreempt.analysis.drain.runs import SimulatedDrain
 from kpreempt.analysis.nodes.copies import Copier, with_nodes
@@ -33,12 +34,7 @@ _OPTIONS = {
     "Pods with local storage": "--delete-emptydir-data",
     "Pods that declare no controller": "--force",
 }
-_SIZED = {
-    "Deployment": "deployments",
-    "ReplicaSet": "replica_sets",
-    "StatefulSet": "stateful_sets",
-    "ReplicationController": "replication_controllers",
-}
+_SIZED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -65,7 +61,8 @@ def with_remedies(
     blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: Way
 ) -> tuple[list[BlockedEviction], int]:
     """What is blocked, each with the changes that help, and how many could not be looked into."""
-    left = proofs_for(shown, len(cluster.nodes))
+    decisions = max(shown.decisions * len(cluster.nodes), 1)
+    left = max(_LEAST_PROOFS, min(_MOST_PROOFS, _MOST_DECISIONS // decisions))
     known: dict[object, list[Unblock]] = {}
     found, untried = [], 0
     for each in blocked:
@@ -90,11 +87,6 @@ def with_remedies(
             known[key] = sorted(helping, key=lambda unblock: unblock.left_pending)
         found.append(msgspec.structs.replace(each, remedies=known[key]))
     return found, untried
-
-
-def proofs_for(shown: SimulatedDrain, nodes: int) -> int:
-    """How many simulations may be spent."""
-    return max(_LEAST_PROOFS, min(_MOST_PROOFS, _MOST_DECISIONS // max(shown.decisions * nodes, 1)))
 
 
 def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
@@ -190,7 +182,7 @@ def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
             return
         lists["deployments"] = _resized(cluster, "Deployment", deployment)
         target = ("Deployment", above.name)
-    lists[_SIZED[kind]] = _resized(cluster, kind, found)
+    lists[CLUSTER_KINDS[kind].field] = _resized(cluster, kind, found)
     size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
     made = replacement_of(pod, suffix="one-more", uid="one-more", now=pod.metadata.creation_timestamp or _EPOCH)
     if made is None:
@@ -206,7 +198,7 @@ def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
 
 
 def _named(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> Any:
-    there = getattr(cluster, _SIZED[kind]) if kind in _SIZED else []
+    there = getattr(cluster, CLUSTER_KINDS[kind].field) if kind in _SIZED else []
     return next((each for each in there if (each.metadata.namespace, each.metadata.name) == (namespace, name)), None)
 
 
@@ -214,7 +206,7 @@ def _resized(cluster: ClusterSnapshot, kind: str, found: Any) -> list[Any]:
     size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
     spec = msgspec.structs.replace(found.spec, replicas=size)
     changed = msgspec.structs.replace(found, spec=spec)
-    return [changed if each is found else each for each in getattr(cluster, _SIZED[kind])]
+    return [changed if each is found else each for each in getattr(cluster, CLUSTER_KINDS[kind].field)]
 
 
 def _with_budgets(cluster: ClusterSnapshot, changed: Sequence[PodDisruptionBudget]) -> ClusterSnapshot:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.check.gate.case import Case, Facts, Measure, Part
+from kpreempt.analysis.check.gate.case import Case, Facts, Measure, Part, grouped
 from kpreempt.analysis.check.gate.excuses import Excuse, Excuses, accepted, excuse_of, excuses_together
 from kpreempt.analysis.check.gate.measures import MEASURES
 from kpreempt.analysis.check.gate.rules import GateRules
@@ -65,14 +65,6 @@ def evaluate(
     findings = [_by_severity(each, rules, grave) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
     return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in rules.asked], findings
-
-
-def judged_apart(
-    asked: Sequence[RuleId], broken: Sequence[Measure], rules: GateRules, excuses: Excuses
-) -> tuple[list[RuleResult], list[GateFinding]]:
-    """Rules that are asked about the answer as a whole, with how they fare, and what breaks one, in their order."""
-    findings = [_by_severity(each, rules, ()) for measure in broken for each in _broken([measure], rules, excuses, {})]
-    return [_result(rule, rules, sum(each.rule == rule for each in broken), findings) for rule in asked], findings
 
 
 def _by_severity(finding: GateFinding, rules: GateRules, grave: Collection[str]) -> GateFinding:
@@ -170,34 +162,37 @@ def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:
 
 def _worst_chains(findings: Sequence[GateFinding]) -> list[GateFinding]:
     """One chain for each change: of several that overrides set other limits for, one that fails, and the longest."""
-    best: dict[str, GateFinding] = {}
-    for each in findings:
-        if each.rule is RuleId.MAX_CASCADE_DEPTH:
-            known = best.get(each.fingerprint)
-            if known is None or _weight(each) > _weight(known):
-                best[each.fingerprint] = each
+    chains = grouped(
+        (each for each in findings if each.rule is RuleId.MAX_CASCADE_DEPTH), lambda each: each.fingerprint
+    )
     others = [each for each in findings if each.rule is not RuleId.MAX_CASCADE_DEPTH]
-    return [*others, *best.values()]
-
-
-def _weight(finding: GateFinding) -> tuple[bool, int]:
-    return finding.standing is GateStanding.FAILS, finding.amount
+    return [
+        *others,
+        *(max(own, key=lambda each: (each.standing is GateStanding.FAILS, each.amount)) for own in chains.values()),
+    ]
 
 
 def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[GateFinding]) -> RuleResult:
-    own = [each.standing for each in findings if each.rule == rule]
     return RuleResult(
         rule=rule,
         is_on=rules.is_on(rule),
         limit=rules.general(rule) if rule.row.has_limit else None,
         amount=amount,
         severity=rules.severity_of(rule),
-        failures=own.count(GateStanding.FAILS),
-        warnings=own.count(GateStanding.WARNS),
-        waived=own.count(GateStanding.WAIVED),
-        accepted=own.count(GateStanding.ACCEPTED),
-        not_new=own.count(GateStanding.NOT_NEW),
+        **_counts(findings, rule),
     )
+
+
+def _counts(findings: Sequence[GateFinding], rule: RuleId) -> dict[str, int]:
+    """How many findings of a rule have each standing, by the fields of a ``RuleResult``."""
+    own = [each.standing for each in findings if each.rule == rule]
+    return {
+        "failures": own.count(GateStanding.FAILS),
+        "warnings": own.count(GateStanding.WARNS),
+        "waived": own.count(GateStanding.WAIVED),
+        "accepted": own.count(GateStanding.ACCEPTED),
+        "not_new": own.count(GateStanding.NOT_NEW),
+    }
 
 
 def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
@@ -214,10 +209,23 @@ def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult
         for finding in simulations[index].findings:
             found.setdefault(finding.fingerprint, []).append((index, finding))
     whole = sum(simulation.likelihood for simulation in simulations)
-    findings = [_worst(own, simulations, whole) for own in found.values()]
+    findings = []
+    for own in found.values():
+        _, worst = max(own, key=lambda each: (each[1].standing.counts, each[1].amount))
+        alike = {index for index, finding in own if finding.standing is worst.standing}
+        share = sum(simulations[index].likelihood for index in alike) / whole
+        findings.append(msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share))
     order = [result.rule for result in simulations[shown].results]
     findings.sort(key=lambda each: (order.index(each.rule), each.subject, each.change, each.fingerprint))
-    return [_over_all(index, simulations, findings) for index in range(len(order))], findings
+    results = [
+        msgspec.structs.replace(
+            first,
+            amount=max(simulation.results[index].amount for simulation in simulations),
+            **_counts(findings, first.rule),
+        )
+        for index, first in enumerate(simulations[0].results)
+    ]
+    return results, findings
 
 
 def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -228,27 +236,6 @@ def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
             found = dict(simulation)
         found = {key: min(amount, simulation[key]) for key, amount in found.items() if key in simulation}
     return found or {}
-
-
-def _worst(own: Sequence[tuple[int, GateFinding]], simulations: Sequence[Judged], whole: float) -> GateFinding:
-    _, worst = max(own, key=lambda each: (each[1].standing.counts, each[1].amount))
-    alike = {index for index, finding in own if finding.standing is worst.standing}
-    share = sum(simulations[index].likelihood for index in alike) / whole
-    return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share)
-
-
-def _over_all(index: int, simulations: Sequence[Judged], findings: Sequence[GateFinding]) -> RuleResult:
-    first = simulations[0].results[index]
-    own = [each.standing for each in findings if each.rule is first.rule]
-    return msgspec.structs.replace(
-        first,
-        amount=max(simulation.results[index].amount for simulation in simulations),
-        failures=own.count(GateStanding.FAILS),
-        warnings=own.count(GateStanding.WARNS),
-        waived=own.count(GateStanding.WAIVED),
-        accepted=own.count(GateStanding.ACCEPTED),
-        not_new=own.count(GateStanding.NOT_NEW),
-    )
 
 
 class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,8 +256,14 @@ def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: Gat
     # What is printed, without what is not written because it has its default.
     result = msgspec.json.decode(msgspec.json.encode(check))
     broken = list(_custom_measures(custom, result, rules))
-    results, findings = judged_apart([each.rule for each in custom], broken, rules, excuses)
-    findings = [msgspec.structs.replace(each, in_runs=check.runs, of_runs=check.runs) for each in findings]
+    findings = [
+        msgspec.structs.replace(_by_severity(each, rules, ()), in_runs=check.runs, of_runs=check.runs)
+        for measure in broken
+        for each in _broken([measure], rules, excuses, {})
+    ]
+    results = [
+        _result(each.rule, rules, sum(measure.rule == each.rule for measure in broken), findings) for each in custom
+    ]
     fails = not passes(results)
     return msgspec.structs.replace(
         check,

@@ -393,9 +393,15 @@ def _not_known(case: Case) -> Iterator[Measure]:
     """What is not known and could change the answer, by what it is about."""
     found: dict[tuple[RuleId, str, str], list[Assumption]] = {}
     for each in dict.fromkeys(case.facts.assumptions):
-        rule = _rule_about(each)
-        if rule is not None:
-            found.setdefault((rule, _subject(each, case), each.field), []).append(each)
+        if each.kind.only_informs:
+            continue
+        if each.message.startswith((_REFUSED, _NO_CLASS)):
+            rule = RuleId.APPLY_REFUSED
+        elif each.kind is AssumptionKind.UNREADABLE and each.subject == _BUDGETS:
+            rule = RuleId.BUDGETS_UNREADABLE
+        else:
+            rule = _RULE_ABOUT[each.kind]
+        found.setdefault((rule, _subject(each, case), each.field), []).append(each)
     for (rule, subject, field), own in found.items():
         pods = sorted({each.subject.removeprefix("Pod ") for each in own if each.subject.startswith("Pod ")})
         messages = sorted({each.message for each in own})
@@ -415,17 +421,6 @@ def _not_known(case: Case) -> Iterator[Measure]:
             since=case.simulation.seconds,
             detail="it was broken off before it came to an end",
         )
-
-
-def _rule_about(assumption: Assumption) -> RuleId | None:
-    """The rule that the assumption breaks, or ``None`` if it only informs."""
-    if assumption.kind.only_informs:
-        return None
-    if assumption.message.startswith((_REFUSED, _NO_CLASS)):
-        return RuleId.APPLY_REFUSED
-    if assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS:
-        return RuleId.BUDGETS_UNREADABLE
-    return _RULE_ABOUT[assumption.kind]
 
 
 def _subject(assumption: Assumption, case: Case) -> str:

@@ -289,7 +289,16 @@ class _Planner:
             else:
                 self._ignored[str(document["kind"])] += 1
         elif kind.name == "Pod":
-            self._apply_pod(given)
+            planned = plan_pod(given, self._objects, self._live, self._decode)
+            self._changes.append(planned.change)
+            self._assumptions += [*planned.assumptions, *admission_assumed(given.document, planned.change)]
+            if planned.deleted:
+                self._deleted_pods[planned.deleted] = None
+            if planned.relabelled is not None:
+                self._overlay.put("Pod", planned.relabelled)
+            if planned.template is not None:
+                self._pods.append(planned.template)
+                self._count(given, 1)
         else:
             metadata = document["metadata"]
             live = self._live.find(document["kind"], metadata.get("namespace", ""), metadata["name"])
@@ -358,7 +367,10 @@ class _Planner:
             raise NotFoundError(missing(self._cluster, kind, f"{deletion.described} to delete"))
         change = Change(object=deletion.described, kind=ChangeKind.DELETED)
         if kind in POD_OWNERS:
-            self._delete_workload(deletion)
+            self._add_deletion(kind, namespace, name)
+            if kind == "CronJob":
+                for job in self._objects.owned("Job", namespace, name, owner_kind="CronJob"):
+                    self._add_deletion("Job", namespace, job.metadata.name)
             return
         self._add_deleted(change)
         if kind == "Namespace":
@@ -384,6 +396,15 @@ class _Planner:
             live=self._live,
             decode=self._decode,
         )
+        # The labels of the namespaces in which pods are made, as far as they are known.
+        labels_where_pods_come: list[dict[str, str] | None] = [None]
+        if not self._deleted_nodes:
+            made = {each.namespace for each in self._workloads if each.after is not None}
+            made |= {each.namespace for each in self._pods}
+            known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
+            labels_where_pods_come = [
+                {**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)
+            ]
         return Plan(
             changes=self._changes,
             workloads=workloads,
@@ -395,7 +416,7 @@ class _Planner:
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
-                    self._labels_where_pods_come(cluster),
+                    labels_where_pods_come,
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
                 *unread_workloads(self._cluster, self._orphans()),
@@ -419,15 +440,6 @@ class _Planner:
             if jobs or each.change.object in self._running():
                 found.append((kind, name))
         return found
-
-    def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
-        """The labels of the namespaces in which pods are made; ``None`` where they are not known."""
-        if self._deleted_nodes:
-            return [None]
-        made = {each.namespace for each in self._workloads if each.after is not None}
-        made |= {each.namespace for each in self._pods}
-        known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
-        return [{**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)]
 
     def _note_node_name(self, document: Document) -> None:
         """Note the node that a pod or a pod template names, unless the cluster's own object names the same."""
@@ -461,18 +473,6 @@ class _Planner:
             self._workloads.append(planned.workload)
             self._count(given, planned.new_pods)
 
-    def _apply_pod(self, given: ManifestDocument) -> None:
-        planned = plan_pod(given, self._objects, self._live, self._decode)
-        self._changes.append(planned.change)
-        self._assumptions += [*planned.assumptions, *admission_assumed(given.document, planned.change)]
-        if planned.deleted:
-            self._deleted_pods[planned.deleted] = None
-        if planned.relabelled is not None:
-            self._overlay.put("Pod", planned.relabelled)
-        if planned.template is not None:
-            self._pods.append(planned.template)
-            self._count(given, 1)
-
     def _count(self, given: ManifestDocument, pods: int) -> None:
         self._new_pods += pods
         if self._new_pods > MAX_NEW_PODS:
@@ -492,13 +492,6 @@ class _Planner:
         else:
             message = f"what a controller makes of {name} objects is not known: pods that are its own stay here"
             self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
-
-    def _delete_workload(self, deletion: Deletion) -> None:
-        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
-        self._add_deletion(kind, namespace, name)
-        if kind == "CronJob":
-            for job in self._objects.owned("Job", namespace, name, owner_kind="CronJob"):
-                self._add_deletion("Job", namespace, job.metadata.name)
 
     def _add_deletion(self, kind: str, namespace: str, name: str, deleted_with: str = "") -> None:
         """Take the deletion of a workload in, once."""
@@ -532,8 +525,9 @@ class _Planner:
                     self._pods_by_workload.setdefault(workloads.of(pod), []).append(pod.key)
         return self._pods_by_workload
 
-    def _withdraw(self, namespace: str) -> None:
-        """What the manifests put into a namespace goes with it."""
+    def _empty(self, namespace: str) -> None:
+        """Delete all that is in a namespace."""
+        # What the manifests put into a namespace goes with it.
         self._workloads = [each for each in self._workloads if each.namespace != namespace or each.after is None]
         self._pods = [each for each in self._pods if each.namespace != namespace]
         for index, change in enumerate(self._changes):
@@ -541,10 +535,6 @@ class _Planner:
             if is_there and change.kind is not ChangeKind.DELETED:
                 gone = msgspec.structs.replace(change, kind=ChangeKind.DELETED, deleted_with=f"Namespace {namespace}")
                 self._changes[index] = gone
-
-    def _empty(self, namespace: str) -> None:
-        """Delete all that is in a namespace."""
-        self._withdraw(namespace)
         whole = f"Namespace {namespace}"
         for kind, record in self._records_in(namespace):
             owner = controller_of(record.metadata)
@@ -607,11 +597,17 @@ def missing_namespaces(
     late: dict[str, list[str]] = {}
     there = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
     for index, given in enumerate(documents):
-        where = _namespace_of(given.document, namespace)
-        if not where or where in there or is_left_out(given.document, applier):
+        document = given.document
+        if not is_namespaced(document) or is_left_out(document, applier):
             continue
-        metadata = {**mapping_in(given.document, "metadata"), "namespace": where}
-        name = describe({**given.document, "metadata": metadata})
+        where = mapping_in(document, "metadata").get("namespace")
+        if not isinstance(where, str) or not where:
+            # Of other groups it is not known which kinds have a namespace.
+            where = namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
+        if not where or where in there:
+            continue
+        metadata = {**mapping_in(document, "metadata"), "namespace": where}
+        name = describe({**document, "metadata": metadata})
         if where not in made:
             absent.setdefault(where, []).append(name)
         elif applier is Applier.KUBECTL and index < made[where]:
@@ -627,16 +623,6 @@ def missing_namespaces(
     # Every cluster has some.
     message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
     return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.TOLD)])
-
-
-def _namespace_of(document: Document, namespace: str) -> str:
-    """The namespace that an object is put into; empty for one that has none, or of which that is not known."""
-    if not is_namespaced(document):
-        return ""
-    own = mapping_in(document, "metadata").get("namespace")
-    if isinstance(own, str) and own:
-        return own
-    return namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
 
 
 def _in_use(cluster: ClusterSnapshot, names: Set[str]) -> set[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.check import NodeRoom
 
@@ -43,13 +42,9 @@ def spare(cluster: ClusterSnapshot) -> dict[str, int]:
     pods, requests = _by_node(cluster), RequestsOfMany()
     for node in cluster.nodes:
         if not node.spec.unschedulable:
-            total.update(_left(node, pods.get(node.name, []), requests))
+            used = _used(pods.get(node.name, []), requests)
+            total.update({name: max(amount - used.get(name, 0), 0) for name, amount in allocatable_of(node).items()})
     return dict(sorted(total.items()))
-
-
-def _left(node: Node, pods: Iterable[Pod], requests: RequestsOfMany) -> dict[str, int]:
-    used = _used(pods, requests)
-    return {name: max(amount - used.get(name, 0), 0) for name, amount in allocatable_of(node).items()}
 
 
 def _used(pods: Iterable[Pod], requests: RequestsOfMany) -> dict[str, int]:

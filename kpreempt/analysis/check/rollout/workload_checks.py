@@ -105,7 +105,17 @@ def refuse_workload(document: Document, reader: DocumentReader) -> None:
         return
     _refuse_template(spec, reader, "spec")
     if kind in _WITH_SELECTOR:
-        _refuse_selector(spec, reader)
+        # A selector of labels that the template does not have; expressions are left to the API server.
+        selector = reader.mapping(spec, "selector", "spec")
+        wanted = reader.texts(selector, "matchLabels", "spec.selector")
+        if not wanted and not reader.mappings(selector, "matchExpressions", "spec.selector"):
+            raise reader.error("is missing", "spec.selector")
+        metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
+        labels = reader.texts(metadata, "labels", "spec.template.metadata")
+        for key, value in wanted.items():
+            if labels.get(key) != value:
+                has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
+                raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
     if kind in ("Deployment", "DaemonSet"):
         _refuse_strategy(kind, workload_with_defaults(document)["spec"], reader)
 
@@ -115,20 +125,6 @@ def _refuse_template(spec: Document, reader: DocumentReader, path: str) -> None:
     path = f"{path}.template.spec"
     if not reader.mappings(pod, "containers", path):
         raise reader.error("has no container", f"{path}.containers")
-
-
-def _refuse_selector(spec: Document, reader: DocumentReader) -> None:
-    """A selector of labels that the template does not have; expressions are left to the API server."""
-    selector = reader.mapping(spec, "selector", "spec")
-    wanted = reader.texts(selector, "matchLabels", "spec.selector")
-    if not wanted and not reader.mappings(selector, "matchExpressions", "spec.selector"):
-        raise reader.error("is missing", "spec.selector")
-    metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
-    labels = reader.texts(metadata, "labels", "spec.template.metadata")
-    for key, value in wanted.items():
-        if labels.get(key) != value:
-            has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
-            raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
 
 
 def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
