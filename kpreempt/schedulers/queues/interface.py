@@ -5,11 +5,14 @@ which its own timer runs. What a version's event handlers make of a change (``pk
 1.15 ``factory/factory.go``) is part of its queue here.
 """
 
+# ruff: noqa: B027 (most versions have nothing to do for some events)
+
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -28,32 +31,37 @@ class Attempt(NamedTuple):
     pending: frozenset[str] = frozenset()
 
 
-class SchedulingQueue(Protocol):
-    """A scheduling queue of one version, with the event handlers that feed it."""
+class SchedulingQueue(ABC):
+    """A scheduling queue of one version, with the event handlers that feed it.
 
-    @property
-    def scheduling_cycle(self) -> int | None:
-        """How many pods were popped; ``None`` where the version does not count."""
+    What has no meaning in a version does nothing, and counters that it does not have are ``None``: how many pods were
+    popped, and in which cycle pods were last asked to move (-1 before the first time).
+    """
 
-    @property
-    def move_request_cycle(self) -> int | None:
-        """In which cycle pods were last asked to move; -1 before the first time, ``None`` where there is no such."""
+    scheduling_cycle: int | None = None
+    move_request_cycle: int | None = None
 
+    @abstractmethod
     def next_timer(self) -> datetime | None:
         """When the queue's timers next move a pod, if nothing else happens."""
 
+    @abstractmethod
     def advance(self, now: datetime) -> None:
         """Do what the queue's timers did up to ``now``. Every other call is made for a time that this has reached."""
 
+    @abstractmethod
     def add(self, pod: Pod, now: datetime) -> None:
         """A pod without a node came into the cluster."""
 
+    @abstractmethod
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
         """A pod without a node was last tried at ``time``, nobody knows how often; puts it where it waits since."""
 
+    @abstractmethod
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
         """A pod without a node was changed."""
 
+    @abstractmethod
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
         """A pod without a node left the cluster; ``is_bound``: it has got one."""
 
@@ -66,11 +74,14 @@ class SchedulingQueue(Protocol):
     def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
         """A pod with a node left."""
 
-    def node_added(self, node: Node, now: datetime) -> None: ...
+    def node_added(self, node: Node, now: datetime) -> None:
+        """A node came."""
 
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None: ...
+    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
+        """A node was changed."""
 
-    def node_deleted(self, node: Node, now: datetime) -> None: ...
+    def node_deleted(self, node: Node, now: datetime) -> None:
+        """A node left."""
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """Another object changed: its kind (``PersistentVolume``), and ``Add``, ``Update`` or ``Delete``."""
@@ -78,9 +89,11 @@ class SchedulingQueue(Protocol):
     def move_all(self, now: datetime) -> None:
         """Something asks that all unschedulable pods be tried again."""
 
+    @abstractmethod
     def pop(self, now: datetime) -> Pod | None:
         """Give the scheduler the next pod; ``None`` where it would have to wait for one."""
 
+    @abstractmethod
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
         """The scheduler could not place a pod that it had popped, and gives it back as the cluster has it now."""
 
@@ -96,17 +109,21 @@ class SchedulingQueue(Protocol):
     def activate(self, pod: Pod, now: datetime) -> None:
         """A plugin asks that the pod be tried again at once."""
 
+    @abstractmethod
     def pods(self) -> list[QueuedPod]:
         """Every pod that waits, in the order in which the scheduler would come to them, with what would move it."""
 
     def names(self) -> Iterable[str]:
         """Every pod that waits and is not gated, as ``namespace/name``, in any order."""
+        return (each.pod for each in self.pods())
 
     def assumed_hints(self) -> list[tuple[str, str]]:
         """The plugins, each with an event that was taken to help a pod, though the plugin itself might deny it."""
+        return []
 
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node, as ``namespace/name``."""
+        return {}
 
 
 class Ticker:

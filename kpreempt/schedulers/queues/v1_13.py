@@ -17,7 +17,7 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition, PodStatus
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.interface import Attempt, Ticker
+from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue, Ticker
 from kpreempt.schedulers.queues.nominated import NominatedPods
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
 
@@ -45,122 +45,193 @@ MOVING_EVENTS: dict[str, list[str]] = {
 }
 
 
-class Queue113:
-    """The priority queue with its event handlers."""
+UNSCHEDULABLE_INTERVAL = timedelta(seconds=60)
+FLUSH_PERIOD = timedelta(seconds=30)
+SCHEDULED = "PodScheduled"
+_ZERO_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+class Queue113(SchedulingQueue):
+    """Two queues: the active one, a heap, and the pods that were tried and found unschedulable."""
+
+    scheduling_cycle: int
+    move_request_cycle: int
 
     def __init__(self, started: datetime) -> None:
-        """``started`` is when the scheduler started."""
-        self.queue = PriorityQueue(started)
-
-    @property
-    def scheduling_cycle(self) -> int:
-        """How many pods were popped."""
-        return self.queue.scheduling_cycle
-
-    @property
-    def move_request_cycle(self) -> int:
-        """In which cycle pods were last asked to move; -1 before the first time."""
-        return self.queue.move_request_cycle
+        """``started`` is when the scheduler started: leftovers are looked for then and every 30 s."""
+        self.active: Heap[Pod] = Heap(lambda pod: pod.key, comes_first)
+        self.unschedulable: dict[str, Pod] = {}
+        self.nominated_pods = NominatedPods()
+        self.scheduling_cycle = 0
+        self.move_request_cycle = -1
+        self._ticker = Ticker(started, FLUSH_PERIOD)
+        self._now = started
 
     def next_timer(self) -> datetime | None:
-        """When the next pod is found to be left over."""
-        return self.queue.next_flush()
+        """When the timer next finds a leftover."""
+        return min((time for pod in self.unschedulable.values() if (time := self._flush_time(pod))), default=None)
+
+    def _flush_time(self, pod: Pod) -> datetime | None:
+        """When the timer finds that this pod is left over; never for one without a time."""
+        time = pod_timestamp(pod)
+        if time == _ZERO_TIME:
+            return None
+        return self._ticker.first_after(max(self._now, time + UNSCHEDULABLE_INTERVAL))
 
     def advance(self, now: datetime) -> None:
-        """Move what is left over."""
-        self.queue.advance(now)
+        """Look for leftovers as often as the timer would have done up to ``now``.
+
+        They are the pods that were last tried more than 60 s ago. It is a move request if there are any.
+        """
+        while (due := self.next_timer()) is not None and due <= now:
+            leftover = [
+                pod
+                for pod in self.unschedulable.values()
+                if (time := pod_timestamp(pod)) != _ZERO_TIME and due - time > UNSCHEDULABLE_INTERVAL
+            ]
+            if leftover:
+                self._move_to_active_queue(leftover)
+            self._now = due
+        self._now = max(self._now, now)
 
     def add(self, pod: Pod, now: datetime) -> None:
-        """``addPodToSchedulingQueue``."""
-        self.queue.add(pod)
+        """``addPodToSchedulingQueue``: add a new pod to the active queue."""
+        self.active.add(pod)
+        self.unschedulable.pop(pod.key, None)
+        self.nominated_pods.add(pod)
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Set the pod aside where its condition says that it is unschedulable, as tried at ``time``."""
-        self.queue.add_unschedulable_if_not_present(with_probe_time(pod, time), 0)
+        """Set the pod aside if its condition says that it is unschedulable, as tried at ``time``."""
+        conditions = [
+            msgspec.structs.replace(each, last_probe_time=each.last_probe_time or time)
+            if each.type == SCHEDULED
+            else each
+            for each in pod.status.conditions
+        ]
+        status = msgspec.structs.replace(pod.status, conditions=conditions)
+        self._add_unschedulable(msgspec.structs.replace(pod, status=status), 0)
+
+    def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
+        """``MakeDefaultErrorFunc``, with the pod as the API server has it by then."""
+        self._add_unschedulable(pod, attempt.cycle)
+
+    def _add_unschedulable(self, pod: Pod, cycle: int) -> None:
+        """Set aside a pod that was tried in that cycle, and whose condition says that it is unschedulable.
+
+        If pods were asked to move in that cycle or later, the change may help this one, too: it is active at once. A
+        pod that is in either queue stays as it is.
+        """
+        if pod.key in self.unschedulable or pod.key in self.active:
+            return
+        condition = _scheduled_condition(pod)
+        is_refused = condition is not None and (condition.status, condition.reason) == ("False", "Unschedulable")
+        if cycle > self.move_request_cycle and is_refused:
+            self.unschedulable[pod.key] = pod
+        else:
+            self.active.add(pod)
+        self.nominated_pods.add(pod)
+
+    def pop(self, now: datetime) -> Pod | None:
+        """Take the head of the active queue, which begins a scheduling cycle; ``None`` if it is empty."""
+        pod = self.active.pop()
+        if pod is not None:
+            self.scheduling_cycle += 1
+        return pod
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
-        """``updatePodInSchedulingQueue``; a pod in flight comes into the queue by it, too."""
-        self.queue.update(old, new)
+        """``updatePodInSchedulingQueue``: more than another status makes an unschedulable pod active.
+
+        A pod in flight comes into the queue by it, too.
+        """
+        if new.key in self.active:
+            self.nominated_pods.update(old, new)
+            self.active.add(new)
+        elif new.key in self.unschedulable:
+            self.nominated_pods.update(old, new)
+            if _stripped(old) != _stripped(new):
+                del self.unschedulable[new.key]
+                self.active.add(new)
+            else:
+                self.unschedulable[new.key] = new
+        else:
+            self.active.add(new)
+            self.nominated_pods.add(new)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
-        """``deletePodFromSchedulingQueue``."""
-        self.queue.delete(pod)
+        """Take the pod out of the queue that it is in, and forget its nomination."""
+        self.nominated_pods.delete(pod)
+        if not self.active.delete(pod.key):
+            self.unschedulable.pop(pod.key, None)
 
     def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
-        """``addPodToCache``."""
-        self.queue.assigned_pod_added(pod)
+        """Move the pods whose affinity wants a pod that now has a node. Is a move request even if there are none."""
+        wanting = [
+            each for each in self.unschedulable.values() if any(wants(each, term, pod) for term in terms_of(each))
+        ]
+        self._move_to_active_queue(wanting)
 
     def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
-        """``updatePodInCache``."""
-        self.queue.assigned_pod_updated(new)
+        """The same for a pod that was changed."""
+        self.assigned_pod_added(new, now)
 
     def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
         """``deletePodFromCache``."""
-        self.queue.move_all_to_active_queue()
+        self.move_all(now)
 
     def node_added(self, node: Node, now: datetime) -> None:
         """``addNodeToCache``."""
-        self.queue.move_all_to_active_queue()
+        self.move_all(now)
 
     def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """``updateNodeInCache``: where the node may take more pods now, and as a move request for pods in flight."""
-        if not self.queue.unschedulable or scheduling_properties_changed(old, new):
-            self.queue.move_all_to_active_queue()
-
-    def node_deleted(self, node: Node, now: datetime) -> None:
-        """Nothing: that helps no pod."""
+        """``updateNodeInCache``: if the node may take more pods now, and as a move request for pods in flight."""
+        if not self.unschedulable or scheduling_properties_changed(old, new):
+            self.move_all(now)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """``onPvAdd`` and the like."""
         if (resource, action) in _MOVING_CHANGES:
-            self.queue.move_all_to_active_queue()
+            self.move_all(now)
 
     def move_all(self, now: datetime) -> None:
-        """``MoveAllToActiveQueue``."""
-        self.queue.move_all_to_active_queue()
+        """Move all unschedulable pods."""
+        self._move_to_active_queue(list(self.unschedulable.values()))
 
-    def pop(self, now: datetime) -> Pod | None:
-        """``Pop``."""
-        return self.queue.pop()
-
-    def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
-        """``MakeDefaultErrorFunc``, with the pod as the API server has it by then."""
-        self.queue.add_unschedulable_if_not_present(pod, attempt.cycle)
-
-    def done(self, pod: Pod, now: datetime) -> None:
-        """Nothing: pods in flight are not tracked."""
+    def _move_to_active_queue(self, pods: Iterable[Pod]) -> None:
+        """Move some unschedulable pods, and remember in which cycle that was requested."""
+        for pod in pods:
+            self.active.add(pod)
+            self.unschedulable.pop(pod.key, None)
+        self.move_request_cycle = self.scheduling_cycle
 
     def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
         """``UpdateNominatedPodForNode``."""
-        self.queue.nominated_pods.add(pod, node_name)
+        self.nominated_pods.add(pod, node_name)
 
     def clear_nomination(self, pod: Pod, now: datetime) -> None:
         """``DeleteNominatedPodIfExists``."""
-        self.queue.nominated_pods.delete(pod)
-
-    def activate(self, pod: Pod, now: datetime) -> None:
-        """Nothing: plugins cannot ask for that yet."""
-
-    def assumed_hints(self) -> list[tuple[str, str]]:
-        return []
+        self.nominated_pods.delete(pod)
 
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node."""
-        return self.queue.nominated_pods.by_node()
-
-    def names(self) -> Iterable[str]:
-        """Every pod that waits."""
-        return (each.pod for each in self.pods())
+        return self.nominated_pods.by_node()
 
     def pods(self) -> list[QueuedPod]:
         """The active queue in order, then the unschedulable pods, which have none."""
         active = [
             self._queued(pod, Place.ACTIVE, [Mover(MoverKind.POP)], position)
-            for position, pod in enumerate(self.queue.active.in_order(), start=1)
+            for position, pod in enumerate(self.active.in_order(), start=1)
         ]
-        return active + [
-            self._queued(pod, Place.UNSCHEDULABLE, self._movers(pod)) for pod in self.queue.unschedulable.values()
-        ]
+        aside = []
+        for pod in self.unschedulable.values():
+            flush = self._flush_time(pod)
+            movers = [
+                *([Mover(MoverKind.FLUSH, flush)] if flush else []),
+                Mover(MoverKind.CLUSTER_EVENT, events=MOVING_EVENTS),
+                *([Mover(MoverKind.MATCHING_POD)] if terms_of(pod) else []),
+                Mover(MoverKind.OWN_UPDATE),
+            ]
+            aside.append(self._queued(pod, Place.UNSCHEDULABLE, movers))
+        return active + aside
 
     def _queued(self, pod: Pod, place: Place, movers: list[Mover], position: int | None = None) -> QueuedPod:
         time = pod_timestamp(pod)
@@ -170,18 +241,9 @@ class Queue113:
             place=place,
             position=position,
             time=time if time.year > 1 else None,
-            nominated_node_name=self.queue.nominated_pods.node_of(pod),
+            nominated_node_name=self.nominated_pods.node_of(pod),
             moved_by=movers,
         )
-
-    def _movers(self, pod: Pod) -> list[Mover]:
-        flush = self.queue.flush_time(pod)
-        return [
-            *([Mover(MoverKind.FLUSH, flush)] if flush else []),
-            Mover(MoverKind.CLUSTER_EVENT, events=MOVING_EVENTS),
-            *([Mover(MoverKind.MATCHING_POD)] if terms_of(pod) else []),
-            Mover(MoverKind.OWN_UPDATE),
-        ]
 
 
 def scheduling_properties_changed(old: Node, new: Node) -> bool:
@@ -194,134 +256,6 @@ def scheduling_properties_changed(old: Node, new: Node) -> bool:
         or {each.type: each.status for each in old.status.conditions}
         != {each.type: each.status for each in new.status.conditions}
     )
-
-
-UNSCHEDULABLE_INTERVAL = timedelta(seconds=60)
-FLUSH_PERIOD = timedelta(seconds=30)
-SCHEDULED = "PodScheduled"
-_ZERO_TIME = datetime.min.replace(tzinfo=UTC)
-
-
-class PriorityQueue:
-    """Two queues: the active one, a heap, and the pods that were tried and found unschedulable."""
-
-    def __init__(self, started: datetime) -> None:
-        """``started`` is when the scheduler started: leftovers are looked for then and every 30 s."""
-        self.active: Heap[Pod] = Heap(lambda pod: pod.key, comes_first)
-        self.unschedulable: dict[str, Pod] = {}
-        self.nominated_pods = NominatedPods()
-        self.scheduling_cycle = 0
-        self.move_request_cycle = -1
-        self._ticker = Ticker(started, FLUSH_PERIOD)
-        self._now = started
-
-    def advance(self, now: datetime) -> None:
-        """Look for leftovers as often as the timer would have done up to ``now``."""
-        while (due := self.next_flush()) is not None and due <= now:
-            self.flush_unschedulable_leftover(due)
-            self._now = due
-        self._now = max(self._now, now)
-
-    def next_flush(self) -> datetime | None:
-        """When the timer next finds a leftover."""
-        return min((time for pod in self.unschedulable.values() if (time := self.flush_time(pod))), default=None)
-
-    def flush_time(self, pod: Pod) -> datetime | None:
-        """When the timer finds that this pod is left over; never for one without a time."""
-        time = pod_timestamp(pod)
-        if time == _ZERO_TIME:
-            return None
-        return self._ticker.first_after(max(self._now, time + UNSCHEDULABLE_INTERVAL))
-
-    def add(self, pod: Pod) -> None:
-        """Add a new pod to the active queue."""
-        self.active.add(pod)
-        self.unschedulable.pop(pod.key, None)
-        self.nominated_pods.add(pod)
-
-    def add_if_not_present(self, pod: Pod) -> None:
-        """Add a pod to the active queue, unless it is in either queue."""
-        if pod.key in self.unschedulable or pod.key in self.active:
-            return
-        self.active.add(pod)
-        self.nominated_pods.add(pod)
-
-    def add_unschedulable_if_not_present(self, pod: Pod, pod_scheduling_cycle: int) -> bool:
-        """Set aside a pod that was tried in that cycle, and whose condition says that it is unschedulable.
-
-        Where pods were asked to move in that cycle or later, the change may help this one, too: it is active at once.
-        False for a pod that is in either queue, which stays as it is.
-        """
-        if pod.key in self.unschedulable or pod.key in self.active:
-            return False
-        if pod_scheduling_cycle > self.move_request_cycle and is_unschedulable(pod):
-            self.unschedulable[pod.key] = pod
-        else:
-            self.active.add(pod)
-        self.nominated_pods.add(pod)
-        return True
-
-    def flush_unschedulable_leftover(self, now: datetime) -> None:
-        """Move the pods that were last tried more than 60 s ago. Counts as a move request if there are any."""
-        leftover = [
-            pod
-            for pod in self.unschedulable.values()
-            if (time := pod_timestamp(pod)) != _ZERO_TIME and now - time > UNSCHEDULABLE_INTERVAL
-        ]
-        if leftover:
-            self.move_pods_to_active_queue(leftover)
-
-    def pop(self) -> Pod | None:
-        """Take the head of the active queue, which begins a scheduling cycle; ``None`` where it is empty."""
-        pod = self.active.pop()
-        if pod is not None:
-            self.scheduling_cycle += 1
-        return pod
-
-    def update(self, old: Pod, new: Pod) -> None:
-        """Take a pod's new version. More than another status makes an unschedulable one active."""
-        if new.key in self.active:
-            self.nominated_pods.update(old, new)
-            self.active.add(new)
-        elif new.key in self.unschedulable:
-            self.nominated_pods.update(old, new)
-            if is_updated(old, new):
-                del self.unschedulable[new.key]
-                self.active.add(new)
-            else:
-                self.unschedulable[new.key] = new
-        else:
-            self.active.add(new)
-            self.nominated_pods.add(new)
-
-    def delete(self, pod: Pod) -> None:
-        """Take the pod out of the queue that it is in, and forget its nomination."""
-        self.nominated_pods.delete(pod)
-        if not self.active.delete(pod.key):
-            self.unschedulable.pop(pod.key, None)
-
-    def assigned_pod_added(self, pod: Pod) -> None:
-        """Move the pods whose affinity wants a pod that now has a node. Is a move request even if there are none."""
-        self.move_pods_to_active_queue(self.pods_with_matching_affinity_term(pod))
-
-    def assigned_pod_updated(self, pod: Pod) -> None:
-        """Move the pods whose affinity wants a pod that was changed."""
-        self.move_pods_to_active_queue(self.pods_with_matching_affinity_term(pod))
-
-    def move_all_to_active_queue(self) -> None:
-        """Move all unschedulable pods."""
-        self.move_pods_to_active_queue(list(self.unschedulable.values()))
-
-    def move_pods_to_active_queue(self, pods: Iterable[Pod]) -> None:
-        """Move some unschedulable pods, and remember in which cycle that was asked for."""
-        for pod in pods:
-            self.active.add(pod)
-            self.unschedulable.pop(pod.key, None)
-        self.move_request_cycle = self.scheduling_cycle
-
-    def pods_with_matching_affinity_term(self, pod: Pod) -> list[Pod]:
-        """The unschedulable pods with a required affinity term that wants the pod."""
-        return [each for each in self.unschedulable.values() if any(wants(each, term, pod) for term in terms_of(each))]
 
 
 def comes_first(left: Pod, right: Pod) -> bool:
@@ -339,26 +273,6 @@ def pod_timestamp(pod: Pod) -> datetime:
     if condition is None:
         return pod.metadata.creation_timestamp or _ZERO_TIME
     return condition.last_probe_time or condition.last_transition_time or _ZERO_TIME
-
-
-def with_probe_time(pod: Pod, time: datetime) -> Pod:
-    """The pod with that time in its condition, if it has one that does not say when the pod was tried."""
-    conditions = [
-        msgspec.structs.replace(each, last_probe_time=each.last_probe_time or time) if each.type == SCHEDULED else each
-        for each in pod.status.conditions
-    ]
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions))
-
-
-def is_unschedulable(pod: Pod) -> bool:
-    """Whether the pod's condition says so."""
-    condition = _scheduled_condition(pod)
-    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
-
-
-def is_updated(old: Pod, new: Pod) -> bool:
-    """Whether more than the status changed (of the fields that a snapshot keeps)."""
-    return _stripped(old) != _stripped(new)
 
 
 def terms_of(pod: Pod) -> list[PodAffinityTerm]:

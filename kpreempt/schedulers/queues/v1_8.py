@@ -10,12 +10,10 @@ change of the cluster shortens that, but an update of the pod itself, even of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.queues.interface import Attempt
+from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
 
 INITIAL_BACKOFF = timedelta(seconds=1)
@@ -86,11 +84,11 @@ class PodBackoff:
         return duration
 
 
-class Queue18:
-    """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing."""
+class Queue18(SchedulingQueue):
+    """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing.
 
-    scheduling_cycle = None
-    move_request_cycle = None
+    Only its own update moves a pod; a nomination is the pod's annotation, of which the queue does not know.
+    """
 
     def __init__(self) -> None:
         self.fifo = Fifo()
@@ -137,44 +135,6 @@ class Queue18:
         self.backoff.touch(pod.key, now)
         if pod.key not in self._waiting:
             self._waiting[pod.key] = now + self.backoff.wait(pod.key)
-
-    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
-        """Nothing: only its own update moves a pod."""
-
-    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None: ...
-
-    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None: ...
-
-    def node_added(self, node: Node, now: datetime) -> None: ...
-
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None: ...
-
-    def node_deleted(self, node: Node, now: datetime) -> None: ...
-
-    def object_changed(self, resource: str, action: str, now: datetime) -> None: ...
-
-    def move_all(self, now: datetime) -> None:
-        """Nothing: there is no such request."""
-
-    def done(self, pod: Pod, now: datetime) -> None:
-        """Nothing: pods that were popped are not tracked."""
-
-    def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
-        """Nothing: the nomination is the pod's annotation, and the queue does not know of it."""
-
-    def clear_nomination(self, pod: Pod, now: datetime) -> None: ...
-
-    def activate(self, pod: Pod, now: datetime) -> None: ...
-
-    def assumed_hints(self) -> list[tuple[str, str]]:
-        return []
-
-    def nominated(self) -> dict[str, list[str]]:
-        return {}
-
-    def names(self) -> Iterable[str]:
-        """Every pod that waits."""
-        return (each.pod for each in self.pods())
 
     def pods(self) -> list[QueuedPod]:
         """The queue, then the pods that back off, the first to end first."""

@@ -38,7 +38,7 @@ from kpreempt.schedulers.kube.queue.queue import (
     pod_changes,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.queues.interface import Attempt
+from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
 
 # Of a pod's updates only those that it makes itself count for the plugins that wait for these.
@@ -50,7 +50,7 @@ _OWN = (
 _ACTIONS = {"Add": Action.ADD, "Update": Action.UPDATE, "Delete": Action.DELETE}
 
 
-class KubeQueue:
+class KubeQueue(SchedulingQueue):
     """The priority queue with its event handlers."""
 
     def __init__(
@@ -75,12 +75,12 @@ class KubeQueue:
         self._popped: dict[str, QueuedPodInfo] = {}
 
     @property
-    def scheduling_cycle(self) -> int:
+    def scheduling_cycle(self) -> int:  # type: ignore[override]
         """How many pods were popped."""
         return self.queue.scheduling_cycle
 
     @property
-    def move_request_cycle(self) -> int:
+    def move_request_cycle(self) -> int:  # type: ignore[override]
         """In which cycle pods were last asked to move; -1 before the first time. Nothing depends on it any more."""
         return self.queue.move_request_cycle
 
