@@ -1,10 +1,11 @@
 """Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens.
 
-A drain's answer is made of the same parts.
+A drain's answer is made of the same parts, such as how much room nodes have before and after.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple
@@ -25,11 +26,9 @@ from kpreempt.analysis.check.gate import (
     passes,
     together,
 )
-from kpreempt.analysis.check.objections import objections, of_autoscalers
+from kpreempt.analysis.check.objections import objections, of_autoscalers, removals
 from kpreempt.analysis.check.protection import ProtectionRules
-from kpreempt.analysis.check.removals import removals
 from kpreempt.analysis.check.rollout.records import Plan
-from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import (
     Rollouts,
     Simulated,
@@ -43,15 +42,19 @@ from kpreempt.analysis.check.simulations import (
 from kpreempt.analysis.check.unread import unread_beside_workloads, unread_of_changed, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Change, Check, Range
+from kpreempt.verdict.check import Change, Check, NodeRoom, Range
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
+
+_PODS = "pods"
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,3 +292,57 @@ def of_queue(algorithm: str) -> list[Assumption]:
         return []
     message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
     return [Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN)]
+
+
+def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeRoom]:
+    """The nodes whose pods are others than before, in the order of the cluster."""
+    old, new = _by_node(before), _by_node(after)
+    names, requests = Workloads(after), RequestsOfMany()
+    found = []
+    for node in after.nodes:
+        there, here = old.get(node.name, []), new.get(node.name, [])
+        if {pod.metadata.uid or pod.key for pod in there} == {pod.metadata.uid or pod.key for pod in here}:
+            continue
+        found.append(
+            NodeRoom(
+                node=node.name,
+                allocatable=allocatable_of(node),
+                before=_used(there, requests),
+                after=_used(here, requests),
+                pods_before=_workloads(there, names),
+                pods_after=_workloads(here, names),
+            )
+        )
+    return found
+
+
+def spare(cluster: ClusterSnapshot) -> dict[str, int]:
+    """What nodes that take pods have left together, by resource; a node that is too full counts as full."""
+    total: Counter[str] = Counter()
+    pods, requests = _by_node(cluster), RequestsOfMany()
+    for node in cluster.nodes:
+        if not node.spec.unschedulable:
+            used = _used(pods.get(node.name, []), requests)
+            total.update({name: max(amount - used.get(name, 0), 0) for name, amount in allocatable_of(node).items()})
+    return dict(sorted(total.items()))
+
+
+def _used(pods: Iterable[Pod], requests: RequestsOfMany) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for pod in pods:
+        total.update(requests.of(pod))
+        total[_PODS] += 1
+    return dict(sorted(total.items()))
+
+
+def _workloads(pods: Iterable[Pod], names: Workloads) -> dict[str, int]:
+    counts = Counter(names.of(pod) for pod in pods)
+    return {name: counts[name] for name in sorted(counts, key=lambda each: (-counts[each], each))}
+
+
+def _by_node(cluster: ClusterSnapshot) -> dict[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in cluster.pods:
+        if pod.spec.node_name and not pod.is_terminal:
+            found.setdefault(pod.spec.node_name, []).append(pod)
+    return found

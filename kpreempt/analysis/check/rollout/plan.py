@@ -41,7 +41,6 @@ from kpreempt.analysis.check.rollout.kinds import (
 )
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
-from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.records import (
     ManifestDocument,
     MissingNamespaces,
@@ -58,7 +57,7 @@ from kpreempt.analysis.check.rollout.shape import (
     place,
     position,
 )
-from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
+from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
