@@ -376,14 +376,6 @@ def logic(terms: list[Evaluate], *, decisive: bool) -> Evaluate:
     return run
 
 
-def _equality(left: Evaluate, right: Evaluate) -> Evaluate:
-    return _compared(left, right, equality_cost, lambda same: same)
-
-
-def _inequality(left: Evaluate, right: Evaluate) -> Evaluate:
-    return _compared(left, right, inequality_cost, lambda same: same is not True)
-
-
 def _compared(left: Evaluate, right: Evaluate, cost: Cost, result: Callable[[Value], Value]) -> Evaluate:
     def run(state: State) -> Value:
         args = left(state), right(state)
@@ -426,8 +418,8 @@ def _or(optional_run: Evaluate, other: Evaluate) -> Evaluate:
 
 # Calls that look at their arguments themselves.
 LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
-    "_==_": _equality,
-    "_!=_": _inequality,
+    "_==_": lambda left, right: _compared(left, right, equality_cost, lambda same: same),
+    "_!=_": lambda left, right: _compared(left, right, inequality_cost, lambda same: same is not True),
     "@not_strictly_false": _not_false,
     "or": _or,
     "orValue": _or_value,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import is_
 from typing import Any, Protocol
 
 import msgspec
@@ -242,7 +243,7 @@ def _request(request: DeviceRequest) -> DeviceRequest:
 def _claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     requests = list(map(_request, spec.devices.requests))
     config = _without(spec.devices.config)
-    if config is spec.devices.config and all(map(_is, requests, spec.devices.requests)):
+    if config is spec.devices.config and all(map(is_, requests, spec.devices.requests)):
         return spec
     return _replace(spec, devices=_replace(spec.devices, requests=requests, config=config))
 
@@ -287,10 +288,6 @@ def _class(record: DeviceClass) -> DeviceClass:
 def _without(config: list[Opaque]) -> list[Opaque]:
     """What nothing reads, and no dump need have."""
     return NO_ITEMS if config else config
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {

@@ -195,9 +195,15 @@ def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnaps
     for kind in KINDS.values():
         added = getattr(over, kind.field)
         if added:
-            changes[kind.field] = _laid_over(getattr(base, kind.field), added, _identity)
+            changes[kind.field] = _laid_over(
+                getattr(base, kind.field), added, lambda each: (each.metadata.namespace, each.metadata.name)
+            )
     documents = {
-        key: _laid_over(base.documents.get(key, []), over.documents.get(key, []), _identity_of_document)
+        key: _laid_over(
+            base.documents.get(key, []),
+            over.documents.get(key, []),
+            lambda document: (document["metadata"].get("namespace") or "", document["metadata"]["name"]),
+        )
         for key in {**base.documents, **over.documents}
     }
     return msgspec.structs.replace(
@@ -214,11 +220,3 @@ def _laid_over(below: list[Any], above: list[Any], identity: Callable[[Any], tup
     latest = {identity(each): each for each in above}
     merged = [latest.pop(identity(each), each) for each in below]
     return merged + list(latest.values())
-
-
-def _identity(record: Any) -> tuple[str, str]:
-    return record.metadata.namespace, record.metadata.name
-
-
-def _identity_of_document(document: dict[str, Any]) -> tuple[str, str]:
-    return document["metadata"].get("namespace") or "", document["metadata"]["name"]

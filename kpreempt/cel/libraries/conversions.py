@@ -82,14 +82,6 @@ def string_to_double(text: str) -> Value:
     return _impossible("double") if math.isinf(number) and "n" not in text.lower() else number
 
 
-def _string_to_bool(text: str) -> Value:
-    return text in _TRUE if text in _TRUE or text in _FALSE else _impossible("bool")
-
-
-def _string_to_bytes(text: str) -> Value:
-    return text.encode(errors="surrogatepass")
-
-
 def _string_to_duration(text: str) -> Value:
     nanoseconds = parse_duration(text)
     return _impossible("google.protobuf.Duration") if nanoseconds is None else Duration(nanoseconds)
@@ -108,18 +100,10 @@ def _int_to_timestamp(seconds: int) -> Value:
     return Timestamp(seconds * SECOND) if MIN_TIME <= seconds <= MAX_TIME else Failure("timestamp overflow")
 
 
-def _int_to_duration(_number: int) -> Value:
-    return Failure("type conversion error from 'int' to 'google.protobuf.Duration'")
-
-
 def _double_to_int(number: float) -> Value:
     if not math.isfinite(number) or not -(2.0**63) < number < 2.0**63:
         return INT_OVERFLOW
     return int(number)
-
-
-def _double_to_uint(number: float) -> Value:
-    return Uint(int(number)) if math.isfinite(number) and 0 <= number < 2.0**64 else UINT_OVERFLOW
 
 
 def _bytes_to_string(value: bytes) -> Value:
@@ -150,15 +134,21 @@ declare_operator("type", lambda value: TypeValue(type_name(value)), "(A) -> type
 declare_operator("dyn", _identity, "(A) -> dyn")
 
 declare("bool", "(bool) -> bool", _identity)
-declare("bool", "(string) -> bool", _string_to_bool)
+declare(
+    "bool", "(string) -> bool", lambda text: text in _TRUE if text in _TRUE or text in _FALSE else _impossible("bool")
+)
 declare("bytes", "(bytes) -> bytes", _identity)
-declare("bytes", "(string) -> bytes", _string_to_bytes, overload_cost=per_character())
+declare("bytes", "(string) -> bytes", lambda text: text.encode(errors="surrogatepass"), overload_cost=per_character())
 declare("double", "(double) -> double", _identity)
 declare("double", "(int) -> double", float)
 declare("double", "(string) -> double", string_to_double)
 declare("double", "(uint) -> double", float)
 declare("duration", "(duration) -> duration", _identity)
-declare("duration", "(int) -> duration", _int_to_duration)
+declare(
+    "duration",
+    "(int) -> duration",
+    lambda _number: Failure("type conversion error from 'int' to 'google.protobuf.Duration'"),
+)
 declare("duration", "(string) -> duration", _string_to_duration)
 declare("int", "(int) -> int", _identity)
 declare("int", "(double) -> int", _double_to_int)
@@ -174,6 +164,10 @@ declare("timestamp", "(timestamp) -> timestamp", _identity)
 declare("timestamp", "(int) -> timestamp", _int_to_timestamp)
 declare("timestamp", "(string) -> timestamp", _string_to_timestamp)
 declare("uint", "(uint) -> uint", _identity)
-declare("uint", "(double) -> uint", _double_to_uint)
+declare(
+    "uint",
+    "(double) -> uint",
+    lambda number: Uint(int(number)) if math.isfinite(number) and 0 <= number < 2.0**64 else UINT_OVERFLOW,
+)
 declare("uint", "(int) -> uint", lambda value: Uint(value) if value >= 0 else UINT_OVERFLOW)
 declare("uint", "(string) -> uint", _string_to_uint)

@@ -165,10 +165,6 @@ def _special(value: float) -> str:
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
-def _decimal(value: Value, _clause: Clause) -> str | None:
-    return str(int(value)) if type(value) in (int, Uint) else None
-
-
 def _number(value: Value) -> float | None:
     if type(value) is float:
         return value
@@ -211,10 +207,6 @@ def _binary(value: Value, _clause: Clause) -> str | None:
     return f"{int(value):b}" if type(value) in (int, Uint) else None
 
 
-def _octal(value: Value, _clause: Clause) -> str | None:
-    return f"{int(value):o}" if type(value) in (int, Uint) else None
-
-
 def _hexadecimal(value: Value, clause: Clause) -> str | None:
     if type(value) is str:
         text = value.encode(errors="surrogatepass").hex()
@@ -229,11 +221,11 @@ def _hexadecimal(value: Value, clause: Clause) -> str | None:
 
 _WRITERS: dict[str, Callable[[Value, Clause], str | None]] = {
     "s": _string,
-    "d": _decimal,
+    "d": lambda value, _clause: str(int(value)) if type(value) in (int, Uint) else None,
     "f": _fixed,
     "e": _scientific,
     "b": _binary,
     "x": _hexadecimal,
     "X": _hexadecimal,
-    "o": _octal,
+    "o": lambda value, _clause: f"{int(value):o}" if type(value) in (int, Uint) else None,
 }

@@ -242,10 +242,6 @@ def _is_url(text: str) -> bool:
     return True
 
 
-def _query(value: URL) -> Map:
-    return Map((key, List(values)) for key, values in sorted(value.url.parameters().items()))
-
-
 _OF = "kubernetes.URL"
 
 declare("url", f"(string) -> {_OF}", _url, cost=per_character())
@@ -255,4 +251,9 @@ declare("getHost", f"{_OF}.() -> string", lambda value: value.url.host, cost=one
 declare("getHostname", f"{_OF}.() -> string", lambda value: value.url.hostname, cost=one)
 declare("getPort", f"{_OF}.() -> string", lambda value: value.url.port, cost=one)
 declare("getEscapedPath", f"{_OF}.() -> string", lambda value: value.url.path, cost=one)
-declare("getQuery", f"{_OF}.() -> map(string, list(string))", _query, cost=one)
+declare(
+    "getQuery",
+    f"{_OF}.() -> map(string, list(string))",
+    lambda value: Map((key, List(values)) for key, values in sorted(value.url.parameters().items())),
+    cost=one,
+)

@@ -149,14 +149,6 @@ def _order(one: Value, other: Value) -> int:
     return order if isinstance(order, int) else 0
 
 
-def _first(items: List) -> Value:
-    return OptionalValue(items[0]) if items else NONE
-
-
-def _last(items: List) -> Value:
-    return OptionalValue(items[-1]) if items else NONE
-
-
 def _insert(target: Map, *entry: Value) -> Value:
     """Entries put into the map that a comprehension makes, which is nobody else's."""
     pairs = [entry] if len(entry) == 2 else list(entry[0].items())
@@ -215,22 +207,14 @@ declare("flatten", "list(dyn).(int) -> list(dyn)", _flatten, overload_cost=_flat
 declare("lists.range", "(int) -> list(int)", _range, overload_cost=_output_size)
 declare("reverse", "list(T).() -> list(T)", lambda items: List(reversed(items)), overload_cost=_output_size)
 declare("distinct", "list(T).() -> list(T)", _distinct, overload_cost=_comparison_cost(0))
-declare("first", "list(V).() -> optional_type(V)", _first)
-declare("last", "list(V).() -> optional_type(V)", _last)
+declare("first", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[0]) if items else NONE)
+declare("last", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[-1]) if items else NONE)
 declare("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert)
 declare("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _insert)
 
 
 def _contains(items: List, wanted: List) -> bool:
     return all(contains(item, items) for item in wanted)
-
-
-def _equivalent(one: List, other: List) -> bool:
-    return _contains(one, other) and _contains(other, one)
-
-
-def _intersects(one: List, other: List) -> bool:
-    return any(contains(item, other) for item in one)
 
 
 def _product(factor: float) -> Cost:
@@ -241,5 +225,15 @@ def _product(factor: float) -> Cost:
 
 
 declare("sets.contains", "(list(T), list(T)) -> bool", _contains, overload_cost=_product(1))
-declare("sets.equivalent", "(list(T), list(T)) -> bool", _equivalent, overload_cost=_product(2))
-declare("sets.intersects", "(list(T), list(T)) -> bool", _intersects, overload_cost=_product(1))
+declare(
+    "sets.equivalent",
+    "(list(T), list(T)) -> bool",
+    lambda one, other: _contains(one, other) and _contains(other, one),
+    overload_cost=_product(2),
+)
+declare(
+    "sets.intersects",
+    "(list(T), list(T)) -> bool",
+    lambda one, other: any(contains(item, other) for item in one),
+    overload_cost=_product(1),
+)

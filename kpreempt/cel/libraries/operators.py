@@ -180,10 +180,6 @@ def _negate(value: Value) -> Value:
     return NO_SUCH_OVERLOAD if type(value) is bool else unsupported("-_", value)
 
 
-def _not(value: Value) -> Value:
-    return not value if type(value) is bool else NO_SUCH_OVERLOAD
-
-
 def not_strictly_false(value: Value) -> bool:
     """Whether a loop goes on that stops at the first false: an error does not stop it."""
     return value is not False
@@ -254,7 +250,7 @@ declare_operator("_*_", _multiply, *_signatures("double int uint"))
 declare_operator("_/_", _divide, *_signatures("double int uint"))
 declare_operator("_%_", _modulo, *_signatures("int uint"))
 declare_operator("-_", _negate, "(double) -> double", "(int) -> int")
-declare_operator("!_", _not, "(bool) -> bool")
+declare_operator("!_", lambda value: not value if type(value) is bool else NO_SUCH_OVERLOAD, "(bool) -> bool")
 declare_operator("_<_", _ordering("_<_", lambda order: order < 0), *_ORDER, costs=_SMALLER)
 declare_operator("_<=_", _ordering("_<=_", lambda order: order <= 0), *_ORDER, costs=_SMALLER)
 declare_operator("_>_", _ordering("_>_", lambda order: order > 0), *_ORDER, costs=_SMALLER)
@@ -295,10 +291,6 @@ for _name, _signature in (
     declare(_name, _signature, planned)
 
 
-def _of_non_zero(value: Value) -> OptionalValue:
-    return NONE if is_zero(value) else OptionalValue(value)
-
-
 def _value(optional: OptionalValue) -> Value:
     return Failure("optional.none() dereference") if optional.value is ABSENT else optional.value
 
@@ -311,7 +303,9 @@ def _unwrap(items: List) -> Value:
 
 
 declare("optional.of", "(V) -> optional_type(V)", OptionalValue)
-declare("optional.ofNonZeroValue", "(V) -> optional_type(V)", _of_non_zero)
+declare(
+    "optional.ofNonZeroValue", "(V) -> optional_type(V)", lambda value: NONE if is_zero(value) else OptionalValue(value)
+)
 declare("optional.none", "() -> optional_type(V)", lambda: NONE)
 declare("value", "optional_type(V).() -> V", _value)
 declare("hasValue", "optional_type(V).() -> bool", lambda optional: optional.value is not ABSENT)

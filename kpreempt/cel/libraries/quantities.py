@@ -63,10 +63,6 @@ def _quantity(text: str) -> Value:
         return Failure(str(error))
 
 
-def _is_quantity(text: str) -> bool:
-    return type(_quantity(text)) is QuantityValue
-
-
 def _integer(amount: QuantityValue) -> int | None:
     """The amount as an int64, where upstream can tell it without rounding."""
     if amount.scaled is None:
@@ -127,19 +123,20 @@ def _of_int(number: int) -> QuantityValue:
     return QuantityValue(number * NANO_PER_UNIT, (number, 0))
 
 
-def _compare(left: QuantityValue, right: QuantityValue) -> int:
-    return (left.nano > right.nano) - (left.nano < right.nano)
-
-
 _PARSED = per_character()
 _OF = "kubernetes.Quantity"
 
 declare("quantity", f"(string) -> {_OF}", _quantity, cost=_PARSED)
-declare("isQuantity", "(string) -> bool", _is_quantity, cost=_PARSED)
+declare("isQuantity", "(string) -> bool", lambda text: type(_quantity(text)) is QuantityValue, cost=_PARSED)
 declare("sign", f"({_OF}) -> int", lambda amount: (amount.nano > 0) - (amount.nano < 0), cost=one)
 declare("isGreaterThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano > right.nano, cost=one)
 declare("isLessThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano < right.nano, cost=one)
-declare("compareTo", f"{_OF}.({_OF}) -> int", _compare, cost=one)
+declare(
+    "compareTo",
+    f"{_OF}.({_OF}) -> int",
+    lambda left, right: (left.nano > right.nano) - (left.nano < right.nano),
+    cost=one,
+)
 declare("asApproximateFloat", f"{_OF}.() -> double", _as_float, cost=one)
 declare("asInteger", f"{_OF}.() -> int", _as_integer, cost=one)
 declare("isInteger", f"{_OF}.() -> bool", lambda amount: _integer(amount) is not None, cost=one)

@@ -57,10 +57,6 @@ def _plain(test: Callable[[str, str], bool]) -> Callable[[Value, Value], Value]:
     return run
 
 
-def _char_at(text: str, index: int) -> Value:
-    return text[index : index + 1] if 0 <= index <= len(text) else _out_of_range(index)
-
-
 def _index_of(text: str, part: str, offset: int = 0) -> Value:
     if not part:
         return offset
@@ -112,14 +108,6 @@ def _join(items: List, separator: str = "") -> Value:
     return separator.join(items)
 
 
-def _quote(text: str) -> str:
-    return f'"{text.translate(_QUOTED)}"'
-
-
-def _result_cost(_args: Sequence[Value], result: Value) -> int:
-    return math.ceil(size_of(result) * 2 * TRAVERSAL)
-
-
 def _product(args: Sequence[Value], _result: Value) -> int:
     return math.ceil(full_size(args[0]) * TRAVERSAL) * math.ceil(full_size(args[1]) * TRAVERSAL)
 
@@ -133,7 +121,11 @@ declare("startsWith", "string.(string) -> bool", _plain(str.startswith),
         overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL), unguarded=True)  # fmt: skip
 declare("endsWith", "string.(string) -> bool", _plain(str.endswith),
         overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL), unguarded=True)  # fmt: skip
-declare("charAt", "string.(int) -> string", _char_at)
+declare(
+    "charAt",
+    "string.(int) -> string",
+    lambda text, index: text[index : index + 1] if 0 <= index <= len(text) else _out_of_range(index),
+)
 declare("indexOf", "string.(string) -> int", _index_of, cost=traversal)
 declare("indexOf", "string.(string, int) -> int", _index_of)
 declare("lastIndexOf", "string.(string) -> int", _last_index_of, cost=traversal)
@@ -147,9 +139,11 @@ declare("split", "string.(string) -> list(string)", _split, cost=_TWICE)
 declare("split", "string.(string, int) -> list(string)", _split)
 declare("substring", "string.(int) -> string", _substring, cost=_ONCE)
 declare("substring", "string.(int, int) -> string", _substring)
-declare("join", "list(string).() -> string", _join, cost=_result_cost)
+declare(
+    "join", "list(string).() -> string", _join, cost=lambda _args, result: math.ceil(size_of(result) * 2 * TRAVERSAL)
+)
 declare("join", "list(string).(string) -> string", _join)
-declare("strings.quote", "(string) -> string", _quote, overload_cost=_ONCE)
+declare("strings.quote", "(string) -> string", lambda text: f'"{text.translate(_QUOTED)}"', overload_cost=_ONCE)
 declare("format", "string.(list(dyn)) -> string", format_string, overload_cost=_ONCE, early=True)
 
 

@@ -166,7 +166,7 @@ class _State:
         )
         lines = list(self.kept.lines())
         starts = range(0, len(lines), _BATCH)
-        return [header, *(Batch(name, lines[start : start + _BATCH], _no_line, is_own=True) for start in starts)]
+        return [header, *(Batch(name, lines[start : start + _BATCH], lambda _: 0, is_own=True) for start in starts)]
 
     def assumptions(self) -> list[Assumption]:
         """What is not certain about the moment."""
@@ -199,10 +199,6 @@ def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetim
     why = "is damaged" if segment.damage is not None and not segment.damage.is_torn else "has nothing"
     message = f"{why} after {shown(last_seen)}: what changed since then is not known"
     return [Assumption("recording", segment.name, message, AssumptionKind.UNCERTAIN)]
-
-
-def _no_line(_: int) -> int:
-    return 0
 
 
 def shown(time: datetime) -> str:
