@@ -1,11 +1,293 @@
 """Regular expressions as Go's ``regexp`` (RE2) has them, in time linear in the text.
 
 Python's ``re`` tries alternatives one after the other, which a hostile expression makes last for ever; and it differs
-in what spaces, ``$`` and other things mean. Here an expression becomes an automaton whose states are made as they come
-up.
+in what spaces, ``$`` and other things mean. Here an expression becomes a program of instructions, and an automaton
+whose states are made as they come up.
+
+A state is the instructions that threads have come to, those first that Perl would try first. Where two threads meet,
+the later one ends, so that there are never more threads than instructions. Steps that were made once are remembered.
 """
 
-from kpreempt.cel.regex.automaton import Regex, RegexWorkError, compile_regex
-from kpreempt.cel.regex.syntax import RegexError
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from kpreempt.cel.regex.classes import PERL, Chars
+from kpreempt.cel.regex.syntax import Assertion, Choice, Empty, One, RegexError, Repeat, Sequence, Tree, parse
 
 __all__ = ["Regex", "RegexError", "RegexWorkError", "compile_regex"]
+
+
+_MAX_INSTRUCTIONS: Final = 20_000
+_MAX_REMEMBERED: Final = 200_000
+_MAX_WORK: Final = 2_000_000
+_MIRROR: Final = {"A": "z", "z": "A", "^": "$", "$": "^", "b": "b", "B": "B"}
+
+# An instruction: a class with the next place, an assertion with the next, or two places to go on at; else a match.
+_Instruction = tuple[Chars | str | None, int, int]
+_State = tuple[int, ...]
+_START, _LINE, _WORD, _OTHER = range(4)
+_SEARCHING: Final = -1
+
+
+class RegexWorkError(Exception):
+    """A search looks at more than it may; ``str`` is the message."""
+
+
+class _Program:
+    """The instructions of a tree; the first is where threads start."""
+
+    def __init__(self, tree: Tree, *, mirrored: bool) -> None:
+        self.instructions: list[_Instruction] = []
+        self.mirrored = mirrored
+        self.asserts = False
+        self.start = self.emit(tree, self.add((None, -1, -1)))
+
+    def add(self, instruction: _Instruction) -> int:
+        if len(self.instructions) >= _MAX_INSTRUCTIONS:
+            raise RegexError("error parsing regexp: expression too large")
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+    def emit(self, tree: Tree, after: int) -> int:
+        """Instructions for a tree, after which ``after`` comes; where they start."""
+        if isinstance(tree, One):
+            return self.add((tree.chars, after, -1))
+        if isinstance(tree, Assertion):
+            self.asserts = True
+            return self.add((_MIRROR[tree.kind] if self.mirrored else tree.kind, after, -1))
+        if isinstance(tree, Sequence):
+            for part in tree.parts if self.mirrored else reversed(tree.parts):
+                after = self.emit(part, after)
+            return after
+        if isinstance(tree, Choice):
+            starts = [self.emit(part, after) for part in tree.parts]
+            start = starts.pop()
+            while starts:
+                start = self.add((None, starts.pop(), start))
+            return start
+        if isinstance(tree, Repeat):
+            return self.repeat(tree, after)
+        assert isinstance(tree, Empty)
+        return after
+
+    def repeat(self, tree: Repeat, after: int) -> int:
+        if tree.most is None:
+            loop = self.add((None, -1, -1))
+            start = body = self.emit(tree.part, loop)
+            self.instructions[loop] = (None, body, after) if tree.greedy else (None, after, body)
+            if not tree.least:
+                # What may be empty is tried once before it is left out, as in Go.
+                again = (None, body, after) if tree.greedy else (None, after, body)
+                start = self.add(again) if _may_be_empty(tree.part) else loop
+        else:
+            start = after
+            for _ in range(tree.most - tree.least):
+                body = self.emit(tree.part, start)
+                start = self.add((None, body, after) if tree.greedy else (None, after, body))
+        for _ in range(tree.least - (tree.most is None)):
+            start = self.emit(tree.part, start)
+        return start
+
+
+def _may_be_empty(tree: Tree) -> bool:
+    if isinstance(tree, One):
+        return False
+    if isinstance(tree, Sequence):
+        return all(map(_may_be_empty, tree.parts))
+    if isinstance(tree, Choice):
+        return any(map(_may_be_empty, tree.parts))
+    return not isinstance(tree, Repeat) or tree.least == 0 or _may_be_empty(tree.part)
+
+
+class _Automaton:
+    """Runs a program over a text; ``longest`` prefers long matches to those that Perl would find first."""
+
+    def __init__(self, program: _Program, *, searching: bool, longest: bool) -> None:
+        self._program = program
+        self._first: _State = (program.start, _SEARCHING) if searching else (program.start,)
+        self._longest = longest
+        # States by their numbers, and for each the steps that were made from it.
+        self._states: dict[_State, int] = {}
+        self._members: list[_State] = []
+        self._steps: list[dict[tuple[int, str], tuple[bool, int]]] = []
+        self._remembered = 0
+        # Instructions that were looked at since somebody asked.
+        self.work = 0
+
+    def end(self, text: str, start: int, stop: int, *, shortest: bool = False) -> int | None:
+        """Where the preferred match from ``start`` to ``stop`` ends; with ``shortest`` any end will do.
+
+        Raises ``RegexWorkError``.
+        """
+        state = self._number(self._first)
+        before = self._before(text, start)
+        found = None
+        asserts = self._program.asserts
+        for place in range(start, stop + 1):
+            # Past the end there is no character, which no class has.
+            char = text[place] if place < len(text) else ""
+            matched, state = self._steps[state].get((before, char)) or self._step(state, before, char)
+            if matched:
+                found = place
+                if shortest:
+                    return found
+            if state < 0:
+                break
+            if asserts:
+                before = _kind(char)
+        return found
+
+    def _before(self, text: str, start: int) -> int:
+        if not self._program.asserts:
+            return _OTHER
+        return _kind(text[start - 1]) if start else _START
+
+    def _number(self, state: _State) -> int:
+        """The number of a state, which it keeps until all are forgotten."""
+        number = self._states.get(state)
+        if number is None:
+            number = self._states[state] = len(self._members)
+            self._members.append(state)
+            self._steps.append({})
+        return number
+
+    def _step(self, number: int, before: int, char: str) -> tuple[bool, int]:
+        """Whether there is a match before ``char``, and the number of the state after it, or less than none."""
+        state = self._members[number]
+        code = ord(char) if char else -1
+        threads: dict[int, None] = {}
+        # Matches that start further on are looked for until there is one.
+        searching = state[-1] == _SEARCHING
+        matched = self._follow(state[:-1] if searching else state, before, char, threads)
+        following: dict[int, None] = {}
+        for thread in threads:
+            chars, after, _ = self._program.instructions[thread]
+            assert isinstance(chars, Chars)
+            if code in chars:
+                following[after] = None
+        if searching and not matched and char:
+            following[self._program.start] = None
+            following[_SEARCHING] = None
+        self.work += len(state) + len(threads) + len(following) + 1
+        if self.work > _MAX_WORK:
+            raise RegexWorkError("a regular expression takes too long")
+        self._remembered += len(following) + 1
+        if self._remembered > _MAX_REMEMBERED:
+            self._forget()
+            return matched, self._number(tuple(following)) if following else -1
+        step = (matched, self._number(tuple(following)) if following else -1)
+        self._steps[number][before, char] = step
+        return step
+
+    def _forget(self) -> None:
+        self._states.clear()
+        self._members.clear()
+        self._steps.clear()
+        self._remembered = 0
+
+    def _follow(self, state: _State, before: int, char: str, threads: dict[int, None]) -> bool:
+        """The threads that wait for a character, in order; whether one matches, after which others are of no use."""
+        instructions = self._program.instructions
+        matched = False
+        seen = set()
+        waiting = list(reversed(state))
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            what, after, other = instructions[place]
+            if isinstance(what, Chars):
+                threads[place] = None
+            elif isinstance(what, str):
+                if _holds(what, before, char):
+                    waiting.append(after)
+            elif after < 0:
+                matched = True
+                if not self._longest:
+                    return True
+            else:
+                waiting.extend((other, after))
+        return matched
+
+
+def _kind(char: str) -> int:
+    if char == "\n":
+        return _LINE
+    return _WORD if char and ord(char) in PERL["w"] else _OTHER
+
+
+def _holds(assertion: str, before: int, char: str) -> bool:
+    if assertion == "A":
+        return before == _START
+    if assertion == "z":
+        return not char
+    if assertion == "^":
+        return before in (_START, _LINE)
+    if assertion == "$":
+        return not char or char == "\n"
+    border = (before == _WORD) != (_kind(char) == _WORD)
+    return border if assertion == "b" else not border
+
+
+class Regex:
+    """A compiled expression. Places are code points."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises ``RegexError``."""
+        tree = parse(pattern)
+        program = _Program(tree, mirrored=False)
+        self._search = _Automaton(program, searching=True, longest=False)
+        self._tree = tree
+        self._back: _Automaton | None = None
+
+    def work(self) -> int:
+        """How many instructions were looked at since this was asked last."""
+        done = 0
+        for automaton in (self._search, self._back):
+            if automaton is not None:
+                done += automaton.work
+                automaton.work = 0
+        return done
+
+    def matches(self, text: str) -> bool:
+        """Whether it matches somewhere in the text."""
+        return self._search.end(text, 0, len(text), shortest=True) is not None
+
+    def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
+        """Where the leftmost match from ``start`` on is; of those the one that Perl would find."""
+        end = self._search.end(text, start, len(text))
+        if end is None:
+            return None
+        return self._start_of(text, start, end), end
+
+    def _start_of(self, text: str, start: int, end: int) -> int:
+        if self._back is None:
+            self._back = _Automaton(_Program(self._tree, mirrored=True), searching=False, longest=True)
+        # Read backwards the longest match that ends there starts where the leftmost one does.
+        from_end = self._back.end(text[::-1], len(text) - end, len(text) - start)
+        assert from_end is not None
+        return len(text) - from_end
+
+    def find_all(self, text: str, limit: int = -1) -> list[str]:
+        """The matches one after the other; an empty one does not count right after another match."""
+        found: list[str] = []
+        place, previous = 0, -1
+        while place <= len(text) and limit != len(found):
+            match = self.find(text, place)
+            if match is None:
+                break
+            start, end = match
+            if end != place or start != previous:
+                found.append(text[start:end])
+            place = end + 1 if end == place else end
+            previous = end
+        return found
+
+
+@lru_cache(maxsize=1024)
+def compile_regex(pattern: str) -> Regex:
+    """The expression, remembered by its text. Raises ``RegexError``."""
+    return Regex(pattern)
