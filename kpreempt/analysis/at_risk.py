@@ -81,7 +81,7 @@ def pods_at_risk(
     return PodsAtRisk(
         algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),
-        at=now,
+        at=at or now,
         matching=len(asked),
         threatened=sum(pod.key in threats for pod in asked),
         pending=len(pending),

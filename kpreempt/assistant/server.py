@@ -56,7 +56,7 @@ def serve(cluster: Callable[[], Cluster]) -> None:
         only_reads = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
         listed = [
             types.Tool(
-                name=name, description=each.description, input_schema=_schema(each.asked), annotations=only_reads
+                name=name, description=each.description, input_schema=_schema(each.arguments), annotations=only_reads
             )
             for name, each in TOOLS.items()
         ]

@@ -11,7 +11,8 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.library.answers import Answer
 from kpreempt.library.cluster import Cluster
 from kpreempt.library.gate.settings import Gate
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.library.options import Request, fields_of, kind_of, option_of
+from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending
 from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot import manifest_in
 from kpreempt.snapshot.archives import Intake
@@ -20,85 +21,51 @@ from kpreempt.snapshot.archives import Intake
 LEAST, MOST, USUAL = 1_000, 1_000_000, 20_000
 _LARGEST_MANIFEST = 1 << 20
 
-_Text = Annotated[str, msgspec.Meta(max_length=1_000)]
-_Texts = Annotated[list[_Text], msgspec.Meta(max_length=1_000)]
 _Manifest = Annotated[
     str, msgspec.Meta(max_length=_LARGEST_MANIFEST, description="YAML or JSON, as kubectl apply -f takes it")
 ]
-_Runs = Annotated[int, msgspec.Meta(ge=1, le=20)]
+_MAX_CHARS = Annotated[
+    int,
+    msgspec.Meta(ge=LEAST, le=MOST, description="the answer is cut to so many characters, and says what is cut"),
+]
+_RULES = Annotated[
+    dict[str, int | str | bool | None],
+    msgspec.Meta(max_length=100, description="limits by rule, such as max-victims; null switches one off"),
+]
+_ALGORITHMS = Annotated[list[Annotated[str, msgspec.Meta(max_length=1_000)]], msgspec.Meta(min_length=2, max_length=10)]
+_LONGEST = 1_000
 
 
-class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every question may say."""
-
-    max_chars: Annotated[
-        int,
-        msgspec.Meta(ge=LEAST, le=MOST, description="the answer is cut to so many characters, and says what is cut"),
-    ] = USUAL
-
-
-class _Nothing(_Asked, frozen=True, kw_only=True):
-    pass
-
-
-class _Explain(_Asked, frozen=True, kw_only=True):
-    pod: Annotated[str, msgspec.Meta(description="NAME, NS/NAME or deploy/NAME of the cluster; or a manifest")] = ""
-    manifest: _Manifest = ""
-    namespace: _Text = DEFAULT_NAMESPACE
-    priority: int | None = None
-    priority_class: _Text | None = None
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
-    node: Annotated[str, msgspec.Meta(description="also tells the whole story of this node")] = ""
-
-
-class _Selected(_Asked, frozen=True, kw_only=True):
-    namespace: _Text = ""
-    selector: _Text = ""
-
-
-class _AtRisk(_Selected, frozen=True, kw_only=True):
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 10
-
-
-class _Check(_Asked, frozen=True, kw_only=True):
-    manifest: _Manifest = ""
-    delete: Annotated[list[_Text], msgspec.Meta(max_length=1_000, description="objects that go: deploy/NAME")] = []
-    namespace: _Text = DEFAULT_NAMESPACE
-    rules: Annotated[
-        dict[str, int | str | bool | None],
-        msgspec.Meta(max_length=100, description="limits by rule, such as max-victims; null switches one off"),
-    ] = {}
-    applied_by: Annotated[_Text | None, msgspec.Meta(description="tool that applies it: kubectl, helm, argocd")] = None
-    runs: _Runs | None = None
-
-
-class _Drain(_Asked, frozen=True, kw_only=True):
-    nodes: _Texts = []
-    selector: _Text | None = None
-    force: bool = False
-    ignore_daemonsets: bool = False
-    delete_emptydir_data: bool = False
-    disable_eviction: bool = False
-    one_by_one: bool = False
-    max_unavailable: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    surge: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
-    remove: bool = False
-    runs: _Runs | None = None
-
-
-class _Compare(_Asked, frozen=True, kw_only=True):
-    algorithms: Annotated[list[_Text], msgspec.Meta(min_length=2, max_length=10)]
-    pod: _Text = ""
-    manifest: _Manifest = ""
-    namespace: _Text | None = None
+def _arguments(question: type[Request], *more: tuple[str, Any] | tuple[str, Any, Any]) -> type[msgspec.Struct]:
+    """What a tool takes: the options of a question that assistants may give, within bounds, and ``more`` than that."""
+    fields: list[Any] = [*more, ("max_chars", _MAX_CHARS, USUAL)]
+    for name, annotation in fields_of(question).items():
+        option = option_of(annotation)
+        if option is None or not option.in_tools:
+            continue
+        kind: Any = kind_of(annotation)
+        default = getattr(question, name)
+        if kind is list:
+            kind = list[Annotated[str, msgspec.Meta(max_length=_LONGEST)]]
+        meta: Any = msgspec.Meta(  # type: ignore[call-overload]
+            ge=option.min if kind is int else None,
+            le=option.most_in_tools if kind is int else None,
+            max_length=None if kind in (int, bool) else _LONGEST,
+            description=option.help if isinstance(option.help, str) else "",
+        )
+        bounded: Any = Annotated[kind, meta]
+        fields.append((name, bounded | None if default is None else bounded, default))
+    return msgspec.defstruct(
+        question.__name__, fields, frozen=True, kw_only=True, forbid_unknown_fields=True, module=__name__
+    )
 
 
 class Tool(NamedTuple):
     """A question: what it is for, what may be said, and how a cluster is asked. Raises ``KpreemptError``."""
 
     description: str
-    asked: type[_Asked]
-    ask: Callable[[Cluster, Any], Answer | Mapping[str, Any]]
+    arguments: type[msgspec.Struct]
+    ask: Callable[[Cluster, dict[str, Any]], Answer | Mapping[str, Any]]
 
 
 def answered(name: str, arguments: Mapping[str, Any], cluster: Callable[[], Cluster]) -> tuple[dict[str, Any], int]:
@@ -107,11 +74,13 @@ def answered(name: str, arguments: Mapping[str, Any], cluster: Callable[[], Clus
     if tool is None:
         raise UsageError(f"there is no tool {name[:40]!r}", hint=", ".join(TOOLS))
     try:
-        asked = msgspec.convert(arguments, tool.asked)
+        asked = msgspec.convert(arguments, tool.arguments)
     except msgspec.ValidationError as error:
         raise UsageError(f"{name}: {error}") from None
-    found = tool.ask(cluster(), asked)
-    return dict(found) if isinstance(found, Mapping) else found.to_dict(), asked.max_chars
+    given = {name: getattr(asked, name) for name in asked.__struct_fields__}
+    size = given.pop("max_chars")
+    found = tool.ask(cluster(), given)
+    return dict(found) if isinstance(found, Mapping) else found.to_dict(), size
 
 
 def _objects(manifest: str) -> list[dict[str, Any]]:
@@ -121,46 +90,34 @@ def _objects(manifest: str) -> list[dict[str, Any]]:
     return found
 
 
-def _pods(asked: _Explain | _Compare) -> Any:
-    if bool(asked.pod) and bool(asked.manifest):
+def _pods(given: dict[str, Any]) -> Any:
+    """The pod that is named, or the objects of the manifest; both are taken out of what is given."""
+    pod, manifest = given.pop("pod"), given.pop("manifest")
+    if pod and manifest:
         raise UsageError("a pod and a manifest are given: one of both")
-    return asked.pod or _objects(asked.manifest) if asked.pod or asked.manifest else None
+    return pod or (_objects(manifest) if manifest else None)
 
 
-def _explain(cluster: Cluster, asked: _Explain) -> Answer:
-    pods = _pods(asked)
+def _explain(cluster: Cluster, given: dict[str, Any]) -> Answer:
+    pods = _pods(given)
     if pods is None:
         raise UsageError("a pod or a manifest is expected")
-    said: dict[str, Any] = {
-        "namespace": asked.namespace,
-        "priority": asked.priority,
-        "priority_class": asked.priority_class,
-    }
     if isinstance(pods, str) or len(pods) == 1:
-        return cluster.explain(
-            pods if isinstance(pods, str) else pods[0], replicas=asked.replicas, node=asked.node, **said
-        )
-    return cluster.explain_all(pods, replicas=asked.replicas, **said)
+        return cluster.explain(pods if isinstance(pods, str) else pods[0], **given)
+    # A node's story is about one pod.
+    return cluster.explain_all(pods, **{**given, "node": None})
 
 
-def _check(cluster: Cluster, asked: _Check) -> Answer:
-    change = _objects(asked.manifest) if asked.manifest else []
-    return cluster.check(
-        change,
-        delete=asked.delete,
-        namespace=asked.namespace,
-        applied_by=asked.applied_by,
-        runs=asked.runs,
-        gate=Gate(rules=asked.rules),
-    )
+def _check(cluster: Cluster, given: dict[str, Any]) -> Answer:
+    manifest, rules = given.pop("manifest"), given.pop("rules")
+    return cluster.check(_objects(manifest) if manifest else [], gate=Gate(rules=rules), **given)
 
 
-def _drain(cluster: Cluster, asked: _Drain) -> Answer:
-    options = {name: getattr(asked, name) for name in asked.__struct_fields__ if name not in ("max_chars", "nodes")}
-    return cluster.drain(asked.nodes, **options)
+def _compare(cluster: Cluster, given: dict[str, Any]) -> Answer:
+    return cluster.compare(given["algorithms"], _pods(given), namespace=given["namespace"])
 
 
-def _about(cluster: Cluster, _asked: _Nothing) -> Mapping[str, Any]:
+def _about(cluster: Cluster, _given: dict[str, Any]) -> Mapping[str, Any]:
     snapshot = cluster.snapshot
     return {
         "version": cluster.version,
@@ -172,35 +129,42 @@ def _about(cluster: Cluster, _asked: _Nothing) -> Mapping[str, Any]:
     }
 
 
+_MANIFEST = ("manifest", _Manifest, "")
 TOOLS: Mapping[str, Tool] = {
-    "cluster": Tool("Which cluster this is: version, age of the snapshot, nodes, pods.", _Nothing, _about),
+    "cluster": Tool("Which cluster this is: version, age of the snapshot, nodes, pods.", _arguments(Request), _about),
     "explain": Tool(
         "Where a pod would land, whom it would evict, which budgets break, and why; or why it never lands.",
-        _Explain,
+        _arguments(Explain, _MANIFEST),
         _explain,
     ),
     "pending": Tool(
         "What becomes of each pending pod, in the order of the scheduler's queue.",
-        _Selected,
-        lambda cluster, asked: cluster.pending(namespace=asked.namespace, selector=asked.selector),
+        _arguments(Pending),
+        lambda cluster, given: cluster.pending(**given),
     ),
     "budgets": Tool(
         "Which PodDisruptionBudgets block drains, protect nothing, or would be violated, and by whom.",
-        _Selected,
-        lambda cluster, asked: cluster.budgets(namespace=asked.namespace, selector=asked.selector),
+        _arguments(Budgets),
+        lambda cluster, given: cluster.budgets(**given),
     ),
     "at_risk": Tool(
         "Which running pods would be evicted, and for whom.",
-        _AtRisk,
-        lambda cluster, asked: cluster.at_risk(namespace=asked.namespace, selector=asked.selector, limit=asked.limit),
+        _arguments(AtRisk),
+        lambda cluster, given: cluster.at_risk(**given),
     ),
     "check": Tool(
-        "What a change of manifests would do to the cluster, and whether it keeps the rules.", _Check, _check
+        "What a change of manifests would do to the cluster, and whether it keeps the rules.",
+        _arguments(Check, _MANIFEST, ("rules", _RULES, {})),
+        _check,
     ),
-    "drain": Tool("What becomes of nodes that are drained: what is blocked, and where pods go.", _Drain, _drain),
+    "drain": Tool(
+        "What becomes of nodes that are drained: what is blocked, and where pods go.",
+        _arguments(Drain),
+        lambda cluster, given: cluster.drain(**given),
+    ),
     "compare": Tool(
         f"Where several versions of the scheduler would put the same pods, such as auto and {LATEST_ALGORITHM}.",
-        _Compare,
-        lambda cluster, asked: cluster.compare(asked.algorithms, _pods(asked), namespace=asked.namespace),
+        _arguments(Compare, _MANIFEST, ("algorithms", _ALGORITHMS)),
+        _compare,
     ),
 }

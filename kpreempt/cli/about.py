@@ -1,48 +1,89 @@
-"""``kpreempt help`` and ``kpreempt version``: how commands are used, which kpreempt this is and what it models."""
+"""What kpreempt is and knows: its version, algorithms and rules, its help and the scripts that complete commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from typer import Argument, Option
+from kpreempt.cli.requests import AlgorithmsRequest, CompletionRequest, HelpRequest, RulesRequest, VersionRequest
 
-from kpreempt.cli.options import Request
-
-
-class VersionRequest(Request):
-    """What the options of ``kpreempt version`` ask for."""
-
-    output: Annotated[
-        str,
-        Option("-o", "--output", metavar="text|json|yaml|name", help="How to write it; jsonpath=TEMPLATE, too."),
-    ] = "text"
+if TYPE_CHECKING:
+    from kpreempt.report.algorithms import Algorithms
 
 
 def version(request: VersionRequest) -> int:
-    """Show the version of kpreempt, and the versions of the schedulers that it models.
-
-    No cluster is asked.
-    """
+    """Answer the request, and return the exit code."""
     import platform
 
     from kpreempt import __version__
-    from kpreempt.cli.algorithms import modelled
     from kpreempt.cli.output import parse_outputs, write_stdout
+    from kpreempt.report.answers import formats_named
     from kpreempt.report.options import RenderOptions
     from kpreempt.report.versions import versions_of
 
     answer = versions_of(__version__, platform.python_version(), modelled())
-    (output,) = parse_outputs([request.output], ("text", "json", "yaml", "name"))
+    (output,) = parse_outputs([request.output], formats_named(request.answer))
     write_stdout(output.render(answer, RenderOptions()))
     return 0
 
 
-class HelpRequest(Request):
-    """What the options of ``kpreempt help`` ask for."""
-
-    command: Annotated[str | None, Argument(metavar="COMMAND", help="Which command.")] = None
-
-
 def help_command(request: HelpRequest) -> int:  # noqa: ARG001 - the command line is rewritten before it gets here
-    """Show a command's options and examples, as its --help does."""
+    """Answer the request, and return the exit code."""
     return 0
+
+
+def rules(request: RulesRequest) -> int:
+    """Answer the request, and return the exit code."""
+    from kpreempt.analysis.check.gate import rule_named
+    from kpreempt.cli.output import parse_outputs, write_stdout
+    from kpreempt.cli.terminal import terminal_width
+    from kpreempt.gate_rules import RuleId
+    from kpreempt.library.gate.settings import read_config
+    from kpreempt.report.answers import formats_named
+    from kpreempt.report.options import RenderOptions
+    from kpreempt.report.rules import rules_of
+
+    (output,) = parse_outputs([request.output], formats_named(request.answer))
+    custom = [each.rule for each in read_config(request.config)[1].rules]
+    every = [*RuleId, *custom]
+    asked = every if request.name is None else [rule_named(request.name, "kpreempt rules", custom)]
+    write_stdout(output.render(rules_of(asked), RenderOptions(width=terminal_width())))
+    return 0
+
+
+def completion(request: CompletionRequest) -> int:
+    """Answer the request, and return the exit code."""
+    from kpreempt.cli.completion.scripts import SCRIPTS
+    from kpreempt.errors import UsageError, nearest
+
+    if request.shell not in SCRIPTS:
+        raise UsageError(f"there is no script for {request.shell!r}", hint=nearest(request.shell, SCRIPTS))
+    import typer
+
+    typer.echo(SCRIPTS[request.shell], nl=False)
+    return 0
+
+
+def algorithms(request: AlgorithmsRequest) -> int:
+    """Answer the request, and return the exit code."""
+    from kpreempt.cli.output import parse_outputs, write_stdout
+    from kpreempt.cli.terminal import terminal_width
+    from kpreempt.report.answers import formats_named
+    from kpreempt.report.options import RenderOptions
+
+    (output,) = parse_outputs([request.output], formats_named(request.answer))
+    write_stdout(output.render(modelled(), RenderOptions(width=terminal_width())))
+    return 0
+
+
+def modelled() -> Algorithms:
+    """The schedulers that are modelled, with what is new in each."""
+    from kpreempt.report.algorithms import algorithms_with
+    from kpreempt.scheduler_table import RELEASES
+    from kpreempt.schedulers.kube.history import Concern, changes_in
+
+    news = {}
+    for minor in RELEASES:
+        changes = changes_in(minor)
+        told = [each.sentence for each in changes if each.concern is Concern.DECISIONS]
+        news[minor] = (told, len(changes) - len(told))
+    return algorithms_with(news)

@@ -8,34 +8,34 @@ from typing import Annotated
 
 import typer
 
-from kpreempt.cli.command_line import OF_PROGRAM, AnswerCommand, Program
-from kpreempt.cli.options import with_options
+from kpreempt.cli.command_line import OF_PROGRAM, AnswerCommand, Program, command_of
+from kpreempt.library.options import Request
 
-# By module and function, in the order of the help.
+# The request of each, and what answers it, by module and name, in the order of the help.
 _COMMANDS = {
-    "explain": "explain:explain",
-    "pending": "pending:pending",
-    "queue": "queue:queue",
-    "who-preempted": "who_preempted:who_preempted",
-    "at-risk": "at_risk:at_risk",
-    "check": "check:check",
-    "drain": "drain:drain",
-    "rules": "rules:rules",
-    "budgets": "budgets:budgets",
-    "volcano": "volcano:volcano",
-    "batch": "batch:batch",
-    "sweep": "sweep:sweep",
-    "mcp": "mcp:mcp",
-    "algorithms": "algorithms:algorithms",
-    "plugins": "plugins:plugins",
-    "compare": "compare:compare",
-    "completion": "completion_command:completion",
-    "snapshot": "snapshot:snapshot",
-    "record": "record:record",
-    "history": "history:history",
-    "verify": "verify:verify",
-    "help": "about:help_command",
-    "version": "about:version",
+    "explain": ("requests:ExplainRequest", "explain:explain"),
+    "pending": ("requests:PendingRequest", "pending:pending"),
+    "queue": ("requests:QueueRequest", "queue:queue"),
+    "who-preempted": ("requests:WhoPreemptedRequest", "who_preempted:who_preempted"),
+    "at-risk": ("requests:AtRiskRequest", "at_risk:at_risk"),
+    "check": ("gate_options:CheckRequest", "check:check"),
+    "drain": ("gate_options:DrainRequest", "drain:drain"),
+    "rules": ("requests:RulesRequest", "about:rules"),
+    "budgets": ("requests:BudgetsRequest", "budgets:budgets"),
+    "volcano": ("requests:VolcanoRequest", "volcano:volcano"),
+    "batch": ("requests:BatchRequest", "batch:batch"),
+    "sweep": ("requests:SweepRequest", "sweep:sweep"),
+    "mcp": ("requests:McpRequest", "mcp:mcp"),
+    "algorithms": ("requests:AlgorithmsRequest", "about:algorithms"),
+    "plugins": ("requests:PluginsRequest", "plugins:plugins"),
+    "compare": ("requests:CompareRequest", "compare:compare"),
+    "completion": ("requests:CompletionRequest", "about:completion"),
+    "snapshot": ("requests:SnapshotRequest", "snapshot:snapshot"),
+    "record": ("requests:RecordRequest", "record:record"),
+    "history": ("requests:HistoryRequest", "history:history"),
+    "verify": ("requests:VerifyRequest", "verify:verify"),
+    "help": ("requests:HelpRequest", "about:help_command"),
+    "version": ("requests:VersionRequest", "about:version"),
 }
 # It tells of the others.
 _HELP = "help"
@@ -58,22 +58,23 @@ def make_app(asked: str = _HELP) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     names = [asked] if asked in _COMMANDS and asked != _HELP else list(_COMMANDS)
-    completed = _told if not asked or asked in OF_PROGRAM else with_options
+    lists_only = not asked or asked in OF_PROGRAM
     for name in names:
-        module, _, function = _COMMANDS[name].partition(":")
-        command = getattr(import_module(f"kpreempt.cli.{module}"), function)
-        app.command(name, cls=AnswerCommand)(completed(command))
+        place, function = _COMMANDS[name]
+        module, _, class_name = place.partition(":")
+        request = getattr(import_module(f"kpreempt.cli.{module}"), class_name)
+        app.command(name, cls=AnswerCommand)(_told(request) if lists_only else command_of(name, request, function))
     app.callback(invoke_without_command=True)(_kpreempt)
     return app
 
 
-def _told(command: Callable[..., object]) -> Callable[[], None]:
+def _told(request: type[Request]) -> Callable[[], None]:
     """What is there of a command that is only listed."""
 
     def listed() -> None:
         raise AssertionError("a command that is only listed is never run")
 
-    listed.__doc__ = command.__doc__
+    listed.__doc__ = request.__doc__
     return listed
 
 

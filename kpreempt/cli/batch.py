@@ -1,59 +1,56 @@
-"""``kpreempt batch``: scenarios as JSON lines in, verdicts as JSON lines out."""
+"""``kpreempt batch``: scenarios as JSON lines in, verdicts as JSON lines out, each line with its scheduler."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import msgspec
 
-from kpreempt.cli.options import After, ClusterRequest, Extending, Jobs, Now, ProfileJson, Strict
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.analysis.explain.pods import Question, explain_pod
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source
+from kpreempt.cli.extensions import Extensions
+from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.runner import time_of_answer
+from kpreempt.cli.scenarios import (
+    ALL_WORKLOADS,
+    Scenario,
+    configuration_of,
+    decode_scenario,
+    name_of,
+    opened,
+    read_lines,
+    situation_of,
+    source_of,
+    unread_of,
+)
+from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
+from kpreempt.cli.workers import Spread
+from kpreempt.errors import InputError, KpreemptError, within_calendar
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import Phases
+from kpreempt.report.answers import render_answer
+from kpreempt.report.document import with_kind
+from kpreempt.report.escape import printable, printable_json
+from kpreempt.report.options import RenderOptions
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUEUE, VOLCANO
+from kpreempt.snapshot.collect import Needs
+from kpreempt.verdict import Verdict
+from kpreempt.verdict.volcano import SessionVerdict
 
-
-class BatchRequest(ClusterRequest):
-    """What the options of ``kpreempt batch`` ask for."""
-
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-"
-    extensions: Annotated[Extending, After("snapshots")]
-    outputs: Annotated[
-        list[str], typer.Option("-o", "--output", metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")
-    ] = []
-    strict: Annotated[Strict, After("skip_bad_objects")] = False
-    now: Now = None
-    jobs: Jobs = None
-    profile_json: ProfileJson = None
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import BatchRequest
 
 
 def batch(request: BatchRequest) -> int:
-    """Answer many scenarios, one JSON line each, in order.
-
-    A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
-    KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
-    so that nominated ones keep their room). All objects are taken as they are stored: the API's own defaults are filled
-    in, the priority of a class and the status of a budget where it is not stated, and nothing else. With --snapshot, or
-    an option that names a live cluster (--context, --kubeconfig, ...), that cluster is read once, and each line's
-    objects are laid over it.
-
-    With "algorithm": "volcano-1.8" the answer is a whole session, "conf" is Volcano's configuration as text (empty: the
-    default one), and the pod may be left out.
-
-    With "algorithm": "kueue-0.19" the answer is what Kueue's scheduler does from "now" on, in at most "cycles" cycles
-    with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
-    "config" has the manager's fairSharing, featureGates and quotaCheckStrategy. There is no pod.
-
-    A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
-    are answered, and the exit code is 3.
-    """
-    import msgspec
-
-    from kpreempt.cli.answering import time_of_answer
-    from kpreempt.cli.batch_run import Answerer, writing
-    from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin
-    from kpreempt.cli.output import parse_outputs
-    from kpreempt.cli.profile import Stopwatch, check_profile_path
-    from kpreempt.cli.scenarios import opened, read_lines, source_of
-    from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT
-    from kpreempt.cli.workers import Spread
-
+    """Answer every line of the request's file, and return the exit code."""
     stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, ("jsonl",))
     check_profile_path(request.profile_json, outputs)
@@ -64,19 +61,9 @@ def batch(request: BatchRequest) -> int:
         base = None
         if request.snapshots or request.connection.given():
             live = live_connection(request.snapshots, request.connection)
-            skips = request.skip_bad_objects
             # Which configurations the lines have is not known yet.
-            wanted = request.extensions.wanted
-            base = load_cluster(
-                request.snapshots,
-                live=live,
-                skip_bad_objects=skips,
-                assume_none=request.assume_none,
-                phases=stopwatch,
-                wanted=wanted,
-                intake=request.intake,
-                at=request.at,
-            )
+            needs = Needs(wanted=request.extensions.wanted)
+            base = load_cluster(msgspec.structs.replace(snapshot_source(request, stopwatch), live=live), needs)
             # As in a line, the order is that in which a scheduler was handed the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
             assumptions = [each for each in base.assumptions if not each.lists_files]
@@ -98,3 +85,185 @@ def batch(request: BatchRequest) -> int:
     if has_errors:
         return EXIT_INPUT
     return EXIT_GATE if request.strict and has_assumptions else 0
+
+
+@contextmanager
+def writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
+    """What writes a line to all outputs, and says whether anyone is left to read the next."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(whole_file(output.path)) for output in outputs if output.path]
+        to_stdout = len(files) < len(outputs)
+
+        def write(line: str) -> bool:
+            nonlocal to_stdout
+            for file in files:
+                file.write(line)
+            if to_stdout:
+                to_stdout = write_stdout(line)
+            return to_stdout or bool(files)
+
+        yield write
+
+
+class Answer(NamedTuple):
+    """The answer to a line, which ends with a newline, and what there is to say of it."""
+
+    line: str
+    is_error: bool = False
+    is_bug: bool = False
+    has_assumptions: bool = False
+
+
+class Answerer:
+    """Answers lines. A base cluster is prepared once for each scheduler."""
+
+    def __init__(
+        self,
+        base: LoadedCluster | None,
+        now: datetime,
+        source: str,
+        phases: Phases,
+        extensions: Extensions = Extensions(),
+    ) -> None:
+        self._base = base
+        self._extensions = extensions
+        self._now = now
+        self._source = source
+        self._phases = phases
+        self._asked_for = b""
+        self._asked: AskedScheduler | None = None
+        self._prepared_for: tuple[Scheduler, bool] | None = None
+        self._prepared: Any = None
+
+    def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
+        """The answer to a line with its number; nothing is raised."""
+        number, line = numbered
+        try:
+            if isinstance(line, InputError):
+                raise line
+            source = f"{self._source}:{number}"
+            with self._phases.phase("read"):
+                scenario = decode_scenario(line, self._source, number)
+            with within_calendar(self._source, number):
+                if scenario.algorithm == KUEUE:
+                    return self._cycles(scenario, source)
+                verdict: Verdict | SessionVerdict
+                if scenario.algorithm == VOLCANO:
+                    verdict = self._session(scenario, source)
+                else:
+                    verdict = with_kind(self._verdict(scenario, source))
+        except KpreemptError as error:
+            return self._failed(line, error.message)
+        except RecursionError:
+            return self._failed(line, f"{self._source}:{number}: nested too deeply")
+        except Exception as error:
+            report = bug_report(error)
+            write_to_stderr(f"{printable(self._source)}:{number}: {report}")
+            return self._failed(line, report.partition("\n")[0], is_bug=True)
+        name = printable_json(msgspec.json.encode(scenario.name).decode())
+        with self._phases.phase("report"):
+            body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
+            # That the scheduler's attempt ends in an error is an answer, and stands beside it.
+            failure = verdict.error if isinstance(verdict, Verdict) else ""
+            told = f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""
+            text = f'{{"name":{name},"verdict":{body}{told}}}\n'
+        return Answer(text, has_assumptions=bool(verdict.assumptions))
+
+    def _cycles(self, scenario: Any, source: str) -> Answer:
+        """The cycles of Kueue's scheduler on the cluster of a line, with what was assumed. Raises ``InputError``."""
+        from kpreempt.analysis.kueue.objects import KUEUE_WANTED, assumed_of, assumed_of_chance, kueue_objects
+        from kpreempt.schedulers.kueue import run_cycles
+        from kpreempt.snapshot import decode_document
+
+        with self._phases.phase("decode"):
+            situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
+        with self._phases.phase("session"):
+            objects = kueue_objects(situation.cluster, decode_document, source=source)
+            only = () if scenario.workload == ALL_WORKLOADS else (scenario.workload,)
+            now = scenario.now or self._now
+            found = run_cycles(objects, scenario.config, now=now, cycles=scenario.cycles, only=only)
+        assumptions = [
+            *situation.assumptions,
+            *unread_of(KUEUE_WANTED, self._base),
+            *assumed_of(objects, scenario.config),
+            *assumed_of_chance(found),
+        ]
+        verdict = {
+            "cycles": found.cycles,
+            "outcomes": 1 + len(found.others),
+            "otherOutcomes": found.others,
+            "assumptions": msgspec.to_builtins(assumptions),
+        }
+        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(assumptions))
+
+    def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
+        name = name_of(line) if isinstance(line, bytes) else ""
+        return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
+
+    def _verdict(self, scenario: Scenario, source: str) -> Verdict:
+        asked = self._scheduler_of(scenario)
+        with self._phases.phase("decode"):
+            situation = situation_of(scenario, source, self._base, asked.wanted)
+        cluster = situation.cluster
+        configured = asked.on(cluster)
+        scheduler = configured.scheduler
+        prepare = self._prepare_once if self._base and cluster is self._base.cluster else self._prepare
+        prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
+        return explain_pod(
+            cluster,
+            Question(pod=situation.asked),
+            scheduler,
+            prepared,
+            now=self._now,
+            assumptions=[*configured.assumptions, *situation.assumptions, *unread_of(asked.wanted, self._base)],
+            phases=self._phases,
+        )
+
+    def _session(self, scenario: Scenario, source: str) -> SessionVerdict:
+        """The session of Volcano's scheduler on the cluster of a line, to which its pod is added if there is one."""
+        from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
+        from kpreempt.schedulers.volcano import run_session
+        from kpreempt.snapshot import parse_document
+
+        configuration = volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
+        with self._phases.phase("decode"):
+            situation = situation_of(scenario, source, self._base)
+            cluster = situation.cluster
+            if situation.pod is not None:
+                cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, situation.pod])
+        with self._phases.phase("session"):
+            verdict = run_session(cluster, configuration, now=self._now)
+        return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
+
+    def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
+        """The scheduler of a line; that of the line before, if both ask for the same."""
+        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
+        if self._asked is None or asked_for != self._asked_for:
+            configuration = configuration_of(scenario)
+            make = partial(
+                scheduler_for,
+                configuration=configuration,
+                feature_gates=scenario.feature_gates,
+                plugins=self._extensions.found(configuration),
+                connect=self._extensions.connect,
+            )
+            self._asked = AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
+            self._asked_for = asked_for
+        return self._asked
+
+    def _prepare(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
+        # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
+        with self._phases.phase("prepare"):
+            return scheduler.prepare(cluster, now=self._now, is_queued=is_queued)
+
+    def _prepare_once(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
+        """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""
+        if self._prepared_for is None or self._prepared_for != (scheduler, is_queued):
+            self._prepared = self._prepare(cluster, scheduler, is_queued=is_queued)
+            self._prepared_for = (scheduler, is_queued)
+        return self._prepared
+
+
+def _line(answer: dict[str, Any]) -> str:
+    """An answer as a line of JSON, in which nothing stands that a terminal or a pipeline would obey."""
+    return printable_json(msgspec.json.encode(answer).decode()) + "\n"

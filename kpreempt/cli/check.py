@@ -2,96 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from typer import Option
+import msgspec
 
-from kpreempt.cli.gate_options import Gate, GatedRequest
-from kpreempt.cli.options import After, AnyAlgorithm, manifest_options
+from kpreempt.analysis.check.rollout.cluster_documents import compared_kinds, wanted_by, wanted_objects
+from kpreempt.analysis.check.rollout.records import ManifestDocument
+from kpreempt.analysis.check.since import FormerCheck, read_former, since
+from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.manifests import manifest_objects
+from kpreempt.cli.runner import Run, write_gated
+from kpreempt.cli.workers import Spread
+from kpreempt.errors import UsageError
+from kpreempt.files import name_of, read_file
+from kpreempt.library.check import applier_for, check_options, only_in_base
+from kpreempt.library.gate.settings import gate_settings
+from kpreempt.library.manifests import as_change
+from kpreempt.library.questions import answer
+from kpreempt.library.reading import with_objects
+from kpreempt.snapshot.collect import Needs
 
-
-class CheckRequest(GatedRequest, without=["all_namespaces", "selector", "strict"]):
-    """What the options of ``kpreempt check`` ask for."""
-
-    files: Annotated[
-        list[str],
-        manifest_options(
-            "PATH",
-            "Manifests that are to be applied: file, directory, URL, or - for what Helm or Kustomize writes. "
-            "Repeatable.",
-        ),
-    ] = []
-    deletions: Annotated[
-        list[str],
-        Option(
-            "--delete",
-            metavar="KIND/[NS/]NAME",
-            help="Object to delete as well. What goes with it must be listed, too. Repeatable.",
-        ),
-    ] = []
-    namespace: Annotated[
-        str | None, Option("-n", "--namespace", metavar="NS", help="Where objects go that do not say it.")
-    ] = None
-    base: Annotated[
-        list[str],
-        Option(metavar="PATH", help="The manifests as they were: what they bring about anyway does not count."),
-    ] = []
-    prune: Annotated[
-        bool, Option("--prune", help="Delete the objects that only the base has, as a pruning deployment does.")
-    ] = False
-    autoscaled: Annotated[
-        str,
-        Option(
-            metavar="SIZE",
-            help="What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
-        ),
-    ] = "current"
-    job_duration: Annotated[
-        str | None,
-        Option(
-            "--job-duration",
-            metavar="TIME",
-            help="How long each pod of a Job without activeDeadlineSeconds runs until it ends, or never.  [10m]",
-        ),
-    ] = None
-    create_namespace: Annotated[
-        bool,
-        Option(
-            "--create-namespace",
-            help="Make namespaces first that the change needs and the cluster has not, as helm install does.",
-        ),
-    ] = False
-    applied_by: Annotated[
-        str | None,
-        Option(
-            "--applied-by",
-            metavar="TOOL",
-            help="Tool that applies the change: kubectl, helm or argocd. Hooks and waves count only for the tool that"
-            " reads their annotations.  [kubectl]",
-        ),
-    ] = None
-    algorithm: AnyAlgorithm = None
-    gate: Annotated[Gate, After("docs_url")]
-    compare_with: Annotated[
-        str | None,
-        Option(
-            "--compare-with",
-            metavar="FILE",
-            help="What a former run wrote with -o json: tell what is new, worse and better since then.",
-        ),
-    ] = None
+if TYPE_CHECKING:
+    from kpreempt.cli.gate_options import CheckRequest
+    from kpreempt.snapshot.archives import Intake
+    from kpreempt.verdict.check import Check
 
 
 def check(request: CheckRequest) -> int:
-    """Simulate a rollout against the cluster, and fail where it would hurt.
+    """Answer the request, and return the exit code."""
+    _refuse_contradictions(request)
+    run = Run(request)
+    now = run.now()
+    gate = gate_settings(request.gate, now)
+    former = _former(request)
+    check_options(request)
+    live = run.connect()
+    asked = run.read_scheduler(live)
+    namespace = request.namespace or usual_namespace(live)
+    # The manifests are read first: they are small, and most mistakes are in them.
+    # Manifests that render to nothing delete all that the base has.
+    change = read_change(request.files, request.intake, may_be_empty=request.prune)
+    before = read_change(request.base, request.intake)
+    request = request.having(rules=gate, change=change, before=before)
+    both = [*change, *before]
+    pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
+    needs = Needs(
+        wanted=asked.wanted,
+        keeps=wanted_by(both, namespace, request.delete, pruned),
+        compared=compared_kinds(both, namespace, request.delete, pruned),
+    )
+    loaded = with_objects(load_cluster(run.source(live), needs), live, wanted_objects(both, namespace))
+    context = run.context(loaded, asked, now, live)
+    found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
+    if former is not None:
+        found = msgspec.structs.replace(found, since=since(former, found))
+    return write_gated(run, gate, found)
 
-    The manifests are compared with the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
-    simulated until nothing more happens, victims and their replacements included. Then the rules are checked, from
-    options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived. A terminal shows one screen,
-    with every finding or how many more there are; -v, a file and a pipe get the report.
 
-    Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.
+def _former(request: CheckRequest) -> FormerCheck | None:
+    """The answer to compare with. Raises ``InputError``."""
+    path = request.compare_with
+    return read_former(read_file(path), path) if path else None
+
+
+def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = False) -> list[ManifestDocument]:
+    """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
+
+    Raises ``InputError`` for what cannot be read, and if a path has no objects, unless it ``may_be_empty``.
     """
-    from kpreempt.cli.check_run import run_check
+    found = (manifest_objects(path, intake, may_be_empty=may_be_empty) for path in paths)
+    return as_change(each for objects in found for each in objects)
 
-    return run_check(request)
+
+def _refuse_contradictions(request: CheckRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    if not request.files and not request.delete:
+        raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
+    if request.prune and not request.base:
+        raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
+    request.refuse_contradictions()
+    if request.namespace and name_of(request.namespace) != request.namespace:
+        raise UsageError("the namespace of -n is not UTF-8")
+    single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})

@@ -1,25 +1,28 @@
-"""The cluster that a command asks about: snapshots read and merged, with what is said about them on the way."""
+"""The cluster that a command asks about: snapshots read and merged, with what is said about them on the way.
+
+With ``--context a,b`` they are several clusters.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from collections.abc import Collection, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+import msgspec
 
 from kpreempt.cli.terminal import Progress, complain
-from kpreempt.errors import InputError, UsageError
-from kpreempt.library.reading import LoadedCluster, Source, read_cluster_of
+from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.library.reading import LoadedCluster, Source, read_cluster
 from kpreempt.model.meta import DEFAULT_NAMESPACE
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot import Keeps
-from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
+    from kpreempt.cli.requests import ClusterRequest
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -51,43 +54,25 @@ def usual_namespace(live: Connection | None) -> str:
     return live.namespace if live else DEFAULT_NAMESPACE
 
 
-def load_cluster(
-    paths: Sequence[str],
-    additions: Sequence[str] = (),
-    *,
-    live: Connection | None = None,
-    with_events: bool = False,
-    skip_bad_objects: bool = False,
-    assume_none: Collection[str] = (),
-    phases: Phases = NO_PHASES,
-    keeps: Keeps | None = None,
-    compared: Collection[str] = (),
-    wanted: Wanted = NOTHING_WANTED,
-    completes: bool = True,
-    unneeded: Container[str] = (),
-    intake: Intake | None = None,
-    at: str | None = None,
-) -> LoadedCluster:
-    """``read_cluster_of``, where standard error is told how far it is, and which objects are set aside."""
-    source = Source(
-        skip_bad_objects=skip_bad_objects,
-        assume_none=kinds_named(assume_none, "--assume-none"),
-        intake=intake,
+def snapshot_source(request: ClusterRequest, phases: Phases = NO_PHASES) -> Source:
+    """What the options of a request name, where standard error is told how the reading goes on."""
+    return Source(
+        paths=request.snapshots,
+        at=request.at,
+        skip_bad_objects=request.skip_bad_objects,
+        assume_none=kinds_named(request.assume_none, "--assume-none"),
+        intake=request.intake,
         phases=phases,
         listener=_OnTerminal,
         stdin=standard_input,
     )
-    loaded = read_cluster_of(
-        source,
-        paths,
-        additions,
-        live=live,
-        needs=Needs(keeps=keeps, wanted=wanted, with_events=with_events, compared=compared, unneeded=unneeded),
-        completes=completes,
-        at=at,
-    )
+
+
+def load_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
+    """What is at the source, which stays until the end of the process."""
+    loaded = read_cluster(source, needs)
     if gc.isenabled():
-        # The records stay until the end of the process: collections need not look at them.
+        # Collections need not look at these records.
         gc.freeze()
     return loaded
 
@@ -104,3 +89,42 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise InputError("it is closed", source="standard input")
     return sys.stdin.buffer
+
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+
+def contexts_of(flags: ConnectionFlags) -> list[str]:
+    """The contexts of ``--context a,b``; none where it names one, commas in its name included, or is not given.
+
+    Raises ``UsageError`` for a name that is there twice or empty, and ``InputError`` for a kubeconfig that cannot be
+    read.
+    """
+    if "," not in flags.context:
+        return []
+    from kpreempt.snapshot.live.kubeconfig import read_kubeconfig
+
+    if flags.context in read_kubeconfig(flags, os.environ).contexts:
+        return []
+    names = [each.strip() for each in flags.context.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise UsageError(f"--context {flags.context}: a context is empty, or there twice", hint="--context a,b")
+    return names
+
+
+def answers_of(
+    contexts: list[str],
+    flags: ConnectionFlags,
+    ask: Callable[[ConnectionFlags], Answer],
+    make: Callable[..., Item],
+) -> list[Item]:
+    """An item for each context with its ``answer`` or ``error``: one cluster that fails keeps no other back."""
+    items: list[Item] = []
+    for context in contexts:
+        try:
+            answer = ask(msgspec.structs.replace(flags, context=context))
+            items.append(make(context=context, answer=answer, error=""))
+        except KpreemptError as error:
+            items.append(make(context=context, answer=None, error=error.message))
+    return items

@@ -1,152 +1,29 @@
-"""The command line as users write it: options before the command, ``help COMMAND``, and the help itself.
+"""The command line as users write it: requests as Typer's commands, options before the command, and the help itself.
 
-Typer's own help has all options in one list and summaries that are cut off. Here options stand under headings, by
-``HEADINGS``, with the examples of ``EXAMPLES`` at the end.
+Typer's own help has all options in one list and summaries that are cut off. Here options stand under the headings that
+they are declared with, and the examples of ``EXAMPLES`` at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Annotated, Any, get_args
 
+from typer import Argument, Context
+from typer import Option as TypersOption
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from kpreempt.cli.families import asked_family
 from kpreempt.errors import UsageError, nearest
-
-if TYPE_CHECKING:
-    from typer import Context
+from kpreempt.library.options import PANELS, Option, Request, fields_of, group_of, option_of
 
 # The options of the program itself.
 OF_PROGRAM = ("--help", "-h", "--version")
-
-# In the order of the help. Options that no heading names stand under the last but two, so that none is lost.
-_OTHER = "Other options"
-_VOLCANO = "Volcano"
-HEADINGS: Mapping[str, tuple[str, ...]] = {
-    "The pod": (
-        *("--filename", "--kustomize", "--select", "--namespace", "--all-namespaces", "--selector"),
-        *(
-            "--priorities",
-            "--ask",
-            "--cpu",
-            "--memory",
-            "--resource",
-            "--batch",
-            "--replicas",
-            "--workloads",
-            "--delete",
-            "--base",
-            "--prune",
-        ),
-    ),
-    "The cluster": (
-        "--snapshot",
-        "--snapshots",
-        "--contexts",
-        "--at",
-        "--before",
-        "--events",
-        "--skip-bad-objects",
-        "--assume-none",
-        "--follow-links",
-        "--max-unpacked",
-        "--now",
-    ),
-    "What if": (
-        *("--priority", "--priority-class", "--preemption-policy", "--set", "--without", "--with"),
-        *("--cordon", "--uncordon", "--add-node", "--add-pool", "--remove-node", "--budget"),
-    ),
-    "The drain": (
-        *("--pool", "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction"),
-        *("--grace-period", "--pod-selector", "--skip-wait-for-delete-timeout", "--timeout", "--chunk-size"),
-        *("--one-by-one", "--max-unavailable", "--surge", "--best-order", "--kubelet-version", "--remove"),
-    ),
-    "Gate and exit code": (
-        *("--config", "--config-from", "--max-pdb-violations", "--max-victims"),
-        *("--max-victims-per-workload", "--forbid-victims"),
-        *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
-        *("--max-deletions", "--namespace-deletion", "--volume-deletion", "--scaled-to-zero", "--service-outage"),
-        *("--quota-refusals", "--forbid-loops", "--min-ready"),
-        *(
-            "--apply-refused",
-            "--removed-api",
-            "--blocked-drains",
-            "--pdb-selector",
-            "--pdb-blocks-at-hpa-minimum",
-            "--pdb-weakened",
-            "--priority-lowered",
-            "--priority-class-in-use",
-            "--default-priority-changed",
-            "--quota-loosened",
-            "--namespace-relabeled",
-            "--owner-removed",
-            "--drain-blocked",
-            "--autoscaled-replicas",
-            "--duplicate-objects",
-            "--autoscaled-maximum",
-            "--rollout-stuck",
-            "--volume-attached-elsewhere",
-            "--bypasses-scheduler",
-            "--adopted-pods",
-            "--created-nodes",
-        ),
-        *("--max-snapshot-age",),
-        *("--severity", "--report-only", "--waive", "--no-annotation-waivers", "--baseline"),
-        *(
-            "--write-baseline",
-            "--expires",
-            "--fail-on",
-            "--fail-on-difference",
-            "--exit-code",
-            "--strict",
-            "--fail-below",
-        ),
-    ),
-    "Output": (
-        *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
-        *(
-            "--interval",
-            "--to",
-            "--resume",
-            "--info",
-            "--from",
-            "--for",
-            "--keep",
-            "--max-size",
-            "--base-every",
-            "--redact",
-            "--redact-map",
-            "--stream-name",
-            "--docs-url",
-            "--compare-with",
-            "--differences",
-        ),
-        *("--quiet", "--jobs", "--profile-json"),
-    ),
-    "Workers": ("--scheduler", "--workers", "--worker-memory"),
-    "Scheduler": (
-        *(
-            "--algorithm",
-            "--algorithms",
-            "--upgrade-to",
-            "--scheduler-config",
-            "--policy-config",
-            "--feature-gates",
-            "--plugin",
-        ),
-        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled", "--job-duration", "--create-namespace"),
-        "--applied-by",
-    ),
-    _OTHER: (),
-    "Connection": (
-        *("--kubeconfig", "--context", "--cluster", "--user", "--server", "--token", "--certificate-authority"),
-        *("--insecure-skip-tls-verify", "--tls-server-name", "--as", "--as-group", "--as-uid", "--request-timeout"),
-        "--no-cache",
-    ),
-    _VOLCANO: ("--actions", "--runs", "--seed"),
-}
-_HEADING_OF = {option: heading for heading, options in HEADINGS.items() for option in options}
+# The heading of --help, which is Typer's.
+OTHER_OPTIONS = "Other options"
 
 _DEMO = "--snapshot fixtures/demo/cluster.yaml"
 _ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
@@ -222,6 +99,74 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
 }
 
 
+def command_of(name: str, request: type[Request], place: str) -> Callable[..., int]:
+    """The command as Typer is to see it: with the options of a request, and what answers it (``module:function``).
+
+    A scheduler of another family is asked by what the table of families says.
+    """
+    groups = {field: group for field, each in fields_of(request).items() if (group := group_of(each))}
+    parameters: list[Parameter] = []
+    for field, annotation in fields_of(request).items():
+        if field in groups:
+            options = groups[field].options.items()
+            parameters += [_parameter(*each, False if get_args(each[1])[0] is bool else None) for each in options]
+        else:
+            parameters.append(_parameter(field, annotation, getattr(request, field, Parameter.empty)))
+
+    def run(**values: Any) -> int:
+        given = [each.name for each in parameters if _is_given(values[each.name], each.default)]
+        for field, group in groups.items():
+            values[field] = group.make({option: values.pop(option) for option in group.options})
+        asked = request(**values, given=given, command_name=name)
+        family = asked_family(asked)
+        module, _, function = place.partition(":")
+        answering = import_module(f"kpreempt.cli.{module}") if name not in family.answers else family.module()
+        code: int = getattr(answering, family.answers.get(name, function))(asked)
+        return code
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__name__, run.__doc__ = request.__name__, request.__doc__
+    run.request = request  # type: ignore[attr-defined]
+    return run
+
+
+def _is_given(value: Any, default: Any) -> bool:
+    return value is not None and value is not False and value not in ([], default)
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    """The option of a field as Typer reads it off a parameter."""
+    option, declared = option_of(annotation), get_args(annotation)[0]
+    assert option is not None
+    if declared is Context:
+        return Parameter(name, Parameter.KEYWORD_ONLY, annotation=Context)
+    said: dict[str, Any] = {"metavar": option.metavar, "help": option.help if isinstance(option.help, str) else ""}
+    info = (
+        TypersOption(
+            *option.names,
+            **said,
+            min=option.min,
+            max=option.max,
+            count=option.counts,
+            rich_help_panel=option.panel,
+        )
+        if option.names
+        else Argument(**said, show_default=default not in ([], Parameter.empty))
+    )
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[declared, info])
+
+
+def complete_help(command: Any) -> None:
+    """Write the help of options that is made of the request, once the help is shown."""
+    request: type[Request] = getattr(command.callback, "request", Request)
+    fields = fields_of(request)
+    for each in command.params:
+        option: Option | None = option_of(fields.get(each.name))
+        if option is not None and not isinstance(option.help, str):
+            each.help = option.help(request)
+
+
 class Program(TyperGroup):
     """The program, whose commands' options may stand before the command: ``kpreempt -n shop pending``."""
 
@@ -270,15 +215,18 @@ class AnswerCommand(TyperCommand):
 
     def format_options(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """Arguments, then options by their headings, and how the command is used."""
+        complete_help(self)
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
         if shown := [each for each in arguments if each]:
             with formatter.section("Arguments"):
                 formatter.write_dl(shown)
-        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
-        for heading in HEADINGS:
-            rows = [row for each in options if _heading(each) == heading and (row := each.get_help_record(ctx))]
+        panels: dict[str, list[Any]] = {panel: [] for panel in PANELS}
+        for each in self.get_params(ctx):
+            if isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
+                panels.setdefault(each.rich_help_panel or OTHER_OPTIONS, []).append(row)
+        for panel, rows in panels.items():
             if rows:
-                with formatter.section(heading):
+                with formatter.section(panel):
                     formatter.write_dl(rows)
         program = ctx.find_root().info_name
         with formatter.section("Examples"):
@@ -318,10 +266,6 @@ def summary(command: Any) -> str:
     """The first sentence of a command's help."""
     text = " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split())
     return text if text.endswith(".") and ". " not in text else f"{text.partition('. ')[0].rstrip('.')}."
-
-
-def _heading(option: TyperOption) -> str:
-    return _HEADING_OF.get(max(option.opts, key=len), _OTHER)
 
 
 def _takes_value(program: TyperGroup) -> Iterator[tuple[str, bool]]:

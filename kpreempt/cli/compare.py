@@ -1,85 +1,347 @@
-"""``kpreempt compare``: several schedulers side by side."""
+"""``kpreempt compare``: several schedulers side by side, or the versions before and after an upgrade."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from typer import Option
+import msgspec
 
-from kpreempt.cli.options import After, AnswerRequest, Manifests, PageOutputs, Pod, Select
-from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_RANGE
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
+from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
+from kpreempt.analysis.compare.upgrade import (
+    Asked,
+    compare_upgrade,
+    keeps_workloads,
+    next_pods,
+    parse_version,
+    versions_between,
+)
+from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.questions import question_in_cluster, questions_of
+from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
+from kpreempt.analysis.version_rules import api_server_rules
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.extensions import Extensions
+from kpreempt.cli.families import family_of
+from kpreempt.cli.manifests import picked, read_subjects
+from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.runner import Run, is_unfounded
+from kpreempt.cli.scenarios import (
+    Scenario,
+    configuration_of,
+    decode_scenario,
+    name_of,
+    opened,
+    read_lines,
+    situation_of,
+    source_of,
+    unread_of,
+)
+from kpreempt.cli.scheduler_configs import read_scheduler_config
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
+from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
+from kpreempt.library.questions import answer, schedulers_on
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import AskedScheduler
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
+from kpreempt.schedulers.interface import Settings
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+from kpreempt.snapshot import object_decoder
+from kpreempt.snapshot.collect import Needs
+from kpreempt.verdict import Assumption, ComparedPod, Comparison
+from kpreempt.verdict.compare import UpgradeComparison
+from kpreempt.verdict.unread import require
+
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import CompareRequest
 
 
-class CompareRequest(
-    AnswerRequest,
-    without=["all_namespaces", "selector", "policy_config", "jobs"],
-):
-    """What the options of ``kpreempt compare`` ask for."""
-
-    pod: Pod = None
-    algorithms: Annotated[
-        str | None,
-        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{DEFAULT_ALGORITHM}"),
-    ] = None
-    upgrade_to: Annotated[
-        str | None,
-        Option("--upgrade-to", metavar="VERSION", help="What an upgrade of the cluster's Kubernetes changes: 1.35"),
-    ] = None
-    workloads: Annotated[
-        bool, Option("--workloads", help="With --upgrade-to, also try the next pod of every workload.")
-    ] = False
-    files: Manifests = []
-    select: Select = []
-    batch: Annotated[str | None, Option(metavar="FILE", help="Scenarios as JSON lines, as for kpreempt batch.")] = None
-    namespace: Annotated[
-        str | None,
-        Option("-n", "--namespace", metavar="NS", help="Where the pod is; of pending pods, only those there."),
-    ] = None
-    algorithm: Annotated[
-        str | None,
-        Option(
-            "--algorithm",
-            metavar=f"auto|{KUBE_RANGE}",
-            help="With --upgrade-to: not the cluster's own version.",
-        ),
-    ] = None
-    scheduler_config: Annotated[
-        str | None,
-        Option(metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."),
-    ] = None
-    feature_gates: Annotated[
-        list[str],
-        Option(metavar="GATE=true,...", help="With --upgrade-to, both versions have these gates set. Repeatable."),
-    ] = []
-    outputs: PageOutputs = []
-    fail_on_difference: Annotated[
-        bool,
-        After("colour"),
-        Option("--fail-on-difference", help="Exit 1 if not all algorithms decide alike, or may not."),
-    ] = False
+_MOST_SCENARIOS = 100_000
 
 
 def compare(request: CompareRequest) -> int:
-    """Say where several algorithms would put the same pods, whom each evicts, and at which step they differ.
-
-    The pods are one of the cluster (NAME), those of a manifest (-f), those of scenarios (--batch), or else every pod
-    that is pending. Each is judged alone, as if it came next. One screen; -v has every pod and every step that differs.
-
-    Alike: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
-    algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
-    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
-
-    With kueue-0.19,kueue-0.19@FILE they are Workloads: one of the cluster, those of a manifest, or else all that wait.
-    A file has another configuration of Kueue's manager, ClusterQueues and cohorts with other quotas, or both.
-
-    With --upgrade-to it is the cluster's own version and a newer one: which pending pods, pods of a manifest and next
-    pods of workloads (--workloads) would then land elsewhere, evict others or land no longer, and which change of
-    Kubernetes does it.
-    """
+    """Answer the request, and return the exit code."""
     if request.upgrade_to is not None:
-        from kpreempt.cli.compare_upgrade import run_upgrade
+        return _compare_upgrade(request)
+    _check(request)
+    run = Run(request)
+    # What is wrong with the plugins is said of any scheduler.
+    run.read_scheduler()
+    compared = parse_compared(request.algorithms or "", request.extensions)
+    now = run.now()
+    found = (_compare_scenarios if request.batch else _compare_pods)(request, run, compared, now)
+    run.write_once(found, now)
+    if any(item.error for item in found.items):
+        return EXIT_INPUT
+    if request.fail_on_difference and (found.differing or is_unfounded(found.assumptions, _GATE)):
+        return EXIT_GATE
+    return run.exit_code(found.assumptions)
 
-        return run_upgrade(request)
-    from kpreempt.cli.compare_run import run_compare
 
-    return run_compare(request)
+def _check(request: CompareRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other."""
+    settings: dict[str, Any] = {"--algorithm": request.algorithm, "--scheduler-config": request.scheduler_config}
+    settings |= {"--feature-gates": request.feature_gates, "--workloads": request.workloads}
+    if alone := next((option for option, value in settings.items() if value), None):
+        hint = f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}@FILE:GATE=false"
+        raise UsageError(f"{alone} goes with --upgrade-to", hint=hint)
+    ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
+    given = [way for way, value in ways.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"the pods are given twice: {given[0]} and {given[1]}")
+    if request.select and not request.files:
+        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    batch = [request.batch] if request.batch else []
+    single_use_of_stdin({"-f": request.files, "--batch": batch, "--snapshot": request.snapshots})
+
+
+def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
+    request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
+    live = run.connect()
+    namespace = request.namespace or usual_namespace(live)
+    subjects = read_subjects(request.files, namespace, request.intake)
+    templates = picked(subjects.templates, request.select, request.namespace)
+    schedulers = {each.label: each.asked() for each in compared}
+    loaded = run.load(live, Needs(wanted=all_wanted(each.wanted for each in schedulers.values()), with_events=True))
+    context = run.context(loaded, next(iter(schedulers.values())), now, live)
+    found: Comparison = answer(context, request.having(templates=templates, schedulers=schedulers)).record
+    return found
+
+
+def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
+    """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
+    base: LoadedCluster | None = None
+    if request.snapshots or request.connection.given():
+        base = run.load(run.connect(), Needs(wanted=wanted_of(compared), with_events=True))
+    ready = _Ready(compared, base)
+    items: list[ComparedPod] = []
+    assumptions: list[Assumption] = list(base.assumptions) if base else []
+    path = request.batch or ""
+    source = source_of(path)
+    with opened(path) as stream:
+        for number, line in read_lines(stream, source):
+            # All stand in one answer, which is held until its end.
+            if len(items) >= _MOST_SCENARIOS:
+                raise InputError(f"has more than {_MOST_SCENARIOS:,} scenarios", source=source)
+            try:
+                if isinstance(line, InputError):
+                    raise line
+                scenario = decode_scenario(line, source, number)
+                with within_calendar(source, number):
+                    one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
+            except KpreemptError as error:
+                name = name_of(line) if isinstance(line, bytes) else ""
+                items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
+                continue
+            items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
+            assumptions += one.assumptions
+    return comparison_of([each.label for each in compared], items, assumptions)
+
+
+def _compare_scenario(
+    scenario: Scenario, ready: _Ready, source: str, now: datetime, stopwatch: Stopwatch
+) -> Comparison:
+    asked = ready.asked(scenario)
+    wanted = all_wanted(each.wanted for each in asked.values())
+    situation = situation_of(scenario, source, ready.loaded, wanted)
+    schedulers, assumed = schedulers_on(asked, situation.cluster)
+    return compare_pods(
+        situation.cluster,
+        [Question(pod=situation.asked)],
+        schedulers,
+        now=now,
+        is_queued=scenario.queued,
+        assumptions=[*assumed, *situation.assumptions, *unread_of(wanted, ready.loaded)],
+        prepare=ready.prepare,
+        phases=stopwatch,
+    )
+
+
+class _Ready:
+    """The schedulers for scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
+
+    def __init__(self, compared: list[Compared], loaded: LoadedCluster | None) -> None:
+        self.loaded = loaded
+        self.base = loaded.cluster if loaded else None
+        self._compared = compared
+        self._kept_for = b""
+        self._asked: dict[str, AskedScheduler] = {}
+        self._prepared: dict[int, Any] = {}
+
+    def asked(self, scenario: Scenario) -> dict[str, AskedScheduler]:
+        """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
+        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
+        if asked_for != self._kept_for:
+            configuration = configuration_of(scenario)
+            self._asked = {
+                each.label: each.asked(configuration, scenario.feature_gates)
+                if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
+                else each.asked()
+                for each in self._compared
+            }
+            self._kept_for, self._prepared = asked_for, {}
+        return self._asked
+
+    def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
+        """The cluster made ready for one of the schedulers."""
+        if cluster is not self.base:
+            return prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
+        if id(scheduler) not in self._prepared:
+            self._prepared[id(scheduler)] = prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
+        return self._prepared[id(scheduler)]
+
+
+class Compared(NamedTuple):
+    """An algorithm as it is shown, and what makes its scheduler."""
+
+    label: str
+    algorithm: str
+    configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
+    extensions: Extensions = Extensions()
+
+    def asked(
+        self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
+    ) -> AskedScheduler:
+        """The scheduler; what is given here counts where the algorithm brings nothing of its own.
+
+        A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
+        """
+        own = self.configuration or configuration
+        if (family := family_of(self.algorithm)).asked_of_pods:
+            if self.feature_gates:
+                raise UsageError(f"{self.label}: {self.algorithm} has no feature gates")
+            of_pods = family.module().scheduler_of_pods(self.configuration, self.label)
+            return AskedScheduler(self.algorithm, lambda _: of_pods)
+        plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
+        both = {**(gates or {}), **self.feature_gates}
+        make = partial(
+            scheduler_for, configuration=own, feature_gates=both, plugins=plugins, connect=self.extensions.connect
+        )
+        return AskedScheduler(self.algorithm, make)
+
+
+def wanted_of(compared: Sequence[Compared]) -> Wanted:
+    """What the plugins of any of them read beyond what every snapshot has."""
+    return all_wanted(each.asked().wanted for each in compared)
+
+
+def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:
+    """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) < 2:
+        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}")
+    twice = next((part for part in parts if parts.count(part) > 1), "")
+    if twice:
+        hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
+        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
+    return [_parsed(part, extensions) for part in parts]
+
+
+def _parsed(text: str, extensions: Extensions) -> Compared:
+    named, *gates = text.split(":")
+    name, at, path = named.partition("@")
+    if at and not path:
+        raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
+    configuration = read_scheduler_config(path) if path else None
+    label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
+    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
+    # Now rather than after the cluster was read: most mistakes are made here.
+    compared.asked()
+    return compared
+
+
+_GATE = "--fail-on-difference"
+
+
+def _compare_upgrade(request: CompareRequest) -> int:
+    """Answer the request, and return the exit code."""
+    target = _check_upgrade(request)
+    run = Run(request, "UpgradeComparison")
+    answer, now = _upgrade_answer(request, run, target)
+    run.write_once(answer, now)
+    if request.fail_on_difference and (not answer.passes or is_unfounded(answer.assumptions, _GATE)):
+        return EXIT_GATE
+    return run.exit_code(answer.assumptions)
+
+
+def _check_upgrade(request: CompareRequest) -> str:
+    """The version to upgrade to. Raises ``UsageError`` where the options contradict each other."""
+    target = parse_version(request.upgrade_to or "")
+    for option, value in (("--algorithms", request.algorithms), ("--batch", request.batch)):
+        if value:
+            raise UsageError(f"--upgrade-to and {option} exclude each other", hint="--algorithm for the older version")
+    if request.pod and (request.files or request.workloads):
+        raise UsageError("the pods are given twice: by name, and by -f or --workloads")
+    if request.select and not request.files:
+        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+    return target
+
+
+def _upgrade_answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComparison, datetime]:
+    configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
+    gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
+    extensions = request.extensions
+    plugins = extensions.found(configuration) if configuration or extensions.plugins else []
+    newer = scheduler_for(f"{PREFIX}{target}", configuration, gates, None, plugins, extensions.connect)
+    now = run.now()
+    live = run.connect()
+    namespace = request.namespace or usual_namespace(live)
+    subjects = read_subjects(request.files, namespace, request.intake)
+    templates = picked(subjects.templates, request.select, request.namespace)
+    # What plugins read is the same in all versions.
+    needs = Needs(
+        wanted=newer.wanted,
+        with_events=True,
+        keeps=keeps_workloads if request.workloads else None,
+        compared=["CronJob"] if request.workloads else [],
+    )
+    loaded = run.load(live, needs)
+    base, said = algorithm_for(request.algorithm or AUTO, loaded.cluster)
+    versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
+    at = run.time_of(loaded.cluster, now)
+    with run.stopwatch.phase("admission"):
+        asked, untold = _asked_of_upgrade(request, loaded, templates, namespace, at, versions.base.settings)
+    gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
+    said = [*said, *gates_off, *loaded.assumptions, *untold]
+    return compare_upgrade(asked, versions, now=at, assumptions=said, phases=run.stopwatch), now
+
+
+def _asked_of_upgrade(
+    request: CompareRequest,
+    loaded: LoadedCluster,
+    templates: list[PodTemplate],
+    namespace: str,
+    at: datetime,
+    settings: Settings,
+) -> tuple[list[Asked], list[Assumption]]:
+    """The pod that is named; or every pending one, and what manifests and workloads add to these."""
+    cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
+    require(cluster, "Node")
+    if request.pod:
+        named = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
+        return [Asked(named.cluster, named.questions)], []
+
+    def is_asked(where: str) -> bool:
+        return request.namespace in (None, "", where)
+
+    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_asked(pod.metadata.namespace)]
+    asked = [Asked(cluster, pending)]
+    untold: list[Assumption] = []
+    if templates:
+        found = questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
+        asked.append(Asked(found.cluster, found.questions))
+    if request.workloads:
+        more, untold = next_pods(cluster, loaded.documents, decode, now=at, settings=settings, is_asked=is_asked)
+        asked += more
+    return asked, untold

@@ -2,168 +2,140 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Argument, Option
-
-from kpreempt.cli.options import (
-    Additions,
-    After,
-    AnswerRequest,
-    AnyQueueingAlgorithm,
-    ChangingNodes,
-    Manifests,
-    Runs,
-    Seed,
-    Select,
-    VolcanoActions,
-    Without,
-)
+from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed
+from kpreempt.cli.clusters import usual_namespace
+from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, tell_ignored
+from kpreempt.cli.output import WHOLE_FORMATS
+from kpreempt.cli.runner import Run, is_unfounded
+from kpreempt.errors import UsageError
+from kpreempt.library.explain import PodName, overrides_of, pod_named
+from kpreempt.library.questions import answer
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import NOTHING_WANTED
+from kpreempt.scheduler_table import ALGORITHMS, QUEUE_ALGORITHMS
+from kpreempt.snapshot.collect import Needs
+from kpreempt.verdict import Outcome, Verdict, VerdictList
 
 if TYPE_CHECKING:
-    from kpreempt.report.options import RenderOptions
+    from kpreempt.cli.requests import ExplainRequest
+    from kpreempt.verdict.story import Occupancy
+    from kpreempt.verdict.workload import Totals
 
-_Text = str | None
-
-
-class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs"]):
-    """What the options of ``kpreempt explain`` ask for."""
-
-    pod: Annotated[
-        _Text,
-        Argument(
-            metavar="[KIND/]NAME",
-            help="A pod or a workload that is in the cluster: web-1, deploy/web, or NS/NAME of a pod.",
-        ),
-    ] = None
-    name: Annotated[_Text, Argument(metavar="[NAME]", help="Its name, where the first word is its kind.")] = None
-    files: Manifests = []
-    select: Select = []
-    namespace: Annotated[
-        _Text, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or is to be created.")
-    ] = None
-    cpu: Annotated[_Text, Option(metavar="QUANTITY", help="Without a manifest: CPU that the pod requests.")] = None
-    memory: Annotated[_Text, Option(metavar="QUANTITY", help="Without a manifest: memory that it requests.")] = None
-    resources: Annotated[
-        list[str],
-        Option("--resource", metavar="NAME=QUANTITY", help="Without a manifest: another resource. Repeatable."),
-    ] = []
-    priority: Annotated[int | None, Option(metavar="NUMBER", help="What if the pod had this priority.")] = None
-    priority_class: Annotated[_Text, Option(metavar="NAME", help="What if it had this priority class.")] = None
-    preemption_policy: Annotated[_Text, Option(metavar="POLICY", help="PreemptLowerPriority or Never.")] = None
-    settings: Annotated[
-        list[str],
-        Option(
-            "--set",
-            metavar="PATH=VALUE",
-            help="What if a field were different: spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
-        ),
-    ] = []
-    without: Without = []
-    additions: Additions = []
-    cordons: Annotated[
-        list[str], Option("--cordon", metavar="NODE", help="What if this node were cordoned. Repeatable.")
-    ] = []
-    uncordons: Annotated[
-        list[str], Option("--uncordon", metavar="NODE", help="What if it were open to pods again. Repeatable.")
-    ] = []
-    node_changes: ChangingNodes
-    budgets: Annotated[
-        list[str],
-        Option("--budget", metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable."),
-    ] = []
-    algorithm: AnyQueueingAlgorithm = None
-    scheduler_config: Annotated[
-        _Text,
-        Option(
-            metavar="FILE",
-            help="What if the scheduler had this KubeSchedulerConfiguration, or Volcano's own configuration.",
-        ),
-    ] = None
-    actions: VolcanoActions = None
-    runs: Runs = 0
-    seed: Seed = 0
-    feature_gates: Annotated[
-        list[str], Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
-    ] = []
-    replicas: Annotated[
-        int | None,
-        After("resources"),
-        Option(
-            "--replicas",
-            metavar="N",
-            min=1,
-            help="N of this pod, one after another; of a workload in the cluster N in addition to what it has.",
-        ),
-    ] = None
-    node: Annotated[
-        _Text,
-        After("extensions"),
-        Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one."),
-    ] = None
-    capacity: Annotated[
-        bool,
-        Option("--capacity", help="How many more of this pod fit, and on which nodes, without evicting anybody."),
-    ] = False
-    aftermath: Annotated[
-        bool,
-        Option(
-            "--aftermath",
-            help="What follows: when it starts, what comes in its victims' place, and whom that displaces.",
-        ),
-    ] = False
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, wide, markdown or html, into FILE if given. Repeatable. "
-            "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
-        ),
-    ] = []
-    verbose: Annotated[
-        int,
-        Option("-v", "--verbose", count=True, help="Every section of the answer; -v -v: every node and every step."),
-    ] = 0  # type: ignore[assignment] # counted here alone
-    brief: Annotated[bool, Option("--brief", help="One line, for a chat.")] = False
-    exit_code: Annotated[
-        bool,
-        After("colour"),
-        Option(
-            "--exit-code",
-            help="Exit 0 lands, 10 by preemption, 11 violating budgets, 12 unschedulable, 13 uncertain; "
-            "of several pods the highest.",
-        ),
-    ] = False
-
-    @property
-    def shows_all(self) -> bool:
-        """Whether every node and every step is wanted; what Volcano does has but one shorter form."""
-        from kpreempt.scheduler_table import KUEUE, VOLCANO
-
-        return self.verbose > (self.algorithm not in (VOLCANO, KUEUE))
-
-    def lengthened(self, options: RenderOptions) -> RenderOptions:
-        """One screen, where no more and no less is asked for."""
-        import msgspec
-
-        from kpreempt.report.options import Extent
-
-        extent = Extent.LINE if self.brief else Extent.REPORT if self.verbose else Extent.SCREEN
-        return msgspec.structs.replace(options, verbose=self.shows_all, extent=extent)
+_EXIT_CODES = {
+    Outcome.LANDS: 0,
+    Outcome.PREEMPTS: 10,
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: 11,
+    Outcome.NEVER_LANDS: 12,
+    Outcome.NOT_SCHEDULED: 12,
+    Outcome.UNCERTAIN: 13,
+}
 
 
 def explain(request: ExplainRequest) -> int:
-    """Say where a pod lands, or whom it preempts to land, or why it is unschedulable.
+    """Answer the request, write the answer to its outputs, and return the exit code."""
+    run = Run(request)
+    now = run.now()
+    check_pod(request)
+    if request.aftermath:
+        _check_queue(request.algorithm or AUTO)
+    overrides_of(request)
+    asked = run.read_scheduler()
+    live = run.connect()
+    namespace = usual_namespace(live)
+    # The manifest is read first: it is small, and most mistakes are in it.
+    request = request.having(
+        templates=_templates(request, request.namespace or namespace),
+        records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
+    )
+    name = pod_named(request, namespace)
+    workload = None if isinstance(name, PodName) else name
+    # What plugins of one's own and extenders look at is not known, ``--set`` may give a pod anything, and those that
+    # come in victims' places may have any volumes.
+    may_need_all = request.settings or request.aftermath or request.scheduler_config or any(request.extensions)
+    loaded = run.load(
+        live,
+        Needs(
+            wanted=asked.wanted,
+            keeps=workload.is_of if workload is not None else None,
+            compared=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
+        ),
+        unneeded=() if may_need_all or asked.wanted != NOTHING_WANTED else kinds_not_needed(request.templates),
+    )
+    context = run.context(loaded, asked, now, live)
+    if request.aftermath:
+        _check_queue(context.configured.scheduler.algorithm)
+    record, cluster = answer(context, request)
+    verdicts = record.items if isinstance(record, VerdictList) else [record]
+    run.write_once(record, context.ages, _occupancy(cluster, verdicts, run))
+    return _exit_code(verdicts, request, run)
 
-    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. Of a
-    workload all pods are put to the scheduler, one after the other: of a manifest as new ones, of one in the cluster
-    (deploy/NAME) those that are not on a node yet, or one more where all are, or with --replicas so many more. With
-    --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang. With
-    --algorithm kueue-0.19 it is a Workload, or a Job or Pod with a queue: whether Kueue admits it, whom it preempts for
-    that, and whether its pods then land.
+
+def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
+    """How full the nodes are, where they are drawn."""
+    if not any(output.format == "html" for output in run.outputs):
+        return None
+    from kpreempt.analysis.explain.occupancy import occupancy_of
+
+    with run.stopwatch.phase("report"):
+        return occupancy_of(cluster, verdicts)
+
+
+def _check_queue(algorithm: str) -> None:
+    """Raise ``UsageError`` where what follows cannot be simulated, as its queue is not modelled."""
+    if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
+        known = ", ".join(QUEUE_ALGORITHMS)
+        raise UsageError(
+            f"--aftermath simulates a scheduler's queue, and that of {algorithm} is not modelled", hint=known
+        )
+
+
+def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
+    """The pods of the manifests or of the amounts; none where the pod is named.
+
+    Those without a namespace are in ``namespace``; all are in that of ``-n``, if it is given.
     """
-    from kpreempt.cli.explain_run import run_explain
+    if request.pod:
+        return []
+    if not request.files:
+        return picked([in_namespace(pod_of_amounts(request), namespace)], (), request.namespace)
+    subjects = read_subjects(request.files, namespace, request.intake)
+    if not request.select:
+        tell_ignored(subjects.notes, verbose=request.verbose > 0)
+    return picked(subjects.templates, request.select, request.namespace)
 
-    return run_explain(request)
+
+def _exit_code(verdicts: list[Verdict], request: ExplainRequest, run: Run) -> int:
+    assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
+    outcome = max(map(_outcome_code, verdicts), default=0) if request.exit_code else 0
+    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
+        outcome = _EXIT_CODES[Outcome.UNCERTAIN]
+    return run.exit_code(assumptions, outcome)
+
+
+def _outcome_code(verdict: Verdict) -> int:
+    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another.
+
+    Of all pods that are asked about, and of whatever the scheduler's choices between equals came to.
+    """
+    if verdict.workload is not None:
+        return max(_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others))
+    choices = verdict.volume_choices
+    if choices is not None and (
+        not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
+    ):
+        return _EXIT_CODES[Outcome.UNCERTAIN]
+    return _EXIT_CODES[verdict.worst_outcome]
+
+
+def _totals_code(totals: Totals) -> int:
+    """The code of the worst outcome among replicas."""
+    worst = (
+        (totals.uncertain, Outcome.UNCERTAIN),
+        (totals.pending or totals.refused, Outcome.NEVER_LANDS),
+        (totals.violations, Outcome.PREEMPTS_VIOLATING_BUDGETS),
+        (totals.preempts, Outcome.PREEMPTS),
+    )
+    return _EXIT_CODES[next((outcome for number, outcome in worst if number), Outcome.LANDS)]

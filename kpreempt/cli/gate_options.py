@@ -1,17 +1,24 @@
-"""What commands that simulate and put rules to it are asked, each declared once: runs, rules, and their files."""
-
-from __future__ import annotations
+"""What ``check`` and ``drain`` are asked: a simulation, the rules that are put to it, and their files."""
 
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
-from kpreempt.cli.options import MAX_RUNS, After, AnswerRequest, Group
+from kpreempt.cli.requests import (
+    CHANGING_NODES,
+    CONFIG,
+    WITH,
+    WITH_VOLCANO,
+    WITHOUT,
+    AnswerRequest,
+    NodeChanges,
+    manifest_options,
+)
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.library.gate.flags import GateFlags
+from kpreempt.library.options import GATE, OUTPUT, THE_CHANGE, Group, Option
+from kpreempt.library.requests import Check, Drain, Simulated
 
 if TYPE_CHECKING:
     from kpreempt.report.options import RenderOptions
@@ -23,33 +30,27 @@ _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 
 
 def _option(rule: RuleId) -> Any:
-    """The option of a rule as Typer reads it off a parameter."""
+    """The option of a rule."""
     row = rule.row
     if row.takes is Takes.PODS:
-        return Annotated[_Texts, Option(f"--{rule}", metavar=row.takes.value, help=row.option)]
+        return Annotated[_Texts, Option((f"--{rule}",), row.option, row.takes.value, GATE)]
     words = f"{row.option}  [{row.default_text}]"
     if row.takes is Takes.SWITCH:
-        return Annotated[bool | None, Option(f"--{rule}/--no-{rule}", help=words)]
-    return Annotated[_Text, Option(f"--{rule}", metavar=row.takes.value, help=words)]
+        return Annotated[bool | None, Option((f"--{rule}/--no-{rule}",), words, panel=GATE)]
+    return Annotated[_Text, Option((f"--{rule}",), words, row.takes.value, GATE)]
 
 
 _PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not Takes.NOTHING}
 _FILES: dict[str, Any] = {
-    "config": Annotated[
-        _Text,
-        Option(
-            "--config",
-            metavar="FILE",
-            help="The rules' file, not the kpreempt.toml of this folder or of one above it in the repository.",
-        ),
-    ],
+    "config": Annotated[_Text, CONFIG],
     "config_from": Annotated[
         _Text,
         Option(
-            "--config-from",
-            metavar="REF|DIR",
-            help="Read the rules' file and the baseline from a commit, such as HEAD^1, or a folder (./DIR), and not "
-            "as they are here.",
+            ("--config-from",),
+            "Read the rules' file and the baseline from a commit, such as HEAD^1, or a folder (./DIR), and not as they "
+            "are here.",
+            "REF|DIR",
+            GATE,
         ),
     ],
 }
@@ -57,35 +58,36 @@ _OTHERS: dict[str, Any] = {
     "severity": Annotated[
         _Texts,
         Option(
-            "--severity",
-            metavar="RULE=error|warn|off",
-            help="What a rule counts for: an error shuts the gate, a warning does not. Repeatable.",
+            ("--severity",),
+            "What a rule counts for: an error shuts the gate, a warning does not. Repeatable.",
+            "RULE=error|warn|off",
+            GATE,
         ),
     ],
     "report_only": Annotated[
-        bool | None, Option("--report-only", help="Tell what breaks the rules, as warnings, and exit 0.")
+        bool | None, Option(("--report-only",), "Tell what breaks the rules, as warnings, and exit 0.", panel=GATE)
     ],
     "waive": Annotated[
         _Texts,
         Option(
-            "--waive",
-            metavar="RULE[=SUBJECT]",
-            help="Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
+            ("--waive",),
+            "Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
+            "RULE[=SUBJECT]",
+            GATE,
         ),
     ],
     "no_annotation_waivers": Annotated[
         bool | None,
-        Option("--no-annotation-waivers", help="No annotation of the manifests waives a rule."),
+        Option(("--no-annotation-waivers",), "No annotation of the manifests waives a rule.", panel=GATE),
     ],
     "baseline": Annotated[
-        _Text, Option("--baseline", metavar="FILE", help="What is accepted, as --write-baseline wrote it.")
+        _Text, Option(("--baseline",), "What is accepted, as --write-baseline wrote it.", "FILE", GATE)
     ],
     "write_baseline": Annotated[
-        _Text,
-        Option("--write-baseline", metavar="FILE", help="Write what fails now to FILE, to be accepted until then."),
+        _Text, Option(("--write-baseline",), "Write what fails now to FILE, to be accepted until then.", "FILE", GATE)
     ],
     "expires": Annotated[
-        _Text, Option("--expires", metavar="DATE", help="The last day on which the new baseline counts: 2026-12-31.")
+        _Text, Option(("--expires",), "The last day on which the new baseline counts: 2026-12-31.", "DATE", GATE)
     ],
 }
 
@@ -97,64 +99,34 @@ def gate_flags(values: Mapping[str, Any]) -> GateFlags:
     return GateFlags(rules=rules, **given)
 
 
-def _options(command: str) -> dict[str, Any]:
+def _group(command: str) -> Group:
     rules = {name: _option(rule) for rule, name in _PARAMETERS.items() if command in rule.row.commands}
-    return {**_FILES, **rules, **_OTHERS}
+    return Group({**_FILES, **rules, **_OTHERS}, gate_flags)
 
 
-Gate = Annotated[GateFlags, Group(_options("check"), gate_flags)]
-DrainGate = Annotated[GateFlags, Group(_options("drain"), gate_flags)]
+_STREAM_NAME = Option(
+    ("--stream-name",),
+    "The file that SARIF and GitLab name for a stream without # Source: comments.",
+    "FILE",
+    OUTPUT,
+)
 
 
-class GatedRequest(AnswerRequest):
+class GatedRequest(Simulated, AnswerRequest):
     """A simulation of what happens to the cluster, to which the rules of a gate are put."""
 
-    seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
-    runs: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            max=MAX_RUNS,
-            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
-            "choice where these are few, else up to 20 times.",
-        ),
-    ] = None
-    worst_case: Annotated[
-        bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
-    ] = False
-    max_plays: Annotated[
-        int,
-        Option(metavar="N", min=1, max=MAX_RUNS, help="With --worst-case: at most so many; more leave it uncertain."),
-    ] = 100
-    stream_name: Annotated[
-        str,
-        Option(
-            "--stream-name",
-            metavar="FILE",
-            help="The file that SARIF and GitLab name for a stream without # Source: comments.",
-        ),
-    ] = "kpreempt-input.yaml"
+    stream_name: Annotated[str, _STREAM_NAME] = "kpreempt-input.yaml"
     docs_url: Annotated[
         str,
         Option(
-            "--docs-url",
-            metavar="URL",
-            help="Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
+            ("--docs-url",),
+            "Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
+            "URL",
+            OUTPUT,
         ),
     ] = ""
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
-            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
-        ),
-    ] = []
 
-    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
+    def lengthened_for_log(self, options: "RenderOptions") -> "RenderOptions":
         """The report: a pipeline's log keeps what the gate found."""
         import msgspec
 
@@ -168,3 +140,66 @@ class GatedRequest(AnswerRequest):
             raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
         if self.docs_url and not _WEB_ADDRESS.fullmatch(self.docs_url):
             raise UsageError("--docs-url is no address of a web page", hint="https://wiki.example/kpreempt/docs")
+
+
+class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "strict"]):
+    """Simulate a rollout against the cluster, and fail where it would hurt.
+
+    The manifests are compared with the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
+    simulated until nothing more happens, victims and their replacements included. Then the rules are checked, from
+    options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived. A terminal shows one screen,
+    with every finding or how many more there are; -v, a file and a pipe get the report.
+
+    Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.
+    """
+
+    answer = "Check"
+    files: Annotated[
+        list[str],
+        manifest_options(
+            help="Manifests that are to be applied: file, directory, URL, or - for what Helm or Kustomize writes. "
+            "Repeatable.",
+            metavar="PATH",
+            panel=THE_CHANGE,
+        ),
+    ] = []
+    base: Annotated[
+        list[str],
+        Option(
+            ("--base",),
+            "The manifests as they were: what they bring about anyway does not count.",
+            "PATH",
+            THE_CHANGE,
+        ),
+    ] = []
+    algorithm: Annotated[_Text, WITH_VOLCANO] = None
+    gate: Annotated[GateFlags, _group("check")]
+    compare_with: Annotated[
+        _Text,
+        Option(
+            ("--compare-with",),
+            "What a former run wrote with -o json: tell what is new, worse and better since then.",
+            "FILE",
+        ),
+    ] = None
+
+
+class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", "strict"]):
+    """Simulate kubectl drain: whether the nodes get empty, what blocks them, and where their pods go.
+
+    The nodes are cordoned, then drained one after the other: evictions ask budgets as the API server does, controllers
+    make new pods, these land, preempt or wait, and refused evictions are tried again every 5 seconds, until the nodes
+    are empty or nothing more can happen. Each blocked eviction comes with the smallest change that was found to help.
+    The same rules as of check guard a pipeline, from options or kpreempt.toml. One screen; -v has everything.
+
+    Exit codes: 0 all rules hold, 1 one does not (drain-blocked where a node stays), 2 wrong usage, 3 input unreadable.
+    """
+
+    answer = "Drain"
+    without: Annotated[list[str], WITHOUT] = []
+    additions: Annotated[list[str], WITH] = []
+    node_changes: Annotated[NodeChanges, CHANGING_NODES]
+    stream_name: Annotated[str, _STREAM_NAME._replace(help="The file that SARIF and GitLab name, which want one.")] = (
+        "kpreempt-input.yaml"
+    )
+    gate: Annotated[GateFlags, _group("drain")]

@@ -1,16 +1,25 @@
-"""The pods that the manifests of a command mean."""
+"""The pods that the manifests of a command mean, of files or as ``kubectl kustomize DIR`` builds them."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_of
-from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.cli.clusters import standard_input
+from kpreempt.analysis.subject import Subjects, in_namespace, pod_from_flags, select, subjects_of
+from kpreempt.analysis.workload_pods import PodTemplate, kind_of
+from kpreempt.cli.clusters import single_use_of_stdin, standard_input
 from kpreempt.cli.terminal import complain
+from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected
+from kpreempt.model.quantity import quantity
 from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
 from kpreempt.snapshot.archives import Intake
+
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import ExplainRequest
 
 
 class Kustomization(str):
@@ -48,11 +57,64 @@ def manifest_objects(path: str, intake: Intake, *, may_be_empty: bool = False) -
     Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
     """
     if isinstance(path, Kustomization):
-        from kpreempt.cli.kustomize import built
-
         return manifest_in(built(path), path.source, intake, may_be_empty=may_be_empty)
     stdin = standard_input() if path == "-" else None
     return read_manifest(path, stdin=stdin, intake=intake, may_be_empty=may_be_empty)
+
+
+def check_pod(request: ExplainRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    amounts = {"--cpu": request.cpu, "--memory": request.memory, "--resource": request.resources}
+    ways = {
+        "-f": request.files,
+        "by name": request.pod,
+        next((name for name, value in amounts.items() if value), "--cpu"): any(amounts.values()),
+    }
+    given = [way if way.startswith("by") else f"by {way}" for way, value in ways.items() if value]
+    if not given:
+        raise UsageError("no pod is given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
+    if len(given) > 1:
+        raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
+    if request.name and not kind_of(request.pod or ""):
+        raise UsageError(
+            f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}"
+        )
+    if request.select and not request.files:
+        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    if request.brief and request.verbose:
+        raise UsageError("--brief and -v contradict each other")
+    single_use_of_stdin(
+        {
+            "-f": request.files,
+            "--snapshot": request.snapshots,
+            "--with": request.additions,
+            "--add-node": request.node_changes.files,
+        }
+    )
+
+
+def pod_of_amounts(request: ExplainRequest) -> PodTemplate:
+    """The pod that requests these amounts. Raises ``UsageError``."""
+    resources = {}
+    for text in request.resources:
+        name, _, amount = text.partition("=")
+        if not name or not amount:
+            raise UsageError(f"--resource {text}: NAME=QUANTITY is expected", hint="--resource nvidia.com/gpu=1")
+        _check_quantity("--resource", amount, f"--resource {name}=1")
+        resources[name] = amount
+    cpu, memory = request.cpu or "", request.memory or ""
+    if cpu:
+        _check_quantity("--cpu", cpu, "--cpu 1500m")
+    if memory:
+        _check_quantity("--memory", memory, "--memory 4Gi")
+    return pod_from_flags(cpu=cpu, memory=memory, resources=resources)
+
+
+def _check_quantity(option: str, text: str, example: str) -> None:
+    try:
+        quantity(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}", hint=example) from None
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:
@@ -69,3 +131,37 @@ def tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
         return
     for note in notes:
         complain(note)
+
+
+_SECONDS = 60.0
+
+
+def built(folder: Kustomization) -> bytes:
+    """The manifests, as YAML. Raises ``InputError`` where there is no kubectl, or where it fails."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        raise InputError(
+            "-k needs kubectl, which is not on the PATH", hint=f"kustomize build {folder!s} | kpreempt explain -f -"
+        )
+    try:
+        run = subprocess.run(  # noqa: S603 - kubectl is the user's own, and gets one path
+            [kubectl, "kustomize", "--", str(folder)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"takes more than {_SECONDS:.0f}s", source=folder.source) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be run: {error}", source=folder.source) from error
+    if run.returncode != 0:
+        raise InputError(_said(run.stderr) or f"ends with code {run.returncode}", source=folder.source)
+    return run.stdout
+
+
+def _said(stderr: bytes) -> str:
+    """Kubectl's message in one line, without what its log puts around it."""
+    text = " ".join(stderr.decode(errors="replace").split())
+    logged = re.search(r'err="((?:[^"\\]|\\.)*)"', text)
+    return (logged[1].replace('\\"', '"') if logged else text.removeprefix("error: "))[:500]

@@ -1,35 +1,49 @@
-"""``kpreempt mcp``: the questions of the library for assistants, by the Model Context Protocol."""
+"""Serving ``kpreempt mcp``."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING
 
-from typer import Option
+from kpreempt.assistant.server import serve
+from kpreempt.cli.runner import time_of_answer
+from kpreempt.errors import UsageError
+from kpreempt.library.cluster import Cluster
 
-from kpreempt.cli.options import Algorithm, ClusterRequest, Now
-
-_Text = str | None
-
-
-class McpRequest(ClusterRequest):
-    """What the options of ``kpreempt mcp`` ask for."""
-
-    algorithm: Algorithm = None
-    scheduler_config: Annotated[
-        _Text, Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
-    ] = None
-    now: Now = None
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import McpRequest
 
 
 def mcp(request: McpRequest) -> int:
-    """Serve assistants on call: questions and answers by the Model Context Protocol on standard input and output.
+    """Serve until standard input ends, and return the exit code."""
+    if "-" in request.snapshots:
+        raise UsageError("standard input is the caller's: a snapshot is a file here")
+    try:
+        for stream in (sys.stdin, sys.stdout):
+            stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        raise UsageError("standard input or output is closed: an assistant starts this command") from None
+    now = time_of_answer(request.now) if request.now else None
+    most, skips = request.intake.limit, request.skip_bad_objects
 
-    Its tools are explain, pending, budgets, at_risk, check, drain, compare and cluster; their answers are the documents
-    of -o json, cut to the size that the caller names. Nothing is changed, and no file, address or program is reachable
-    through it but the cluster of these options. A snapshot is read once, a live cluster for each question.
+    def read() -> Cluster:
+        if request.snapshots:
+            read = Cluster.load(
+                *request.snapshots,
+                at=request.at,
+                skip_bad_objects=skips,
+                assume_none=request.assume_none,
+                max_unpacked=most,
+                now=now,
+            )
+        else:
+            flags = {name: getattr(request.connection, name) for name in request.connection.__struct_fields__}
+            read = Cluster.fetch(skip_bad_objects=skips, assume_none=request.assume_none, now=now, **flags)
+        if request.algorithm or request.scheduler_config:
+            return read.with_scheduler(request.algorithm or "auto", configuration=request.scheduler_config)
+        return read
 
-    Needs pip install 'kpreempt[mcp]'.
-    """
-    from kpreempt.cli.mcp_run import run_mcp
-
-    return run_mcp(request)
+    # What is wrong with the options or the cluster is told at once.
+    first = read()
+    serve((lambda: first) if request.snapshots else read)
+    return 0

@@ -1,71 +1,57 @@
-"""``kpreempt pending``: every pending pod, why it is still pending, and what becomes of it."""
+"""How ``kpreempt pending`` looks: once or again and again, at one cluster or several."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from datetime import datetime
 
-from typer import Option
+import msgspec
 
-from kpreempt.cli.options import After, AnswerRequest, AnyQueueingAlgorithm, ChangingNodes
+from kpreempt.cli.clusters import answers_of, contexts_of, single_use_of_stdin
+from kpreempt.cli.requests import PendingRequest
+from kpreempt.cli.runner import Run, check_selection
+from kpreempt.cli.terminal import EXIT_INPUT, SCREEN_HEIGHT
+from kpreempt.cli.watch import Screen, Wait, watch
+from kpreempt.cli.workers import Spread
+from kpreempt.errors import KpreemptError, UsageError
+from kpreempt.library.questions import answer
+from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.live.connection import Connection
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.verdict import PendingPods
+from kpreempt.verdict.contexts import PendingPodsOfContext, PendingPodsOfContexts
 
-if TYPE_CHECKING:
-    from kpreempt.cli.watch import Wait
-
-
+_WIDE = "wide"
 # A day, in seconds.
 _LONGEST_INTERVAL = 86_400
-
-
-class PendingRequest(AnswerRequest):
-    """What the options of ``kpreempt pending`` ask for."""
-
-    algorithm: AnyQueueingAlgorithm = None
-    watch: Annotated[bool, After("selector"), Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = (
-        False
-    )
-    node_changes: ChangingNodes
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown, html or wide, into FILE if given. Repeatable. "
-            "wide has the nodes by reason and smallest changes.",
-        ),
-    ] = []
-    interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0
+# How long smallest changes are sought for all pods together; a search that is under way then is ended well.
+_SECONDS_OF_SEARCH = 5.0
 
 
 def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
-    """List pending pods: which land now, which preempt whom, what keeps the others pending.
-
-    Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
-    scheduler would try them, and each is judged alone, as if it came next. One screen; -v has every pod in full, and
-    -o wide the nodes by reason and the smallest change with which an unschedulable pod would land.
-
-    With --algorithm kueue-0.19 it lists the Workloads that wait for quota, in the order in which Kueue decides about
-    them: what becomes of each with all the others queued, and whom it preempts.
-    """
-    from kpreempt.cli.answering import select_pods
-    from kpreempt.scheduler_table import KUEUE
-
-    if request.algorithm == KUEUE:
-        from kpreempt.cli.pending_kueue import run_pending_workloads
-
-        return run_pending_workloads(request)
-    from kpreempt.cli.pending_run import run_pending
-
-    selection = select_pods(request)
+    """Answer the request, and return the exit code."""
+    check_selection(request)
     _check(request)
-    return run_pending(request, selection, wait)
+    run = Run(request)
+    looks = _Looks(request, run)
+    if request.watch:
+        screen = Screen(as_blocks=any(not each.path and each.format not in ("text", _WIDE) for each in run.outputs))
+
+        def show_again() -> bool:
+            look = looks.look()
+            return run.write(look, _time_of(look), to_stdout=screen.show, height=screen.height or SCREEN_HEIGHT)
+
+        watch(show_again, request.interval, fail=screen.fail, **({"wait": wait} if wait else {}))
+        return 0
+    look = looks.look()
+    run.write_once(look, _time_of(look))
+    if isinstance(look, PendingPods):
+        return run.exit_code(look.assumptions)
+    assumptions = [each for item in look.items if item.answer for each in item.answer.assumptions]
+    return run.exit_code(assumptions, EXIT_INPUT if any(item.error for item in look.items) else 0)
 
 
 def _check(request: PendingRequest) -> None:
     """Raise ``UsageError`` where the options contradict each other."""
-    from kpreempt.cli.clusters import single_use_of_stdin
-    from kpreempt.errors import UsageError
-
     files = request.node_changes.files
     single_use_of_stdin({"--snapshot": request.snapshots, "--add-node": files})
     if not request.watch:
@@ -78,3 +64,55 @@ def _check(request: PendingRequest) -> None:
     for option, is_given in (("--strict", request.strict), ("--profile-json", request.profile_json is not None)):
         if is_given:
             raise UsageError(f"{option} is for one answer, and -w gives many")
+
+
+class _Looks:
+    """Looks at what is pending; the connections are kept until one fails."""
+
+    def __init__(self, request: PendingRequest, run: Run) -> None:
+        self._request, self._run = request, run
+        self._asked = run.read_scheduler()
+        self._contexts = contexts_of(request.connection)
+        self._is_wide = any(output.format == _WIDE for output in run.outputs)
+        # By context, as is the look before.
+        self._live: dict[str, Connection | None] = {}
+        self._seen: dict[str, PendingPods] = {}
+
+    def look(self) -> PendingPods | PendingPodsOfContexts:
+        """What is pending now, in each of several contexts."""
+        self._request.intake.restart()
+        if self._contexts:
+            items = answers_of(self._contexts, self._request.connection, self._look_at, PendingPodsOfContext)
+            for each in items:
+                if each.error:
+                    self._live.pop(each.context, None)
+            return PendingPodsOfContexts(items=items)
+        try:
+            return self._look_at(self._request.connection)
+        except KpreemptError:
+            # Credentials may have expired; others can be had then.
+            self._live.clear()
+            raise
+
+    def _look_at(self, flags: ConnectionFlags) -> PendingPods:
+        run = self._run
+        if flags.context not in self._live:
+            self._live[flags.context] = run.connect(flags)
+        loaded = run.load(self._live[flags.context], Needs(wanted=self._asked.wanted, with_events=True))
+        context = run.context(loaded, self._asked, run.now(), self._live[flags.context])
+        context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
+        seconds = _SECONDS_OF_SEARCH if self._is_wide else None
+        found: PendingPods = answer(context, self._request.having(seconds_of_search=seconds)).record
+        if not self._request.watch:
+            return found
+        from kpreempt.analysis.pending.pods import changes_since
+
+        if before := self._seen.get(flags.context):
+            found = msgspec.structs.replace(found, changes=changes_since(before, found, loaded.cluster))
+        self._seen[flags.context] = found
+        return found
+
+
+def _time_of(answer: PendingPods | PendingPodsOfContexts) -> datetime | None:
+    """What ages count to; of several answers each has its own."""
+    return getattr(answer, "at", None)

@@ -1,18 +1,34 @@
-"""``kpreempt queue``: the scheduling queue, in its order, and what would move its pods."""
+"""``kpreempt queue``: the scheduling queue, in its order, and what would move its pods; and files of such events."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
 
-from typer import Option
+import msgspec
 
-from kpreempt.cli.options import After, AnswerRequest
-from kpreempt.scheduler_table import KUBE_RANGE, LEGACY_ROWS
+from kpreempt.analysis.algorithms import has_queue, is_kube_algorithm, queue_for
+from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.analysis.pending.states import max_backoff_of
+from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
+from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
+from kpreempt.cli.clusters import single_use_of_stdin, standard_input
+from kpreempt.cli.requests import QueueRequest
+from kpreempt.cli.runner import Run
+from kpreempt.cli.workers import Spread
+from kpreempt.errors import InputError, UsageError
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.durations import go_seconds
+from kpreempt.scheduler_table import QUEUE_ALGORITHMS
+from kpreempt.snapshot import ManifestObject, object_decoder, read_plain_records
+from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.collect import Needs
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from kpreempt.cli.answering import Run
+    from kpreempt.cli.runner import Run
     from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import ConfiguredScheduler
     from kpreempt.model.wanted import Wanted
@@ -20,44 +36,8 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.queues import SchedulingQueue
 
 
-class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selector", "algorithm", "policy_config"]):
-    """What the options of ``kpreempt queue`` ask for."""
-
-    algorithm: Annotated[
-        str | None,
-        Option(
-            metavar="|".join(("auto", *(name for name, row in LEGACY_ROWS.items() if row.has_queue), KUBE_RANGE)),
-            help="The queue of this scheduler (default: auto, that of the cluster's own version).",
-        ),
-    ] = None
-    events: Annotated[
-        str | None,
-        After("snapshots"),
-        Option(metavar="FILE", help="Apply these events, JSON lines or YAML, and show the queue after each."),
-    ] = None
-
-
 def queue(request: QueueRequest) -> int:
-    """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
-
-    One screen; -v has every pod with the events that would move it, and with --events the queue after each.
-
-    With --events, and neither --snapshot nor an option that names a live cluster, the cluster is empty at first. An
-    event: {"time": "+5s", "event": "addPod", "pod": {...}}. The time is one of a clock, or counts from the event
-    before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what
-    the scheduler does: pop, unschedulable, nominate, clearNomination, moveAll, activate.
-    """
-    from functools import partial
-
-    from kpreempt.analysis.algorithms import is_kube_algorithm
-    from kpreempt.analysis.cluster_version import AUTO
-    from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
-    from kpreempt.cli.answering import Run
-    from kpreempt.cli.clusters import single_use_of_stdin
-    from kpreempt.cli.queue_events import read_events
-    from kpreempt.cli.workers import Spread
-    from kpreempt.snapshot import object_decoder
-
+    """Answer the request, and return the exit code."""
     named = request.algorithm or AUTO
     if named != AUTO:
         _check_modelled(named)
@@ -95,28 +75,18 @@ def queue(request: QueueRequest) -> int:
 
 def _check_modelled(algorithm: str) -> None:
     """Raise ``UsageError`` for an algorithm whose queue is not modelled."""
-    from kpreempt.analysis.algorithms import has_queue
-    from kpreempt.errors import UsageError
-    from kpreempt.scheduler_table import QUEUE_ALGORITHMS
-
     if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
 
 
 def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:
     """The cluster; an empty one where only events are given."""
-    from kpreempt.library.reading import LoadedCluster
-    from kpreempt.model.cluster import ClusterSnapshot
-
     if request.events and not request.snapshots and not request.connection.given():
         return LoadedCluster(ClusterSnapshot(), [])
-    return run.load(run.connect(), wanted)
+    return run.load(run.connect(), Needs(wanted=wanted, with_events=True))
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    from kpreempt.analysis.algorithms import queue_for
-    from kpreempt.analysis.pending.states import max_backoff_of
-    from kpreempt.model.durations import go_seconds
 
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1
@@ -128,3 +98,58 @@ def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, ru
         max_backoff=max_backoff_of(configured.configuration),
         rules=rules,
     )
+
+
+_AFTER = re.compile(r"\+(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_YEARS = range(1970, 9000)
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
+
+
+def read_events(path: str, start: datetime, intake: Intake) -> list[TimedEvent]:
+    """The events of a file (``-``: standard input) in their order; the first counts from ``start``.
+
+    Raises ``InputError``, also where time goes back.
+    """
+    events: list[TimedEvent] = []
+    stdin = standard_input() if path == "-" else None
+    for record in read_plain_records(path, stdin=stdin, intake=intake):
+        before = events[-1].time if events else start
+        event = _decoded(record)
+        time = _time_of(event.time, before, record)
+        if events and time < before:
+            raise _bad(record, f"is earlier than the event before it ({before.isoformat()})", path="time")
+        events.append(TimedEvent(event, time, record.source, record.line))
+        events[-1].check()
+    return events
+
+
+def _decoded(record: ManifestObject) -> QueueEvent:
+    try:
+        return msgspec.convert(record.document, QueueEvent)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$.")
+        path = path.rstrip("`")
+        hint = ", ".join(EventKind) if path == "event" else ""
+        raise _bad(record, f"{problem[:1].lower()}{problem[1:]}", path=path, hint=hint) from None
+
+
+def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:
+    """The time that a text means: RFC 3339, or so long after the event before."""
+    if not text:
+        return before
+    time: datetime | None
+    try:
+        if after := _AFTER.fullmatch(text):
+            time = before + timedelta(seconds=float(after[1]) * _SECONDS[after[2]])
+        else:
+            time = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        time = None
+    # Queues compute with times, which must not leave what a time can hold.
+    if time is None or time.tzinfo is None or time.year not in _YEARS:
+        raise _bad(record, f"{text!r} is no time", path="time", hint="2026-11-21T03:12:00Z or +5s")
+    return time
+
+
+def _bad(record: ManifestObject, problem: str, *, path: str, hint: str = "") -> InputError:
+    return InputError(problem, source=record.source, line=record.line, object_name="event", path=path, hint=hint)

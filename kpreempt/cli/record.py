@@ -1,61 +1,262 @@
-"""``kpreempt record``: what happens in a cluster, into a folder."""
+"""Doing ``kpreempt record``: a cluster listed, then watched into a folder; and what is in one."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import secrets
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from queue import Empty
+from typing import TYPE_CHECKING, Any, Self
 
-from typer import Option
+from kpreempt import __version__
+from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
+from kpreempt.cli.clusters import live_connection
+from kpreempt.cli.output import write_stdout
+from kpreempt.cli.snapshot import check_map, map_file, write_map
+from kpreempt.cli.terminal import Progress, write_to_stderr
+from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.files import name_of
+from kpreempt.model.durations import SECOND, parse_duration
+from kpreempt.report.escape import printable
+from kpreempt.snapshot.archives import parse_size
+from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.kinds import COMPARED, RECORDED
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import connect
+from kpreempt.snapshot.live.lists import read_cluster
+from kpreempt.snapshot.live.watching import Start, Watches
+from kpreempt.snapshot.recording.past import RecordingInfo, info_of
+from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
+from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
+from kpreempt.snapshot.write import DumpHeader
 
-from kpreempt.cli.options import Connecting, Request
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import RecordRequest
+    from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
-
-class RecordRequest(Request):
-    """What the options of ``kpreempt record`` ask for."""
-
-    to: Annotated[
-        str | None, Option("--to", metavar="DIR", help="The folder to record into; it is made where it is not there.")
-    ] = None
-    info: Annotated[
-        str | None, Option("--info", metavar="DIR", help="Record nothing, and say what the recording in DIR holds.")
-    ] = None
-    source: Annotated[
-        str | None,
-        Option("--from", metavar="DIR", help="With --redact: what is recorded in DIR, in the place of a live cluster."),
-    ] = None
-    redact: Annotated[
-        bool,
-        Option(
-            "--redact",
-            help="Write names as tokens and times without dates, as kpreempt snapshot does: at the end, when all names "
-            "are known.",
-        ),
-    ] = False
-    redact_map: Annotated[
-        str | None,
-        Option(
-            "--redact-map",
-            metavar="FILE",
-            help="With --redact: which token stands for which name. Keep it to yourself.",
-        ),
-    ] = None
-    duration: Annotated[
-        str | None, Option("--for", metavar="TIME", help="End after this time: 10m, 8h.  [until Ctrl-C]")
-    ] = None
-    keep: Annotated[str, Option(metavar="TIME", help="Let go of what is older than this.")] = "24h"
-    max_size: Annotated[str, Option(metavar="SIZE", help="Let go of what is oldest, to take no more disk.")] = "2Gi"
-    base_every: Annotated[
-        str, Option(metavar="TIME", help="Write the whole cluster this often, for moments after it to be found fast.")
-    ] = "1h"
-    quiet: Annotated[bool, Option("-q", "--quiet", help="Do not say what was recorded.")] = False
-    connection: Connecting
+# So long nothing need be heard before it is time to look at the clock: what waits is due then.
+_PATIENCE = 0.2
+# What a folder is called beside the one that is asked for: while names are in it, and while it is not whole.
+_CLEAR, _PART = ".clear", ".part"
+# So many bytes by chance salt the digests of a recording.
+_SALT = 16
+# Signals that end a recording: Ctrl-C, what service managers send, and a terminal that is closed.
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def record(request: RecordRequest) -> int:
-    """Record what the schedulers look at in a live cluster, and each change to it, until it is ended.
+    """Record, or say what is recorded, and return the exit code."""
+    if (request.to is None) == (request.info is None):
+        raise UsageError("either --to or --info is needed", hint="kpreempt record --to DIR")
+    check_map(request.redact_map, redacts=request.redact)
+    if request.source is not None and not request.redact:
+        raise UsageError("--from: a recording is only written anew to be redacted", hint="--redact")
+    if request.source is not None and request.duration is not None:
+        raise UsageError("--from: nothing live is recorded, so no --for")
+    if request.info is not None:
+        write_stdout(_told(request.info, info_of(request.info)))
+        return 0
+    assert request.to is not None
+    if request.redact:
+        _refuse_recording(request.to)
+    limits = Limits(
+        keep=_duration("--keep", request.keep),
+        max_size=parse_size(request.max_size, "--max-size"),
+        base_every=_duration("--base-every", request.base_every),
+    )
+    seconds = None if request.duration is None else seconds_of("--for", request.duration)
+    if request.source is not None:
+        _redact(request.source, request)
+    elif request.redact:
+        clear = request.to.rstrip("/") + _CLEAR
+        _refuse_recording(clear)
+        record_into(clear, request.connection, limits, seconds)
+        _redact(clear, request)
+        shutil.rmtree(clear)
+    else:
+        record_into(request.to, request.connection, limits, seconds)
+    if not request.quiet:
+        write_to_stderr(_told(request.to, info_of(request.to)))
+    return 0
 
-    The folder is a --snapshot of every command, with --at of any moment since: a time, or just before a pod's
-    scheduler decided on it. It holds no more than kpreempt snapshot writes. Requests are GET, to list and to watch.
+
+def seconds_of(option: str, text: str) -> float:
+    """The seconds of a duration that an option has. Raises ``UsageError``."""
+    return _duration(option, text).total_seconds()
+
+
+def _refuse_recording(folder: str) -> None:
+    """Raise ``InputError`` where a recording is in the folder: tokens of another one mean other names."""
+    if is_recording(folder):
+        hint = (
+            f"kpreempt record --redact --from {folder} --to DIR" if folder.endswith(_CLEAR) else "--to another folder"
+        )
+        raise InputError("has a recording", source=name_of(folder), hint=hint)
+
+
+def _redact(source: str, request: RecordRequest) -> None:
+    """Write the recording under other names; it is there once it is whole."""
+    from kpreempt.analysis.image_sizes import NamedImages
+    from kpreempt.snapshot.recording.redacted import Images, redact_recording
+
+    assert request.to is not None
+    named, target = NamedImages(), Path(request.to)
+    part = target.with_name(f"{target.name}{_PART}")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with map_file(request.redact_map) as file:
+            redaction = redact_recording(source, str(part), secrets.token_bytes(), Images(named.add, named.of))
+            write_map(file, redaction)
+            part.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", source=name_of(request.to)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: float | None) -> None:
+    """Record the live cluster into a folder for so long, or until Ctrl-C. Raises what reading it raises."""
+    end = None if seconds is None else time.monotonic() + seconds
+    live = live_connection([], flags)
+    assert live is not None
+    segments = Segments(folder, limits)
+    try:
+        _record(flags, live, segments, end)
+    finally:
+        segments.close()
+
+
+def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: float | None) -> None:
+    """Record until ``end`` (of the monotonic clock), or until Ctrl-C."""
+    progress, api = Progress(), Api(live)
+    watches = Watches(api, reconnect=lambda: connect(flags, os.environ))
+    try:
+        recorder = _begin(api, watches, segments, progress)
+        with _Ending(end) as ending:
+            _follow(recorder, watches, ending, lambda: progress.say(_standing(live.label, recorder)))
+    finally:
+        watches.end()
+        progress.close()
+        api.close()
+
+
+def _follow(recorder: Recorder, watches: Watches, ending: _Ending, progress: Callable[[], None]) -> None:
+    """Write what watches tell until the end."""
+    try:
+        while not ending.is_due:
+            try:
+                told = watches.news.get(timeout=_PATIENCE)
+            except Empty:
+                pass
+            else:
+                if isinstance(told, KpreemptError):
+                    raise told
+                recorder.take(told)
+            recorder.tick(datetime.now(UTC))
+            progress()
+    finally:
+        recorder.flush(datetime.now(UTC))
+
+
+class _Ending:
+    """When to end: at a time of the monotonic clock, or once a signal came, which interrupts no writing.
+
+    A second one interrupts. Whoever is not asked by Ctrl-C but told to end is told so again at the end.
     """
-    from kpreempt.cli.record_run import run_record
 
-    return run_record(request)
+    def __init__(self, at: float | None) -> None:
+        self._at = at
+        self._signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    @property
+    def is_due(self) -> bool:
+        """Whether nothing more is to be followed."""
+        return self._signal is not None or (self._at is not None and time.monotonic() >= self._at)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (getattr(signal, name) for name in _ENDING if hasattr(signal, name)):
+                # What is ignored stays so: Ctrl-C in what a shell has in the background, and SIGHUP under nohup.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+        if self._signal not in (None, signal.SIGINT):
+            signal.raise_signal(self._signal)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self._signal = number
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
+
+def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -> Recorder:
+    """List the cluster, write it as the first base, and watch it from there."""
+    taken_at = datetime.now(UTC)
+    lines = Lines(is_kept, partial(kept, salt=secrets.token_hex(_SALT)))
+    reading = read_cluster(
+        api,
+        taken_at=taken_at,
+        progress=progress,
+        needs=Needs(keeps=is_kept, with_events=True, compared=COMPARED),
+        packs=lines.of_document,
+    )
+    source = api.connection.server
+    starts = {
+        Stream(RECORDED[kind], reason): Start(api_version, version_number(version, source))
+        for (kind, reason), (api_version, version) in reading.starts.items()
+        if kind in RECORDED
+    }
+    header = DumpHeader(
+        server_version=reading.cluster.version,
+        taken_at=taken_at,
+        kpreempt_version=__version__,
+        assumptions=reading.assumptions,
+        unread=reading.cluster.unread,
+        listed=reading.cluster.listed,
+    )
+    holder, _ = watches.holder()
+    versions = {stream.label: start.version for stream, start in starts.items()}
+    recorder = Recorder(
+        segments,
+        reading.cluster,
+        header,
+        versions,
+        source=source,
+        holder=holder,
+        lines=lines,
+        documents=reading.documents,
+    )
+    watches.begin(starts)
+    return recorder
+
+
+def _standing(source: str, recorder: Recorder) -> str:
+    return f"recording {source}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
+
+
+def _duration(option: str, text: str) -> timedelta:
+    nanoseconds = parse_duration(text)
+    if nanoseconds is None or nanoseconds <= 0:
+        raise UsageError(f'{option}: "{text[:40]}" is not a duration', hint="10m, 24h")
+    return timedelta(seconds=nanoseconds / SECOND)
+
+
+def _told(folder: str, info: RecordingInfo) -> str:
+    """What a recording holds, as lines."""
+    return "".join(f"{printable(line)}\n" for line in info.lines(folder))

@@ -1,55 +1,216 @@
-"""``kpreempt snapshot``: a cluster into a file, with or without its names."""
+"""``kpreempt snapshot``: a cluster loaded, redacted if asked, and written whole.
+
+With ``--redact-map`` the names and times that tokens stand for are in a file for its owner only.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import secrets
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
-from typer import Context, Option
+import msgspec
 
-from kpreempt.cli.options import After, ClusterRequest
+from kpreempt import __version__
+from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
+from kpreempt.analysis.image_sizes import ImageSizes
+from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED, kept_kueue, redactable
+from kpreempt.analysis.questions import questions_of
+from kpreempt.analysis.subject import PodTemplate
+from kpreempt.analysis.version_rules import api_server_of
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace
+from kpreempt.cli.manifests import picked, read_subjects
+from kpreempt.cli.output import whole_file, write_stdout_pieces
+from kpreempt.cli.terminal import complain
+from kpreempt.errors import UsageError
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.report.escape import printable_json_bytes
+from kpreempt.snapshot import decode_document, decode_object
+from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.redact import Redaction, redaction_of
+from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
+from kpreempt.verdict import API_VERSION, Assumption
+
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import SnapshotRequest
 
 
-class SnapshotRequest(ClusterRequest):
-    """What the options of ``kpreempt snapshot`` ask for."""
+def check_map(path: str | None, *, redacts: bool) -> None:
+    """Raise ``UsageError`` where the option has no file, or nothing is redacted."""
+    if path is None:
+        return
+    if not redacts:
+        raise UsageError("--redact-map: nothing is redacted", hint="--redact")
+    if path in ("", "-"):
+        raise UsageError("--redact-map: a file is expected", hint="--redact-map names.json")
 
-    invocation: Context
-    to: Annotated[
-        str,
-        Option(
-            "--to",
-            metavar="FILE",
-            help="Where to: FILE.json or FILE.jsonl, also with .gz or .zst; - is standard output.",
-            show_default=False,
-        ),
-    ]
-    files: Annotated[
-        list[str],
-        After("snapshots"),
-        Option("-f", "--filename", metavar="FILE", help="A manifest whose pods go along as pending. Repeatable."),
-    ] = []
-    namespace: Annotated[
-        str | None, Option("-n", "--namespace", metavar="NS", help="Where the manifest's pods are to be created.")
-    ] = None
-    redact: Annotated[
-        bool, Option("--redact", help="Replace names, labels, images and the like; verdicts stay the same otherwise.")
-    ] = False
-    redact_map: Annotated[
-        str | None,
-        Option("--redact-map", metavar="FILE", help="Write which name became which to FILE, for your eyes only."),
-    ] = None
-    quiet: Annotated[bool, Option("-q", "--quiet", help="Do not say what was written.")] = False
 
-    @property
-    def program(self) -> str:
-        """What its user calls kpreempt."""
-        return self.invocation.find_root().info_name or "kpreempt"
+def map_file(path: str | None) -> AbstractContextManager[TextIO | None]:
+    """The file, which is there once the block ends well."""
+    return whole_file(path, mode=_OWNER_ONLY) if path else nullcontext()
+
+
+def write_map(file: TextIO | None, redaction: Redaction | None) -> None:
+    """Write all tokens, if there is a file for them."""
+    if file is None or redaction is None:
+        return
+    found = {"names": dict(redaction.pairs()), "times": dict(redaction.times())}
+    document = {"apiVersion": API_VERSION, "kind": "RedactionMap", **found}
+    file.buffer.write(printable_json_bytes(msgspec.json.encode(document)) + b"\n")
+
+
+_OWNER_ONLY = 0o600
+_STANDARD = "-"
+# That an older dump of kpreempt's has none of these.
+_LACKING = frozenset((kind, "snapshot") for kind in KUEUE_KINDS)
 
 
 def snapshot(request: SnapshotRequest) -> int:
-    """Write what the schedulers look at in a cluster to a file that --snapshot reads, whole or not at all.
+    """Write the cluster, say so, and return the exit code."""
+    form = form_of(request.to)
+    _check(request)
+    live = live_connection(request.snapshots, request.connection)
+    # The manifest is read first: it is small, and most mistakes are in it.
+    subjects = read_subjects(request.files, usual_namespace(live), request.intake)
+    templates = picked(subjects.templates, (), request.namespace)
+    # Who reads the dump completes it, and says so.
+    needs = Needs(
+        # Under other names no manifest is compared with them.
+        keeps=None if request.redact else is_kept,
+        compared=() if request.redact else COMPARED,
+        wanted=KUEUE_WANTED,
+        with_events=True,
+    )
+    loaded = load_cluster(msgspec.structs.replace(snapshot_source(request), live=live, completes=False), needs)
+    cluster, asked = _with_pods(loaded.cluster, templates)
+    taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
+    redaction = None
+    if request.redact:
+        redaction = _redaction(cluster, taken_at, redactable(loaded.cluster, decode_document))
+    of_kueue = kept_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
+    # Reading the dump shows that again; the files that hold no objects are those of this input.
+    assumptions = [
+        each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING and not each.lists_files
+    ]
+    header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
+    rewrite = redaction.record if redaction else least
+    documents = [*_documents(loaded.documents, cluster), *of_kueue]
+    plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
+    pieces = packed(map(printable_json_bytes, plain), form)
+    size = _write(request, pieces, redaction)
+    if size is not None and not request.quiet:
+        _tell(request, cluster, size, asked, redaction)
+    return 0
 
-    Secrets, ConfigMaps, environment values, commands, managed fields and annotations that are not used are never in it.
+
+def _check(request: SnapshotRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    check_map(request.redact_map, redacts=request.redact)
+    if (
+        request.redact_map
+        and request.to != _STANDARD
+        and Path(request.to).resolve() == Path(request.redact_map).resolve()
+    ):
+        raise UsageError("--redact-map: the dump goes to the same file")
+    if request.namespace is not None and not request.files:
+        raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
+    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+
+
+def _redaction(cluster: ClusterSnapshot, taken_at: datetime, queueing: Sequence[Any]) -> Redaction:
+    return redaction_of(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded, queueing=queueing)
+
+
+def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
+    """The cluster with the pods as the API server would store them, pending; and these pods."""
+    if not templates:
+        return cluster, []
+    asked = questions_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
+    pods = [_pending(question.pod) for question in asked.questions]
+    return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
+
+
+def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:
+    """The documents that go into the dump, of plain pods with the status that their records have."""
+    wanted = [each for each in found if is_compared(each)]
+    salt = salt_for(wanted)
+    documents = [kept(each, salt) for each in wanted]
+    pods = {pod.key: pod for pod in cluster.pods}
+    for each in documents:
+        if each["kind"] == "Pod":
+            each["status"] = status_of(pods[f"{each['metadata']['namespace']}/{each['metadata']['name']}"])
+    return documents
+
+
+def _pending(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
+
+
+def _header(
+    cluster: ClusterSnapshot,
+    taken_at: datetime,
+    assumptions: list[Assumption],
+    redaction: Redaction | None,
+    listed: Sequence[str] = (),
+) -> DumpHeader:
+    if redaction is None:
+        version, skipped = cluster.version, cluster.skipped
+    else:
+        version, skipped = redaction.version(cluster.version), redaction.skipped(cluster.skipped)
+        assumptions = redaction.assumptions(assumptions)
+    return DumpHeader(
+        server_version=version,
+        taken_at=taken_at if redaction is None else REDACTED_AT,
+        kpreempt_version=__version__,
+        skipped=skipped,
+        assumptions=assumptions,
+        # The names of kinds that every cluster has tell nothing.
+        unread=cluster.unread,
+        # Under other names no documents of the other kinds are kept.
+        listed=[*(kind for kind in cluster.listed if redaction is None or kind in KINDS), *listed],
+    )
+
+
+def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redaction | None) -> int | None:
+    """Write the dump, and the map of names if one is asked for; returns the bytes of the dump.
+
+    ``None`` where the reader of standard output has gone away.
     """
-    from kpreempt.cli.snapshot_run import run_snapshot
+    with ExitStack() as stack:
+        write_map(stack.enter_context(map_file(request.redact_map)), redaction)
+        if request.to == _STANDARD:
+            return write_stdout_pieces(pieces)
+        # Without redaction it tells all about the cluster.
+        mode = None if request.redact else _OWNER_ONLY
+        dump = stack.enter_context(whole_file(request.to, mode=mode))
+        return sum(map(dump.buffer.write, pieces))
 
-    return run_snapshot(request)
+
+def _tell(
+    request: SnapshotRequest, cluster: ClusterSnapshot, size: int, asked: list[Pod], redaction: Redaction | None
+) -> None:
+    counts = ", ".join(f"{name} {count:,}" for name, count in count_objects(cluster).items()) or "no objects"
+    target = "standard output" if request.to == _STANDARD else request.to
+    how = "redacted, " if request.redact else ""
+    complain(f"wrote {target} ({how}{_in_words(size)}): {counts}")
+    for pod in asked:
+        namespace, name = pod.metadata.namespace, pod.metadata.name
+        if redaction is not None:
+            namespace, name = redaction.key("Pod", namespace, name)
+        words = ["explain", f"pod/{name}", "-n", namespace, "--snapshot", request.to]
+        complain(f"ask about {pod.key}: {request.program} {shlex.join(words)}")
+
+
+def _in_words(size: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

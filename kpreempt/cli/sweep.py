@@ -1,97 +1,174 @@
-"""``kpreempt sweep``: many clusters, many questions, several schedulers, into a Parquet dataset."""
+"""A sweep from its options to the dataset, a line for each cluster on standard error, and the summary at the end."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from typer import Argument, Option
+from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.runner import time_of_answer
+from kpreempt.cli.terminal import (
+    EXIT_BUG,
+    EXIT_GATE,
+    EXIT_INPUT,
+    terminal_width,
+    wants_colour,
+    write_to_stderr,
+)
+from kpreempt.errors import UsageError
+from kpreempt.fleet.dataset import Dataset
+from kpreempt.fleet.engine import Workers, connected, swept
+from kpreempt.fleet.extra import imported
+from kpreempt.fleet.plan import Given, Plan, make_plan
+from kpreempt.fleet.sources import Target, targets_of
+from kpreempt.fleet.summary import summary_of
+from kpreempt.report.amounts import count
+from kpreempt.report.answers import formats_named
+from kpreempt.report.escape import printable
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.snapshot.archives import parse_size
 
-from kpreempt.cli.options import After, Now, Request, Strict
-from kpreempt.scheduler_table import DEFAULT_ALGORITHM
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import SweepRequest
+    from kpreempt.fleet.work import Done
+    from kpreempt.verdict.sweep import Sweep
 
-_Text = str | None
-
-
-class SweepRequest(Request):
-    """What the options of ``kpreempt sweep`` ask for."""
-
-    words: Annotated[
-        list[str] | None,
-        Argument(metavar="[PLAN | report DIR]", help="The plan's file (TOML), or the dataset to report on."),
-    ] = None
-    snapshots: Annotated[
-        list[str],
-        Option(
-            "--snapshots",
-            metavar="PATH|URL|GLOB",
-            help="Clusters: each match is one, as --snapshot takes it; s3:// and others by fsspec. Repeatable.",
-        ),
-    ] = []
-    contexts: Annotated[_Text, Option("--contexts", metavar="NAME,...", help="Live clusters, by context.")] = None
-    kubeconfig: Annotated[_Text, Option("--kubeconfig", metavar="FILE", help="The kubeconfig, not $KUBECONFIG.")] = None
-    files: Annotated[
-        list[str],
-        Option("-f", "--filename", metavar="FILE", help="Ask where the pods of this manifest land. Repeatable."),
-    ] = []
-    priorities: Annotated[
-        _Text, Option("--priorities", metavar="N,...", help="Ask about -f with each of these priorities.")
-    ] = None
-    ask: Annotated[list[str], Option("--ask", metavar="pending|budgets", help="Ask this, too. Repeatable.")] = []
-    algorithms: Annotated[
-        _Text,
-        Option(
-            "--algorithms",
-            metavar=f"auto,{DEFAULT_ALGORITHM},...",
-            help="The schedulers that decide, each anew.  [auto]",
-        ),
-    ] = None
-    max_unpacked: Annotated[
-        _Text, Option("--max-unpacked", metavar="SIZE", help="How much one snapshot may unpack to: 4Gi.  [1Gi]")
-    ] = None
-    skip_bad_objects: Annotated[
-        bool, Option("--skip-bad-objects", help="Skip unreadable objects and files instead of failing, and list them.")
-    ] = False
-    now: Now = None
-    to: Annotated[_Text, Option("--to", metavar="DIR", help="The dataset's folder; it is made.")] = None
-    resume: Annotated[bool, Option("--resume", help="Do only what is missing in --to, and what failed.")] = False
-    scheduler: Annotated[
-        _Text, Option("--scheduler", metavar="tcp://HOST:PORT", help="Work at this Dask cluster, and not here.")
-    ] = None
-    workers: Annotated[
-        int | None,
-        Option("--workers", metavar="N", min=1, help="So many processes here. Default: what cores and memory allow."),
-    ] = None
-    worker_memory: Annotated[
-        _Text, Option("--worker-memory", metavar="SIZE", help="What each of them may take: 2Gi.")
-    ] = None
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown or html, into FILE if given; html for report. "
-            "Repeatable.",
-        ),
-    ] = []
-    verbose: Annotated[bool, Option("-v", "--verbose", help="List everything, however long.")] = False
-    quiet: Annotated[bool, Option("-q", "--quiet", help="No line for each cluster.")] = False
-    colour: Annotated[
-        str, Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")
-    ] = "auto"
-    strict: Annotated[Strict, After("colour")] = False
+_REPORT = "report"
 
 
 def sweep(request: SweepRequest) -> int:
-    """Put many questions to many clusters, with Dask, and write the answers as a Parquet dataset.
+    """Do the sweep, or report on one, and return the exit code."""
+    words = request.words or []
+    if words[:1] == [_REPORT]:
+        return _report(request, words[1:])
+    if len(words) > 1:
+        raise UsageError(f"one plan is expected, and not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
+    outputs = parse_outputs(request.outputs, formats_named(request.answer))
+    plan = make_plan(words[0] if words else "", _given(request))
+    if not request.to:
+        raise UsageError("--to: where to write the dataset is missing", hint="--to DIR")
+    for each in ("dask", "distributed", "pyarrow"):
+        imported(each)
+    workers = _workers(request)
+    targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
+    dataset = Dataset(request.to)
+    dataset.begin(resumes=request.resume)
+    missing = _missing(dataset, targets, plan)
+    if request.resume:
+        _say(f"{count(len(targets) - len(missing), 'cluster')} done before")
+    has_bugs = _work(request, plan, missing, dataset, workers)
+    answer = summary_of(dataset)
+    _write(answer, outputs, request)
+    return _exit_code(answer, has_bugs, request)
 
-    Each cluster is read once and asked every question of the plan, by each scheduler. A cluster that cannot be read is
-    a row of failures, and the others go on; a partition of the dataset is whole or not there. A worker that dies is
-    replaced. sweep report DIR makes a page of a dataset.
 
-    Exit codes: 0 all is answered, 3 there are failures (they are rows), 1 with --strict where an answer may come out
-    otherwise. Needs pip install 'kpreempt[fleet]'.
-    """
-    from kpreempt.cli.sweep_run import run_sweep
+def _report(request: SweepRequest, paths: Sequence[str]) -> int:
+    if len(paths) != 1:
+        raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
+    outputs = parse_outputs(
+        request.outputs, ("html", *(each for each in formats_named(request.answer) if each != "html"))
+    )
+    answer = summary_of(Dataset(paths[0]))
+    if not answer.items:
+        raise UsageError(f"{paths[0]}: no dataset of a sweep is there", hint="kpreempt sweep PLAN --to DIR")
+    _write(answer, outputs, request)
+    return 0
 
-    return run_sweep(request)
+
+def _work(request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset: Dataset, workers: Workers) -> bool:
+    """Ask the clusters, write each partition as it is done, and return whether a bug was met."""
+    has_bugs = False
+    if not targets:
+        return has_bugs
+    try:
+        with connected(workers, len(targets), _say) as client:
+            for number, done in enumerate(swept(client, plan, targets), 1):
+                dataset.write(done.cluster, done.files)
+                has_bugs |= done.bugs > 0
+                if not request.quiet:
+                    _say(f"[{number}/{len(targets)}] {_line(done)}")
+    finally:
+        dataset.end()
+    return has_bugs
+
+
+def _missing(dataset: Dataset, targets: Sequence[Target], plan: Plan) -> list[Target]:
+    """The clusters that have no whole partition of this plan and their snapshot, or failed."""
+    digest = plan.digest
+    marks = {each.name: dataset.mark(each.name) for each in targets}
+    strange = [each for each in marks.values() if each is not None and each.plan != digest]
+    if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
+        raise UsageError(f"--resume: {dataset.name} is of another plan", hint="--to another folder")
+    return [
+        each
+        for each in targets
+        if (mark := marks[each.name]) is None or mark.has_failed or mark.fingerprint != each.fingerprint
+    ]
+
+
+def _line(done: Done) -> str:
+    if done.has_failed:
+        return f"{done.cluster}: failed, {done.seconds:.1f}s"
+    failed = f", {count(done.failures, 'failure')}" if done.failures else ""
+    peak = f", {done.peak_bytes >> 20:,} MiB" if done.peak_bytes else ""
+    return f"{done.cluster}: {count(done.answers, 'answer')}{failed}, {done.seconds:.1f}s{peak}"
+
+
+def _say(line: str) -> None:
+    write_to_stderr(f"{printable(line)}\n")
+
+
+def _given(request: SweepRequest) -> Given:
+    size = request.max_unpacked
+    return Given(
+        snapshots=request.snapshots,
+        contexts=_listed(request.contexts),
+        kubeconfig=request.kubeconfig or "",
+        algorithms=_listed(request.algorithms),
+        manifests=request.files,
+        priorities=_numbers(request.priorities),
+        kinds=request.ask,
+        now=time_of_answer(request.now) if request.now is not None else None,
+        max_unpacked=None if size is None else parse_size(size),
+        skip_bad_objects=request.skip_bad_objects,
+    )
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [int(each) for each in _listed(text)]
+    except ValueError:
+        raise UsageError(f"--priorities {str(text)[:40]}: numbers are expected", hint="--priorities 0,1000") from None
+
+
+def _workers(request: SweepRequest) -> Workers:
+    memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
+    if request.scheduler and (request.workers or memory):
+        raise UsageError("--scheduler excludes --workers and --worker-memory: its workers are there already")
+    return Workers(request.scheduler or "", request.workers or 0, memory)
+
+
+def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> None:
+    for output in outputs:
+        extent = Extent.REPORT if request.verbose or output.path else Extent.SCREEN
+        colour = wants_colour(request.colour, sys.stdout) and not output.path
+        options = RenderOptions(width=terminal_width(), verbose=request.verbose, extent=extent, colour=colour)
+        text = output.render(answer, options)
+        if output.path:
+            with whole_file(output.path) as file:
+                file.write(text)
+        else:
+            write_stdout(text)
+
+
+def _exit_code(answer: Sweep, has_bugs: bool, request: SweepRequest) -> int:
+    if has_bugs:
+        return EXIT_BUG
+    if answer.num_failures:
+        return EXIT_INPUT
+    return EXIT_GATE if request.strict and answer.uncertain else 0

@@ -1,55 +1,158 @@
-"""``kpreempt verify``: whether the real scheduler did what is predicted."""
+"""Doing ``kpreempt verify``: a recording gone through, each decision judged, and files that show the differences."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import secrets
+from contextlib import ExitStack
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from typer import Argument, Option
+import msgspec
 
-from kpreempt.cli.options import AnswerRequest
+from kpreempt.analysis.image_sizes import ImageSizes
+from kpreempt.analysis.verification import Asked, Judge, Judgement, Prediction, Tally
+from kpreempt.cli.output import whole_file
+from kpreempt.cli.record import record_into, seconds_of
+from kpreempt.cli.runner import Run
+from kpreempt.cli.terminal import EXIT_GATE, Progress
+from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.files import name_of, unreadable
+from kpreempt.report.escape import printable_json_bytes
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.recording.replay import Replay
+from kpreempt.snapshot.recording.runs import runs_of
+from kpreempt.snapshot.recording.segments import Limits
+from kpreempt.snapshot.redact import Redaction, redaction_of
+from kpreempt.snapshot.write import line_of
+from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verification
 
-_OF_INPUT = ["snapshots", "at", "skip_bad_objects", "assume_none"]
-_NOT_ASKED = [*_OF_INPUT, "namespace", "all_namespaces", "selector", "policy_config"]
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import VerifyRequest
+    from kpreempt.library.schedulers import AskedScheduler
+    from kpreempt.model.cluster import ClusterSnapshot
 
-
-class VerifyRequest(AnswerRequest, without=[*_NOT_ASKED, "strict", "now", "jobs"]):
-    """What the options of ``kpreempt verify`` ask for."""
-
-    folder: Annotated[
-        str | None, Argument(metavar="[DIR]", help="A recording: what kpreempt record --to DIR made.")
-    ] = None
-    duration: Annotated[
-        str | None, Option("--for", metavar="TIME", help="Without DIR: record the live cluster for so long, 10m.")
-    ] = None
-    fail_below: Annotated[
-        float | None,
-        Option(metavar="PERCENT", help="Exit 1 where the score is below this, or nothing could be compared: 99.5."),
-    ] = None
-    differences: Annotated[
-        str | None,
-        Option(
-            metavar="DIR",
-            help="For each difference without an explanation, write a file for kpreempt batch, under other names.",
-        ),
-    ] = None
-    outputs: Annotated[
-        list[str],
-        Option(
-            "-o",
-            "--output",
-            metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown or openmetrics, into FILE if given. Repeatable.",
-        ),
-    ] = []
+# What nobody can explain from here is worth a file; so many of them tell enough.
+_FILED = (Cause.CONFIGURATION, Cause.UNKNOWN)
+_MOST_FILES = 20
 
 
 def verify(request: VerifyRequest) -> int:
-    """Hold every decision that the real scheduler took against what is predicted from the state just before it.
+    """Judge the decisions of the recording, write the answer, and return the exit code."""
+    _check(request)
+    run = Run(request)
+    asked = run.read_scheduler()
+    with ExitStack() as stack:
+        folder = request.folder
+        if folder is None:
+            assert request.duration is not None
+            folder = stack.enter_context(TemporaryDirectory(prefix="kpreempt-"))
+            record_into(folder, request.connection, Limits(), seconds_of("--for", request.duration))
+        answer = _verified(request, folder, asked)
+    run.write_once(answer, answer.ends)
+    if request.fail_below is not None and (answer.score is None or answer.score < request.fail_below):
+        return EXIT_GATE
+    return 0
 
-    Pods that were bound, nominated with the victims that were evicted for them, or refused with a message, in a
-    recording or in a live cluster that is recorded for a while. A decision that is the one of a moment earlier is told
-    as a race, with what changed in between, and counts neither for the score nor against it.
-    """
-    from kpreempt.cli.verify_run import run_verify
 
-    return run_verify(request)
+def _check(request: VerifyRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    if (request.folder is None) == (request.duration is None):
+        raise UsageError("either a recording or --for is needed", hint="kpreempt verify DIR, kpreempt verify --for 10m")
+    if request.folder is not None and (given := request.connection.given()):
+        raise UsageError(f"a recording and {given[0]} exclude each other: decisions are recorded or live")
+    if request.duration is not None:
+        seconds_of("--for", request.duration)
+    if request.fail_below is not None and not 0 <= request.fail_below <= 100:
+        raise UsageError(f"--fail-below {request.fail_below:g}: expected a percentage", hint="--fail-below 99.5")
+
+
+def _verified(request: VerifyRequest, folder: str, asked: AskedScheduler) -> Verification:
+    judge = Judge(partial(_asked, asked), is_configured=request.scheduler_config is not None)
+    tally, progress, files = Tally(), Progress(), _Files(request.differences)
+    times: list[datetime] = []
+    done = 0
+    try:
+        for run in runs_of(folder):
+            times += run.begins, run.ends
+            for situation in Replay(run, request.intake).situations():
+                decision = situation.trace.decision
+                tally.count(decision, files.filed(judge.judge(decision, situation)))
+                done += 1
+                progress.say(f"verifying {name_of(folder)}: {done:,} decisions")
+    finally:
+        progress.close()
+    if not times:
+        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+    return tally.verification(times[0], times[-1])
+
+
+def _asked(asked: AskedScheduler, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
+    """The scheduler for a cluster, or one of another version."""
+    if algorithm is None:
+        configured = asked.on(cluster)
+        return Asked(configured.scheduler, configured.assumptions)
+    try:
+        return Asked(asked.of(algorithm), [])
+    except (UsageError, ConfigurationError):
+        return None
+
+
+class _Files:
+    """Writes what nobody can explain from here into a folder, if there is one."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._written = 0
+
+    def filed(self, judgement: Judgement) -> Judgement:
+        """The judgement, with the file that shows its difference."""
+        difference, predicted = judgement.difference, judgement.predicted
+        if self._folder is None or difference is None or predicted is None:
+            return judgement
+        if difference.cause not in _FILED or self._written == _MOST_FILES:
+            return judgement
+        self._written += 1
+        file = _write(Path(self._folder), self._written, difference.decision, predicted)
+        return judgement._replace(difference=msgspec.structs.replace(difference, file=file))
+
+
+def _write(folder: Path, number: int, decision: TakenDecision, predicted: Prediction) -> str:
+    """Write a line for ``kpreempt batch`` that predicts the decision anew, under other names; the file's name."""
+    cluster, pod = predicted.cluster, predicted.pod
+    redaction = redaction_of(cluster, decision.at, secrets.token_bytes(), ImageSizes(cluster).rounded)
+    objects = [
+        msgspec.Raw(line_of(kind, redaction.record(record)))
+        for kind in KINDS.values()
+        if kind.name != "Event"
+        for record in getattr(cluster, kind.field)
+        if record is not pod
+    ]
+    line = {
+        "name": _decided(decision, predicted, redaction),
+        "algorithm": predicted.verdict.algorithm,
+        "queued": True,
+        "objects": objects,
+        "pod": msgspec.Raw(line_of(KINDS["Pod"], redaction.record(pod))),
+    }
+    path = folder / f"difference-{number}.jsonl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unreadable(name_of(str(folder)), error) from error
+    with whole_file(str(path)) as file:
+        file.buffer.write(printable_json_bytes(msgspec.json.encode(line)) + b"\n")
+    return str(path)
+
+
+def _decided(decision: TakenDecision, predicted: Prediction, redaction: Redaction) -> str:
+    """What was decided, under the names of the file."""
+    if decision.decision is DecisionKind.REFUSED:
+        return "decided: refused"
+    node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)
+    name = redaction.record(node).metadata.name if node is not None else "a node that is not there"
+    words = f"decided: {decision.decision.lower()} to {name}"
+    victims = ["/".join(redaction.key("Pod", *key.split("/", 1))) for key in decision.victims]
+    return f"{words}, evicting {', '.join(victims)}" if victims else words

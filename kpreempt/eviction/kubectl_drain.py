@@ -88,11 +88,7 @@ def parse_command(arguments: Sequence[str]) -> DrainCommand:
     dry_run = found.get("--dry-run", "none")
     if dry_run not in _DRY_RUNS:
         raise CommandError(f'error: Invalid dry-run value ({dry_run}). Must be "none", "server", or "client".')
-    text = found.get("--timeout", "0")
-    if not _DURATION.fullmatch(text):
-        problem = f'time: invalid duration "{text}"'
-        raise CommandError(f'error: invalid argument "{text}" for "--timeout" flag: {problem}\n{_USAGE}')
-    timeout = sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text))
+    timeout = timeout_seconds(found.get("--timeout", "0"))
     return DrainCommand(tuple(dict.fromkeys(nodes)), selector, options, timeout, _DRY_RUNS[dry_run])
 
 
@@ -144,6 +140,14 @@ def _number(found: dict[str, str], name: str, default: int) -> int:
         problem = f'strconv.ParseInt: parsing "{text}": invalid syntax'
         raise CommandError(f'error: invalid argument "{text}" for "{name}" flag: {problem}\n{_USAGE}')
     return int(text)
+
+
+def timeout_seconds(text: str) -> float:
+    """The seconds of ``--timeout``. Raises ``CommandError``."""
+    if not _DURATION.fullmatch(text):
+        problem = f'time: invalid duration "{text}"'
+        raise CommandError(f'error: invalid argument "{text}" for "--timeout" flag: {problem}\n{_USAGE}')
+    return sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text))
 
 
 class Choice(msgspec.Struct, frozen=True):

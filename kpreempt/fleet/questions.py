@@ -11,6 +11,8 @@ import msgspec
 from kpreempt.fleet.rows import Rows, add_budgets, add_gate, add_pending, add_verdicts
 from kpreempt.library.cluster import Cluster
 from kpreempt.library.gate.settings import Gate
+from kpreempt.library.options import LADDER, Request, fields_of, kind_of, option_of
+from kpreempt.library.requests import Budgets, Check, Drain, Explain, Pending
 from kpreempt.verdict.records import Assumption, AssumptionKind
 
 
@@ -28,6 +30,19 @@ class Key(NamedTuple):
 
     type: type
     is_ladder: bool = False
+
+
+def _keys(question: type[Request], **more: Key) -> Mapping[str, Key]:
+    """What a plan may say of a question: its options that are for plans, and ``more`` than that."""
+    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(question).items()}
+    return {
+        **{
+            name.replace("_", "-"): Key(kind, option.in_plans == LADDER)
+            for name, (kind, option) in options.items()
+            if option is not None and option.in_plans
+        },
+        **more,
+    }
 
 
 class Kind(NamedTuple):
@@ -78,55 +93,10 @@ def _gate(question: Question) -> Gate:
     return Gate(rules=question.says.get("rules", {}))
 
 
-_SELECTION = {"namespace": Key(str), "selector": Key(str)}
-_SIMULATED = {"rules": Key(dict), "runs": Key(int), "seed": Key(int), "worst-case": Key(bool), "max-plays": Key(int)}
 KINDS: Mapping[str, Kind] = {
-    "explain": Kind(
-        _explain,
-        {
-            "pod": Key(str, is_ladder=True),
-            "namespace": Key(str),
-            "priority": Key(int, is_ladder=True),
-            "priority-class": Key(str, is_ladder=True),
-            "replicas": Key(int, is_ladder=True),
-            "capacity": Key(bool),
-        },
-        has_manifest=True,
-        instead="pod",
-    ),
-    "pending": Kind(_pending, _SELECTION),
-    "budgets": Kind(_budgets, _SELECTION),
-    "check": Kind(
-        _check,
-        {
-            "namespace": Key(str),
-            "delete": Key(list),
-            "autoscaled": Key(str),
-            "job-duration": Key(str),
-            "create-namespace": Key(bool),
-            "applied-by": Key(str),
-            **_SIMULATED,
-        },
-        has_manifest=True,
-    ),
-    "drain": Kind(
-        _drain,
-        {
-            "nodes": Key(list),
-            "selector": Key(str, is_ladder=True),
-            "pool": Key(str, is_ladder=True),
-            "force": Key(bool),
-            "ignore-daemonsets": Key(bool),
-            "delete-emptydir-data": Key(bool),
-            "disable-eviction": Key(bool),
-            "pod-selector": Key(str),
-            "one-by-one": Key(bool),
-            "max-unavailable": Key(int),
-            "surge": Key(int, is_ladder=True),
-            "kubelet-version": Key(str, is_ladder=True),
-            "remove": Key(bool),
-            **_SIMULATED,
-        },
-        needs=("nodes", "selector", "pool"),
-    ),
+    "explain": Kind(_explain, _keys(Explain), has_manifest=True, instead="pod"),
+    "pending": Kind(_pending, _keys(Pending)),
+    "budgets": Kind(_budgets, _keys(Budgets)),
+    "check": Kind(_check, _keys(Check, rules=Key(dict)), has_manifest=True),
+    "drain": Kind(_drain, _keys(Drain, rules=Key(dict)), needs=("nodes", "selector", "pool")),
 }

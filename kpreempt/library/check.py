@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,77 +15,52 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import ApplyOptions, Prepared, position
+from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.document_reader import describe
-from kpreempt.analysis.pending.verdicts import Spread, one_by_one
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pending.verdicts import one_by_one
+from kpreempt.analysis.simulation.outcomes import Branch, Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
-from kpreempt.library.chances import context_of
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import assuming_none
 from kpreempt.library.rejections import rejection_of
-from kpreempt.library.schedulers import Ground
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.library.requests import Check
+from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.check.summary import summary
+from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict import check as verdict
-from kpreempt.verdict.check import ChangeKind, Check
+from kpreempt.verdict.check import ChangeKind
 from kpreempt.verdict.unread import require
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked: manifests, those that were there before (``base``), and what goes.
-
-    With ``prunes`` objects that only ``base`` has are deleted.
-    Objects that say no namespace are in ``namespace``. ``job_seconds`` is how long pods of Jobs run, 0 for ever.
-    ``applied_by`` is the tool whose hooks and waves count, ``None`` if nothing says it: then none do.
-    ``runs``, ``seed`` and ``worst_of`` are as in ``CheckQuestion``.
-    """
-
-    documents: Sequence[ManifestDocument]
-    base: Sequence[ManifestDocument] = ()
-    deletions: Sequence[str] = ()
-    prunes: bool = False
-    namespace: str = DEFAULT_NAMESPACE
-    autoscaled_at_most: bool = False
-    job_seconds: int | None = None
-    creates_namespaces: bool = False
-    applied_by: Applier | None = None
-    seed: int = 0
-    runs: int | None = None
-    worst_of: int = 0
-    is_live: bool = False
-
-
-def check(
-    ground: Ground,
-    change: Change,
-    gate: GateSettings,
-    decode: Decode,
-    *,
-    tell: Callable[[str], None],
-    spread: Spread = one_by_one,
-) -> Check:
-    """The answer; ``tell`` is told what of the manifests is ignored.
+def check(context: Context, request: Check) -> Answered:
+    """What a change does to the cluster, and whether the rules hold.
 
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
-    ground = ground._replace(loaded=assuming_none(ground.loaded, gate.assume_none))
-    require(ground.loaded.cluster, "Node")
-    loaded, cluster = ground.loaded, ground.loaded.cluster
+    gate = request.rules
+    assert gate is not None
+    namespace = request.namespace or context.namespace
+    loaded = assuming_none(context.loaded, gate.assume_none)
+    context = context._replace(loaded=loaded)
+    cluster = loaded.cluster
+    require(cluster, "Node")
+    decode = object_decoder(context.configured.scheduler.wanted)
     options = ApplyOptions(
-        namespace=change.namespace,
-        prunes=change.prunes,
-        autoscaled_at_most=change.autoscaled_at_most,
-        job_seconds=change.job_seconds,
-        creates_namespaces=change.creates_namespaces,
-        applied_by=change.applied_by,
+        namespace=namespace,
+        prunes=request.prune,
+        autoscaled_at_most=request.autoscaled == "max",
+        job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
+        creates_namespaces=request.create_namespace,
+        applied_by=applier_for(request, gate),
     )
-    with ground.phases.phase("admission"):
+    with context.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
-        given, base = options.prepared(change.documents), options.prepared(change.base)
-        accepted, rejected, rejections = _sorted_out(change, cluster.version, options)
+        given, base = options.prepared(request.change), options.prepared(request.before)
+        accepted, rejected, rejections = _sorted_out(request.change, cluster.version, options)
         manifests = options.prepared(accepted) if rejections else given
         lost = _only_in(base, given)
 
@@ -95,12 +71,12 @@ def check(
                 live_documents,
                 decode,
                 options,
-                deleted=change.deletions if manifests is not base else (),
+                deleted=request.delete if manifests is not base else (),
                 only_in_base=lost if manifests is not base else (),
             )
 
         plan = planned(manifests, options)
-        base_plan = planned(base, options) if change.base else None
+        base_plan = planned(base, options) if request.before else None
         most_plan = None
         try:
             most_plan = (
@@ -115,9 +91,9 @@ def check(
             plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
-        tell(note)
+        context.warn(note)
     waivers = _waivers_of(plan, given.documents, are_ignored=gate.ignores_annotations)
-    excuses = gate.excuses([*waivers, *_waivers_of_deletions(change)])
+    excuses = gate.excuses([*waivers, *_waivers_of_deletions(request.delete, namespace)])
     answer = check_rollout(
         CheckQuestion(
             cluster=cluster,
@@ -126,18 +102,29 @@ def check(
             at_most=most_plan,
             rules=gate.rules,
             excuses=excuses,
-            seed=change.seed,
-            runs=change.runs,
-            worst_of=change.worst_of,
-            assumptions=ground.assumptions,
-            is_live=change.is_live,
+            seed=request.seed,
+            runs=request.runs,
+            worst_of=request.worst_of,
+            assumptions=context.assumptions,
+            is_live=context.is_live,
             apis={describe(each.document): str(each.document["apiVersion"]) for each in given.documents},
         ),
         decode,
-        context_of(ground, spread),
+        simulation_context(context),
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
-    return msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
+    answer = msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
+    return Answered(answer, cluster)
+
+
+def check_options(request: Check) -> None:
+    """Raise ``UsageError`` where options say nothing that there is."""
+    if request.autoscaled not in ("current", "max"):
+        raise UsageError("--autoscaled is current or max")
+    if request.job_duration is not None:
+        job_seconds_of(request.job_duration)
+    if request.applied_by is not None:
+        applier_of(request.applied_by)
 
 
 def only_in_base(
@@ -153,6 +140,11 @@ def only_in_base(
 
 def _only_in(base: Prepared, manifests: Prepared) -> list[Deletion]:
     return only_in((each.document for each in base.documents), (each.document for each in manifests.documents))
+
+
+def applier_for(request: Check, gate: GateSettings) -> Applier | None:
+    """The tool that applies the change, if the request or the gate's file says it. Raises ``UsageError``."""
+    return gate.applied_by if request.applied_by is None else applier_of(request.applied_by)
 
 
 def applier_of(text: str, option: str = "--applied-by") -> Applier:
@@ -172,7 +164,7 @@ def job_seconds_of(text: str) -> int:
 
 
 def _sorted_out(
-    change: Change, version: str, options: ApplyOptions
+    documents: Sequence[ManifestDocument], version: str, options: ApplyOptions
 ) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
     """The documents that the API server of a version accepts, and the objects that it rejects, with the reasons.
 
@@ -181,7 +173,7 @@ def _sorted_out(
     accepted: list[ManifestDocument] = []
     rejected: list[verdict.Change] = []
     rejections: dict[str, str] = {}
-    for given in change.documents:
+    for given in documents:
         rejection = rejection_of(given, version)
         applied = options.prepared([given]).documents if rejection else []
         if rejection is None or not applied:
@@ -194,14 +186,14 @@ def _sorted_out(
     return accepted, rejected, rejections
 
 
-def _waivers_of_deletions(change: Change) -> list[Waiver]:
+def _waivers_of_deletions(deleted: Sequence[str], namespace: str) -> list[Waiver]:
     """What ``--delete`` takes away by naming it is meant."""
-    deletions = [parse_deletion(text, change.namespace) for text in change.deletions]
     rules = {
         "PodDisruptionBudget": RuleId.PDB_WEAKENED,
         "ResourceQuota": RuleId.QUOTA_LOOSENED,
         "LimitRange": RuleId.QUOTA_LOOSENED,
     }
+    deletions = [parse_deletion(text, namespace) for text in deleted]
     return [
         Waiver(rule=rules[each.kind], subject=each.described, by="--delete") for each in deletions if each.kind in rules
     ]
@@ -222,3 +214,26 @@ def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: b
             are_ignored=are_ignored,
         )
     ]
+
+
+def simulation_context(context: Context) -> SimulationContext:
+    """What simulates a question about a cluster."""
+    scheduler, spread = context.configured.scheduler, context.spread or one_by_one
+    return SimulationContext(scheduler, context.now, context.at, chances, paces, spread, context.phases)
+
+
+def paces(seed: int) -> Pace:
+    """By the first seed everything is done at once; any other draws how long it takes."""
+    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - no secret
+
+
+def chances(seed: int) -> Choose:
+    """Draws branches by their weights."""
+    source = random.Random(seed)  # noqa: S311 - which branch it is is no secret
+
+    def choose(branches: Sequence[Branch]) -> Branch:
+        if len({branch.weight for branch in branches}) == 1:
+            return source.choice(branches)
+        return source.choices(branches, [branch.weight for branch in branches])[0]
+
+    return choose

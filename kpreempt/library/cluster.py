@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.errors import UsageError, nearest
+from kpreempt.library import requests
 from kpreempt.library.answers import (
     BudgetAudit,
     Check,
@@ -25,8 +26,11 @@ from kpreempt.library.answers import (
     as_answer,
 )
 from kpreempt.library.manifests import Manifest, as_list, templates_of
-from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster_of, with_objects
-from kpreempt.library.schedulers import AskedScheduler, Ground
+from kpreempt.library.options import Request, fields_of, option_of
+from kpreempt.library.questions import answer
+from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster, with_objects
+from kpreempt.library.requests import AtRisk, Budgets, Compare, Explain, Pending
+from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.collect import Needs
@@ -37,11 +41,13 @@ from kpreempt.verdict.unread import takes_the_ground
 if TYPE_CHECKING:
     from typing import Self
 
-    from kpreempt.library.explain import PodsQuestion
+    from kpreempt.analysis.workload_pods import PodTemplate
     from kpreempt.library.gate.settings import Gate
     from kpreempt.model.cluster import ClusterSnapshot
 
 Path = str | os.PathLike[str]
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+_Request = TypeVar("_Request", bound=Request)
 
 
 class _Scheduling(msgspec.Struct, frozen=True):
@@ -107,9 +113,10 @@ class Cluster:
             skip_bad_objects=skip_bad_objects,
             assume_none=kinds_named(assume_none, "assume_none"),
             intake=_intake(max_unpacked),
+            paths=[os.fspath(each) for each in paths],
+            at=at,
         )
-        names = [os.fspath(each) for each in paths]
-        loaded = read_cluster_of(source, names, needs=Needs(keeps=_is_compared), at=at)
+        loaded = read_cluster(source, _NEEDS)
         return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
 
     @classmethod
@@ -118,7 +125,7 @@ class Cluster:
 
         They are all there is: of a kind that is not among them, it has none.
         """
-        loaded = read_cluster_of(_source_of(manifests, None), ["-"], needs=Needs(keeps=_is_compared))
+        loaded = read_cluster(_source_of(manifests, None), _NEEDS)
         whole = msgspec.structs.replace(loaded.cluster, unread={}, listed=tuple(sorted(RECORDED)))
         return cls(_State(msgspec.structs.replace(loaded, cluster=whole), now=_zoned(now)))
 
@@ -148,10 +155,10 @@ class Cluster:
             )
         given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
         live = connect(given, os.environ)
-        source = Source(skip_bad_objects=skip_bad_objects, assume_none=kinds_named(assume_none, "assume_none"))
-        loaded = read_cluster_of(
-            source, [], live=live, needs=Needs(keeps=_is_compared, with_events=True, compared=list(COMPARED))
+        source = Source(
+            skip_bad_objects=skip_bad_objects, assume_none=kinds_named(assume_none, "assume_none"), live=live
         )
+        loaded = read_cluster(source, msgspec.structs.replace(_NEEDS, with_events=True, compared=list(COMPARED)))
         return cls(_State(loaded, live=live, now=_zoned(now)))
 
     @property
@@ -192,7 +199,7 @@ class Cluster:
         from kpreempt.snapshot import merge_clusters
 
         source = _source_of(manifests, self._state.max_unpacked)
-        added = read_cluster_of(source, ["-"], needs=Needs(keeps=_is_compared), completes=False)
+        added = read_cluster(msgspec.structs.replace(source, completes=False), _NEEDS)
         before = self._state.loaded
         merged = merge_clusters(before.cluster, added.cluster)
         cluster, assumed = complete_cluster(merged, created={pod.key for pod in added.cluster.pods})
@@ -229,63 +236,27 @@ class Cluster:
         """The cluster without these nodes and their pods."""
         return self._with_nodes(removed=nodes)
 
-    # Questions.
+    # Questions. Their options are those of the commands, as ``kpreempt.library.requests`` has them.
 
-    def explain(
-        self,
-        pod: str | Manifest,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        replicas: int | None = None,
-        capacity: bool = False,
-        aftermath: bool = False,
-        node: str = "",
-        priority: int | None = None,
-        priority_class: str | None = None,
-    ) -> Verdict:
+    def explain(self, pod: str | Manifest, **options: Any) -> Verdict:
         """Where a pod lands, whom it evicts to land, or why it never will.
 
         ``pod`` names one of the cluster (``NAME``, ``NS/NAME``) or a workload (``deploy/NAME``), or it is a manifest
         of one. ``replicas`` asks about so many, ``capacity`` how many more fit, ``aftermath`` what happens then, and
-        ``node`` for the whole story of a node.
+        ``node`` for the whole story of a node; ``namespace``, ``priority``, ``priority_class``, ``preemption_policy``
+        and ``settings`` are the others.
         """
-        found = self._explained(
-            pod,
-            namespace,
-            replicas=replicas,
-            capacity=capacity,
-            aftermath=aftermath,
-            node_name=node,
-            priority=priority,
-            priority_class=priority_class,
-        )
+        found = self._explained(pod, options)
         if len(found) != 1:
             raise UsageError(f"this means {len(found)} pods, and one is explained", hint="explain_all")
         return found[0]
 
-    def explain_all(
-        self,
-        pods: str | Manifest | Sequence[Manifest],
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        replicas: int | None = None,
-        capacity: bool = False,
-        priority: int | None = None,
-        priority_class: str | None = None,
-    ) -> VerdictList:
+    def explain_all(self, pods: str | Manifest | Sequence[Manifest], **options: Any) -> VerdictList:
         """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them.
 
         The rest is asked of each as ``explain`` has it.
         """
-        found = self._explained(
-            pods,
-            namespace,
-            replicas=replicas,
-            capacity=capacity,
-            priority=priority,
-            priority_class=priority_class,
-        )
-        return VerdictList(items=list(found))
+        return VerdictList(items=list(self._explained(pods, options)))
 
     def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> bool:
         """Whether the scheduler finds a node for the pod without an eviction; with a ``node``, whether that one fits.
@@ -304,79 +275,25 @@ class Cluster:
             return False
         return verdict.outcome != Outcome.NOT_SCHEDULED and all(each.is_success for each in found.filters)
 
-    def pending(self, *, namespace: str = "", selector: str = "") -> PendingPods:
+    def pending(self, *, namespace: str | None = None, selector: str | None = None) -> PendingPods:
         """What becomes of each pending pod, on its own, in the order in which the queue would try them."""
-        from kpreempt.analysis.pending.pods import explain_pending
-        from kpreempt.analysis.pending.states import max_backoff_of
-        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+        return self._answered(Pending(namespace=namespace, selector=selector), PendingPods)
 
-        ground = self._ground()
-        selection = PodSelection(namespace, parse_selector(selector))
-        found = explain_pending(
-            ground.loaded.cluster,
-            ground.configured.scheduler,
-            now=ground.now,
-            at=ground.at,
-            is_asked=selection.has,
-            namespace=namespace,
-            assumptions=ground.assumptions,
-            max_backoff=max_backoff_of(ground.configured.configuration),
-            seeks_nodes=True,
-        )
-        return as_answer(found, PendingPods)
-
-    def budgets(self, *, namespace: str = "", selector: str = "") -> BudgetAudit:
+    def budgets(self, *, namespace: str | None = None, selector: str | None = None) -> BudgetAudit:
         """What is wrong with PodDisruptionBudgets, and who would break them."""
-        from kpreempt.analysis.budgets.audit import audit_budgets
-        from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
-        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+        return self._answered(Budgets(namespace=namespace, selector=selector), BudgetAudit)
 
-        ground = self._ground()
-        found = audit_budgets(
-            ground.loaded.cluster,
-            ground.configured.scheduler,
-            now=ground.now,
-            at=ground.at,
-            selection=PodSelection(namespace, parse_selector(selector)),
-            minimum_sizes=minimum_sizes(ground.loaded.documents),
-            assumptions=ground.assumptions,
-        )
-        return as_answer(found, BudgetAudit)
-
-    def at_risk(self, *, namespace: str = "", selector: str = "", limit: int = 10) -> PodsAtRisk:
+    def at_risk(self, *, namespace: str | None = None, selector: str | None = None, limit: int = 10) -> PodsAtRisk:
         """Which running pods would be evicted, and for whom; the ``limit`` most threatened ones."""
-        from kpreempt.analysis.at_risk import pods_at_risk
-        from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-
-        ground = self._ground()
-        found = pods_at_risk(
-            ground.loaded.cluster,
-            ground.configured.scheduler,
-            now=ground.now,
-            at=ground.at,
-            is_asked=PodSelection(namespace, parse_selector(selector)).has,
-            limit=limit,
-            assumptions=ground.assumptions,
-        )
-        return as_answer(found, PodsAtRisk)
+        return self._answered(AtRisk(namespace=namespace, selector=selector, limit=limit), PodsAtRisk)
 
     def check(
         self,
         manifests: Manifest | Sequence[Manifest] = (),
         *,
-        namespace: str = DEFAULT_NAMESPACE,
-        delete: Sequence[str] = (),
         base: Manifest | Sequence[Manifest] = (),
-        prune: bool = False,
         gate: Gate | None = None,
-        autoscaled: str = "current",
-        job_duration: str | None = None,
-        create_namespace: bool = False,
-        applied_by: str | None = None,
-        seed: int = 0,
-        runs: int | None = None,
-        worst_case: bool = False,
-        max_plays: int = 100,
+        **options: Any,
     ) -> Check:
         """What a change does to the cluster: who lands, who is evicted, which budgets break, and which rules.
 
@@ -384,47 +301,30 @@ class Cluster:
         ``base`` is what the manifests were before: what comes of that does not count, and with ``prune`` what it alone
         has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
         says whether they all hold. ``applied_by`` is the tool that applies the change, ``kubectl`` (the default),
-        ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. A warning
-        lists what of the manifests is ignored.
+        ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. The other
+        ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
+        ``worst_case`` and ``max_plays``. A warning lists what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
-        from kpreempt.library.check import Change, applier_of, check, job_seconds_of
+        from kpreempt.library.check import check_options
         from kpreempt.library.gate.settings import settings_of
         from kpreempt.library.manifests import change_of
-        from kpreempt.snapshot import object_decoder
 
-        if autoscaled not in ("current", "max"):
-            raise UsageError("autoscaled is current or max")
         intake = _intake(self._state.max_unpacked)
-        documents, before = change_of(manifests, intake), change_of(base, intake)
-        if not documents and not delete and not prune:
+        change, before = change_of(manifests, intake), change_of(base, intake)
+        request = _asked(requests.Check, options).having(change=change, before=before)
+        if not change and not request.delete and not request.prune:
             raise UsageError("no change is given")
-        if prune and not before:
+        if request.prune and not before:
             raise UsageError("prune deletes what only the base has, and none is given")
-        others = wanted_objects([*documents, *before], namespace)
+        check_options(request)
+        others = wanted_objects([*change, *before], request.namespace or DEFAULT_NAMESPACE)
         with_others = with_objects(self._state.loaded, self._state.live, others)
         listed = files_listed(intake.take_passed_over())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
-        ground = self._ground()._replace(loaded=with_others)
-        settings = settings_of(gate, ground.now, "check")
-        applier = settings.applied_by if applied_by is None else applier_of(applied_by, "applied_by")
-        change = Change(
-            documents=documents,
-            base=before,
-            deletions=delete,
-            prunes=prune,
-            namespace=namespace,
-            autoscaled_at_most=autoscaled == "max",
-            job_seconds=settings.job_seconds if job_duration is None else job_seconds_of(job_duration),
-            creates_namespaces=create_namespace,
-            applied_by=applier,
-            seed=seed,
-            runs=runs,
-            worst_of=max_plays if worst_case else 0,
-            is_live=self._state.live is not None,
-        )
-        decode = object_decoder(self._state.scheduling.asked().wanted)
-        return as_answer(check(ground, change, settings, decode, tell=_warn), Check)
+        context = self._context()._replace(loaded=with_others, warn=_warn)
+        request = request.having(rules=settings_of(gate, context.now, "check"))
+        return as_answer(answer(context, request).record, Check)
 
     def drain(self, nodes: str | Sequence[str] = (), *, gate: Gate | None = None, **options: Any) -> Drain:
         """What becomes of nodes that are drained, and of their pods: what is blocked, and by which budget.
@@ -433,16 +333,12 @@ class Cluster:
         ``force``, ``delete_emptydir_data`` and the others of ``kubectl drain``, ``one_by_one``, ``max_unavailable``,
         ``surge``, ``best_order``, ``remove``, ``runs``, ``seed`` and ``worst_case``.
         """
-        from kpreempt.library.drain import NodeDrain, drain
         from kpreempt.library.gate.settings import settings_of
 
-        if unknown := sorted(options.keys() - set(NodeDrain.__struct_fields__)):
-            hint = nearest(unknown[0], NodeDrain.__struct_fields__)
-            raise UsageError(f"a drain has no option {unknown[0]}", hint=hint)
-        asked = NodeDrain(nodes=[nodes] if isinstance(nodes, str) else list(nodes), **options)
-        ground = self._ground()
-        found = drain(ground, asked, settings_of(gate, ground.now, "drain"), is_live=self._state.live is not None)
-        return as_answer(found, Drain)
+        request = _asked(requests.Drain, {**options, "nodes": [nodes] if isinstance(nodes, str) else list(nodes)})
+        context = self._context()
+        request = request.having(rules=settings_of(gate, context.now, "drain"))
+        return as_answer(answer(context, request).record, Drain)
 
     def compare(
         self,
@@ -455,63 +351,37 @@ class Cluster:
 
         ``pods`` are one of the cluster by name, those of manifests, or every pending one.
         """
-        from kpreempt.analysis.compare.schedulers import compare_pods
-        from kpreempt.library.compare import by_version, compared_pods, schedulers_on
-        from kpreempt.model.wanted import all_wanted
-        from kpreempt.snapshot import object_decoder
-
         if len(algorithms) < 2 or len(set(algorithms)) < len(algorithms):
             raise UsageError("two algorithms or more are compared", hint='["kube-1.33", "auto"]')
-        asked = {name: self._state.scheduling.asked(name) for name in algorithms}
-        schedulers, assumed = schedulers_on(asked, self.snapshot)
-        name, templates = "", []
+        schedulers = {name: self._state.scheduling.asked(name) for name in algorithms}
+        request = Compare(namespace=namespace, schedulers=schedulers)
         if isinstance(pods, str):
-            name = pods
+            request = request.having(pod=pods)
         elif pods is not None:
-            templates = templates_of(pods, namespace or DEFAULT_NAMESPACE, _intake(self._state.max_unpacked))
-        decode = object_decoder(all_wanted(each.wanted for each in asked.values()))
-        where = (namespace or DEFAULT_NAMESPACE) if name else namespace
-        cluster, questions = compared_pods(self.snapshot, decode, templates, name, where)
-        ground = self._ground()
-        found = compare_pods(
-            cluster,
-            questions,
-            by_version(schedulers),
-            now=ground.at,
-            assumptions=[*assumed, *self._state.loaded.assumptions],
-        )
-        return as_answer(found, Comparison)
+            request = request.having(templates=self._templates(pods, namespace))
+        return self._answered(request, Comparison)
 
-    def _explained(
-        self,
-        pod: str | Manifest | Sequence[Manifest],
-        namespace: str,
-        *,
-        priority: int | None = None,
-        priority_class: str | None = None,
-        **asked: Any,
-    ) -> list[Verdict]:
-        from kpreempt.analysis.what_if import Overrides
-        from kpreempt.library.explain import PodsQuestion, explain, named
-        from kpreempt.report.document import with_kind
-
-        overrides = Overrides(priority=priority, priority_class=priority_class)
-        question: PodsQuestion
-        if isinstance(pod, str):
-            name = named(pod, "", namespace)
-            question = PodsQuestion(name=name, namespace=namespace, overrides=overrides, **asked)
+    def _explained(self, pods: str | Manifest | Sequence[Manifest], options: Mapping[str, Any]) -> list[Verdict]:
+        request = _asked(Explain, options)
+        if isinstance(pods, str):
+            request = request.having(pod=pods)
         else:
-            templates = templates_of(pod, namespace, _intake(self._state.max_unpacked))
-            question = PodsQuestion(templates=templates, namespace=namespace, overrides=overrides, **asked)
-        verdicts = explain(self._ground(), question).verdicts
-        return [as_answer(with_kind(each), Verdict) for each in verdicts]
+            request = request.having(templates=self._templates(pods, request.namespace))
+        record = answer(self._context(), request).record
+        return [as_answer(each, Verdict) for each in (record.items if hasattr(record, "items") else [record])]
 
-    def _ground(self) -> Ground:
+    def _templates(self, pods: Manifest | Sequence[Manifest], namespace: str | None) -> list[PodTemplate]:
+        return templates_of(pods, namespace or DEFAULT_NAMESPACE, _intake(self._state.max_unpacked))
+
+    def _answered(self, request: Request, kind: type[_Record]) -> _Record:
+        return as_answer(answer(self._context(), request).record, kind)
+
+    def _context(self) -> Context:
         state = self._state
         now = state.now or datetime.now(UTC)
         is_dump = state.now is None and state.loaded.cluster.taken_at is not None
         configured = state.scheduling.asked().on(state.loaded.cluster)
-        return Ground(state.loaded, configured, now, None if is_dump else now)
+        return Context(state.loaded, configured, now, None if is_dump else now, is_live=state.live is not None)
 
     def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
         from kpreempt.analysis.explain.overrides import changed
@@ -529,10 +399,10 @@ class Cluster:
         from kpreempt.analysis.nodes.changes import with_changed_nodes
 
         def read_file(_path: str) -> ClusterSnapshot:
-            return read_cluster_of(_source_of([node], None), ["-"]).cluster
+            return read_cluster(_source_of([node], None)).cluster
 
         cluster, said = with_changed_nodes(
-            self.snapshot, added=added, pools=pools, removed=removed, read_file=read_file, now=self._ground().at
+            self.snapshot, added=added, pools=pools, removed=removed, read_file=read_file, now=self._context().at
         )
         return self._with_cluster(cluster, said)
 
@@ -552,6 +422,19 @@ def _is_compared(kind: str, record: Any) -> bool:
     return kind not in ("Node", "Event") and (kind != "Pod" or controller_of(record.metadata) is None)
 
 
+# Of a cluster that may be asked anything.
+_NEEDS = Needs(keeps=_is_compared)
+
+
+def _asked(question: type[_Request], options: Mapping[str, Any]) -> _Request:
+    """The question with these options. Raises ``UsageError`` for one that it has not."""
+    known = {name for name, each in fields_of(question).items() if option_of(each)}
+    if unknown := sorted(options.keys() - known):
+        name = question.__name__.lower()
+        raise UsageError(f"{name} has no option {unknown[0]}", hint=nearest(unknown[0], known))
+    return question(**options)
+
+
 def _intake(max_unpacked: int | None) -> Intake:
     return Intake() if max_unpacked is None else Intake(max_unpacked)
 
@@ -560,11 +443,11 @@ def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
     """Where ``-`` is these objects."""
     given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
     content = as_list(given, _intake(max_unpacked))
-    return Source(stdin=lambda: BytesIO(content))
+    return Source(paths=["-"], stdin=lambda: BytesIO(content))
 
 
 def _warn(note: str) -> None:
-    warnings.warn(note, stacklevel=4)
+    warnings.warn(note, stacklevel=5)
 
 
 def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:

@@ -71,57 +71,48 @@ class Silence:
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """How a cluster is read, whatever for.
+    """Where a cluster is read and how, whatever for: from ``paths``, or a ``live`` one, with ``additions`` over it.
 
-    The kinds of ``assume_none`` count as read, and of those without an object the cluster has none.
-    ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source that is read. ``intake`` bounds
-    what the inputs unpack to.
+    ``at`` is the moment of recordings among the paths. The kinds of ``assume_none`` count as read, and of those without
+    an object the cluster has none. ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source
+    that is read. ``intake`` bounds what the inputs unpack to. The cluster is as an API server and its controllers would
+    have it (``complete_cluster``), if it ``completes``.
     """
 
+    paths: Sequence[str] = ()
+    additions: Sequence[str] = ()
+    live: Connection | None = None
+    at: str | None = None
     skip_bad_objects: bool = False
     assume_none: frozenset[str] = frozenset()
     intake: Intake | None = None
     phases: Phases = NO_PHASES
     listener: Callable[[], Listener] = Silence
     stdin: Callable[[], BinaryIO] | None = None
+    completes: bool = True
 
 
-def read_cluster_of(
-    source: Source,
-    paths: Sequence[str],
-    additions: Sequence[str] = (),
-    *,
-    live: Connection | None = None,
-    needs: Needs = NOTHING_MORE,
-    completes: bool = True,
-    at: str | None = None,
-) -> LoadedCluster:
-    """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
-
-    ``needs`` says what the question needs. ``at`` is the moment of recordings among ``paths``.
-
-    The cluster is as an API server and its controllers would have it (``complete_cluster``), unless ``completes`` is
-    false. Raises ``InputError``, ``UsageError`` and, of a live cluster, ``ClusterError``.
-    """
+def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
+    """Read and merge what there is at the source. Raises ``InputError``, ``UsageError`` and ``ClusterError``."""
     loaded: Loaded | Reading
     intake = source.intake or Intake()
-    if live is None:
-        loaded = _load(source, intake, paths, needs, at)
+    if source.live is None:
+        loaded = _load(source, intake, source.paths, needs, source.at)
     else:
-        if at is not None:
+        if source.at is not None:
             raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
-        loaded = _read(source, live, needs)
+        loaded = _read(source, source.live, needs)
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
     created: set[str] = set()
-    if additions:
-        added = _load(source, intake, additions, needs)
+    if source.additions:
+        added = _load(source, intake, source.additions, needs)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
         set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
     completed: list[Assumption] = []
-    if completes:
+    if source.completes:
         with source.phases.phase("admission"):
             cluster, completed = complete_cluster(cluster, created=created)
     passed_over = intake.take_passed_over()
@@ -133,7 +124,7 @@ def read_cluster_of(
     for note in listed:
         listener.tell(f"{note.subject}: {note.message}")
     listener.close()
-    if not live:
+    if not source.live:
         said = [*said, *pods_without_node(cluster)]
     loaded_cluster = LoadedCluster(
         cluster, [*said, *map(_set_aside, set_aside), *completed, *listed], documents, needs.wanted
@@ -245,12 +236,12 @@ def _load(source: Source, intake: Intake, paths: Sequence[str], needs: Needs, at
 
 def _read(source: Source, live: Connection, needs: Needs) -> Reading:
     from kpreempt.snapshot.live.api import Api
-    from kpreempt.snapshot.live.lists import read_cluster
+    from kpreempt.snapshot.live.lists import read_cluster as read_live
 
     listener, api = source.listener(), Api(live)
     taken_at = datetime.now(UTC).replace(microsecond=0)
     try:
-        return read_cluster(
+        return read_live(
             api,
             taken_at=taken_at,
             skip_bad_objects=source.skip_bad_objects,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.verdict import Assumption
+
+if TYPE_CHECKING:
+    from kpreempt.analysis.pending.verdicts import Spread
 
 
 class ConfiguredScheduler(NamedTuple):
@@ -95,10 +99,12 @@ class AskedScheduler:
             raise
 
 
-class Ground(NamedTuple):
+class Context(NamedTuple):
     """What a question is put to: a cluster that was read, the scheduler that decides, and the times that count.
 
-    ``now`` is when the question is asked, and ``ages`` what ages count to where it is not the time of the dump.
+    ``now`` is when the question is asked, and ``ages`` what ages count to where it is not the time of the dump. Names
+    without a namespace are in ``namespace``. ``spread`` does the work for several pods, and ``warn`` gets what of the
+    input is ignored.
     """
 
     loaded: LoadedCluster
@@ -106,6 +112,10 @@ class Ground(NamedTuple):
     now: datetime
     ages: datetime | None = None
     phases: Phases = NO_PHASES
+    namespace: str = DEFAULT_NAMESPACE
+    is_live: bool = False
+    spread: Spread | None = None
+    warn: Callable[[str], None] = lambda _: None
 
     @property
     def at(self) -> datetime:
@@ -116,3 +126,10 @@ class Ground(NamedTuple):
     def assumptions(self) -> list[Assumption]:
         """What is assumed before anything is asked."""
         return [*self.configured.assumptions, *self.loaded.assumptions]
+
+
+class Answered(NamedTuple):
+    """The record that answers a question, and the cluster that it is about."""
+
+    record: Any
+    cluster: ClusterSnapshot

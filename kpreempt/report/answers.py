@@ -316,6 +316,11 @@ def formats_of(answer: Answer) -> Sequence[str]:
     return _BY_NAME[type(answer).__name__].formats
 
 
+def formats_named(record: str) -> Sequence[str]:
+    """The formats that there are of an answer, by the name of its record."""
+    return _BY_NAME[record].formats
+
+
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
     """The answer in one of its row's formats, ending with a newline unless empty.
 

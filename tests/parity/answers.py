@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kpreempt.cli.batch_run import Answerer
+from kpreempt.cli.batch import Answerer
 from kpreempt.phases import NO_PHASES
 from tests.conformance.cases import NOW
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.cli.check_run import read_change
+from kpreempt.cli.check import read_change
 from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import Intake
 

@@ -144,7 +144,7 @@ def findings(run: Any) -> list[tuple[str, str, str]]:
         ),
         pytest.param(
             ["-f", "change.json", "--algorithm", "volcano-1.8", "--feature-gates", "A=true"],
-            "volcano-1.8 has neither feature gates nor a Policy file\n",
+            "--feature-gates says nothing to volcano-1.8, which decides on whole jobs\n",
             id="gates of another scheduler",
         ),
         pytest.param(

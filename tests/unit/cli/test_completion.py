@@ -16,8 +16,7 @@ from typer.main import get_command
 from kpreempt.cli.app import make_app
 from kpreempt.cli.command_line import summary
 from kpreempt.cli.completion.process import text_of, words_of_line
-from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, complete
-from kpreempt.cli.completion.words import Place
+from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, Place, complete
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = {

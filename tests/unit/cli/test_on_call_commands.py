@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from kpreempt import Cluster
 from kpreempt.cli import watch as watching
 from kpreempt.cli.extensions import Extensions
-from kpreempt.cli.pending import PendingRequest, pending
+from kpreempt.cli.pending import pending
+from kpreempt.cli.requests import PendingRequest
 from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema
 from kpreempt.snapshot.archives import Intake
@@ -79,6 +82,17 @@ def test_pending_is_about_all_namespaces_unless_one_is_given(kpreempt: Kpreempt)
     everything = kpreempt(*PENDING, "-o", "name").stdout
     assert kpreempt(*PENDING, "-A", "-o", "name").stdout == everything
     assert len(kpreempt(*PENDING, "-n", "ml", "-o", "name").stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["at-risk", "pending", "budgets"])
+def test_ages_count_to_the_time_of_the_dump(kpreempt: Kpreempt, command: str) -> None:
+    path = ON_CALL / "cluster.yaml"
+    document = json.loads(kpreempt(command, "-A", "--snapshot", str(path), "-o", "json").stdout)
+    cluster = Cluster.load(path)
+    found = {"at-risk": cluster.at_risk, "pending": cluster.pending, "budgets": cluster.budgets}[command]()
+    taken_at = cluster.snapshot.taken_at
+    assert taken_at is not None
+    assert datetime.fromisoformat(document["at"]) == taken_at == found.at
 
 
 def test_at_risk_is_about_the_default_namespace_unless_another_is_given(kpreempt: Kpreempt) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.cli.answering import time_of_answer
+from kpreempt.cli.runner import time_of_answer
 from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
 
 ROOT = Path(__file__).parents[3]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kpreempt import __version__
-from kpreempt.cli import process, snapshot_run
+from kpreempt.cli import process, snapshot
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.write import ENDS
 from tests.golden import cases
@@ -156,7 +156,7 @@ def test_a_disk_that_fills_up_leaves_the_old_files_and_nothing_else(
 
     target, names = tmp_path / "cluster.json", tmp_path / "names.json"
     target.write_text("old")
-    monkeypatch.setattr(snapshot_run, "packed", filling)
+    monkeypatch.setattr(snapshot, "packed", filling)
     code, _, stderr = kpreempt(*FROM, "--to", str(target), "--redact", "--redact-map", str(names))
     assert (code, stderr) == (3, f"{target}: cannot be written: No space left on device\n")
     assert target.read_text() == "old"

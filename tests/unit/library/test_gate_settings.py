@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kpreempt.analysis.check.gate import waiver_of_option
-from kpreempt.cli.answering import write_baseline
 from kpreempt.cli.gate_options import gate_flags
+from kpreempt.cli.runner import write_baseline
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleSeverity
 from kpreempt.library.gate.flags import GateFlags

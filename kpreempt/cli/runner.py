@@ -11,41 +11,44 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.cli.clusters import live_connection, load_cluster
-from kpreempt.cli.options import AnswerRequest
+from kpreempt.cli.clusters import live_connection, load_cluster, snapshot_source, usual_namespace
+from kpreempt.cli.families import family_of
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.requests import AnswerRequest
 from kpreempt.cli.terminal import EXIT_GATE, SCREEN_HEIGHT, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
-from kpreempt.library.reading import LoadedCluster
-from kpreempt.library.schedulers import AskedScheduler, Ground
+from kpreempt.library.reading import LoadedCluster, Source
+from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.report.answers import ANSWER_FORMATS, Answer
+from kpreempt.report.answers import Answer, formats_named
 from kpreempt.report.options import RenderOptions
-from kpreempt.snapshot import Keeps, read_document
+from kpreempt.snapshot import read_document
+from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import LIST, takes_the_ground, unreadable_of
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.library.gate.settings import GateSettings
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
-    from kpreempt.verdict.check import GateFinding
+    from kpreempt.verdict.check import Check, GateFinding
     from kpreempt.verdict.story import Occupancy
 
 
 class Run:
     """A run of a command, once the options that commands share are understood, but for the scheduler."""
 
-    def __init__(self, request: AnswerRequest, formats: Sequence[str] = ANSWER_FORMATS) -> None:
-        """Raises ``UsageError``. The run's time counts from here."""
+    def __init__(self, request: AnswerRequest, answer: str = "") -> None:
+        """``answer`` is the record of the answer where it is not the request's. Raises ``UsageError``.
+
+        The run's time counts from here.
+        """
         self.stopwatch = Stopwatch()
         self.request = request
         if (intake := getattr(request, "intake", None)) is not None:
             intake.passed_over.skips_bad = request.skip_bad_objects
-        self.outputs: Sequence[Output] = parse_outputs(request.outputs, formats)
+        self.outputs: Sequence[Output] = parse_outputs(request.outputs, formats_named(answer or request.answer))
         check_profile_path(request.profile_json, self.outputs)
         self._colour = wants_colour(request.colour, sys.stdout)
         time_of_answer(request.now)
@@ -59,9 +62,13 @@ class Run:
         """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
-    def read_scheduler(self) -> AskedScheduler:
+    def read_scheduler(self, live: Connection | None = None) -> AskedScheduler:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
+        family = family_of(request.algorithm)
+        if request.command_name in family.asked_of_pods:
+            of_pods = family.module().read_scheduler_of_pods(request.scheduler_config, live)
+            return AskedScheduler(family.algorithm, lambda _: of_pods)
         configuration = None
         if request.scheduler_config:
             from kpreempt.cli.scheduler_configs import read_scheduler_config
@@ -88,57 +95,71 @@ class Run:
         """
         return live_connection(self.request.snapshots, flags or self.request.connection)
 
+    def source(self, live: Connection | None) -> Source:
+        """Where the cluster is read: a live one, or the snapshots."""
+        return msgspec.structs.replace(snapshot_source(self.request, self.stopwatch), live=live)
+
     def load(
         self,
         live: Connection | None,
-        wanted: Wanted = NOTHING_WANTED,
+        needs: Needs = NOTHING_MORE,
         *,
-        additions: Sequence[str] = (),
-        with_events: bool = True,
-        keeps: Keeps | None = None,
-        compared: Collection[str] = (),
         unneeded: Collection[str] = (),
         at: str | None = None,
     ) -> LoadedCluster:
-        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
+        """The cluster with what the request adds to it and changes in it.
 
-        ``keeps`` says of which objects the documents are wanted; of a live cluster kinds without
-        records are read only where they are ``compared``, and nothing of the kinds that are ``unneeded``. ``at`` is
-        the moment of a recording where the request names none.
+        Of a live one nothing is read of the kinds that are ``unneeded``. ``at`` is the moment of a recording where the
+        request names none.
         """
-        loaded = load_cluster(
-            self.request.snapshots,
-            additions,
-            live=live,
-            with_events=with_events,
-            skip_bad_objects=self.request.skip_bad_objects,
-            assume_none=self.request.assume_none,
-            phases=self.stopwatch,
-            keeps=keeps,
-            compared=compared,
-            wanted=wanted,
-            unneeded=unneeded if self.request.node_changes.pools else {*unneeded, "NodePool"},
-            intake=self.request.intake,
-            at=self.request.at or at,
+        request = self.request
+        source = msgspec.structs.replace(self.source(live), at=request.at or at, additions=request.additions)
+        needs = msgspec.structs.replace(
+            needs, unneeded=unneeded if request.node_changes.pools else {*unneeded, "NodePool"}
         )
-        if any(self.request.node_changes):
+        loaded = load_cluster(source, needs)
+        if any(request.node_changes):
             loaded = self._with_changed_nodes(loaded)
-        unread = unreadable_of(loaded.cluster, compared)
-        return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
+        unread = unreadable_of(loaded.cluster, needs.compared)
+        loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
+        if request.without or request.cordons or request.uncordons or request.budgets:
+            from kpreempt.analysis.explain.overrides import changed
 
-    def ground(self, loaded: LoadedCluster, asked: AskedScheduler, now: datetime) -> Ground:
+            cluster = changed(
+                loaded.cluster,
+                request.namespace or usual_namespace(live),
+                removed=request.without,
+                cordons=request.cordons,
+                uncordons=request.uncordons,
+                budgets=request.budgets,
+            )
+            loaded = msgspec.structs.replace(loaded, cluster=cluster)
+        return loaded
+
+    def context(self, loaded: LoadedCluster, asked: AskedScheduler, now: datetime, live: Connection | None) -> Context:
         """What a question of now is put to; ages count to the time of the dump unless ``--now`` is given."""
         is_dump = self.request.now is None and loaded.cluster.taken_at is not None
-        return Ground(loaded, asked.on(loaded.cluster), now, None if is_dump else now, phases=self.stopwatch)
+        return Context(
+            loaded,
+            asked.on(loaded.cluster),
+            now,
+            None if is_dump else now,
+            phases=self.stopwatch,
+            namespace=usual_namespace(live),
+            is_live=live is not None,
+            warn=complain,
+        )
 
     def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:
         from kpreempt.analysis.nodes.changes import with_changed_nodes
 
-        changes, request = self.request.node_changes, self.request
+        changes = self.request.node_changes
+        source = msgspec.structs.replace(
+            snapshot_source(self.request, self.stopwatch), at=None, assume_none=frozenset()
+        )
 
         def read_file(path: str) -> ClusterSnapshot:
-            skips, intake = request.skip_bad_objects, request.intake
-            return load_cluster([path], skip_bad_objects=skips, phases=self.stopwatch, intake=intake).cluster
+            return load_cluster(msgspec.structs.replace(source, paths=[path])).cluster
 
         cluster, said = with_changed_nodes(
             loaded.cluster,
@@ -200,6 +221,14 @@ class Run:
         return EXIT_GATE
 
 
+def write_gated(run: Run, gate: GateSettings | None, answer: Check) -> int:
+    """Write the answer, and what fails to ``--write-baseline`` if that is given; the exit code of the gate."""
+    assert gate is not None
+    write_baseline(gate, answer.findings)
+    run.write_once(answer, answer.at)
+    return 0 if answer.passed else EXIT_GATE
+
+
 def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:
     """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
     if text := gate.baseline_text(findings):
@@ -224,13 +253,13 @@ def time_of_answer(text: str | None) -> datetime:
     return now
 
 
-def select_pods(request: AnswerRequest) -> PodSelection:
-    """The pods that ``-n``, ``-A`` and ``-l`` ask for; without any of them, all. Raises ``UsageError``."""
-    from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+def check_selection(request: AnswerRequest) -> None:
+    """Raise ``UsageError`` where ``-n`` and ``-A`` contradict each other, or ``-l`` is no selector."""
+    from kpreempt.analysis.pod_selection import parse_selector
 
     if request.namespace and request.all_namespaces:
         raise UsageError("-n and -A contradict each other")
-    return PodSelection(request.namespace or "", parse_selector(request.selector or ""))
+    parse_selector(request.selector or "")
 
 
 def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:

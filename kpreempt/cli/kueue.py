@@ -1,0 +1,383 @@
+"""Kueue's answers: what becomes of Workloads that wait for quota, which are at risk, and who preempted them.
+
+A question is put to the cluster with Kueue's objects, and to the manager's configuration: a file, the ConfigMap that
+holds it, or the default of 0.19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.kueue.explaining import compare_configurations as compared_configurations
+from kpreempt.analysis.kueue.explaining import explain_workloads as explained_workloads
+from kpreempt.analysis.kueue.explaining import with_workloads
+from kpreempt.analysis.kueue.manifest import workload_documents
+from kpreempt.analysis.kueue.objects import (
+    KUEUE_WANTED,
+    assumed_of_default,
+    assumed_of_made,
+    decode_queueing,
+    kueue_objects,
+    with_objects,
+)
+from kpreempt.analysis.kueue.pending import pending_workloads as pending_in_queues
+from kpreempt.analysis.kueue.threats import who_preempted_workload as preemptions_of
+from kpreempt.analysis.kueue.threats import workloads_at_risk as risks_of
+from kpreempt.analysis.pod_selection import parse_selector
+from kpreempt.cli.clusters import usual_namespace
+from kpreempt.cli.manifests import accepted_objects, check_pod
+from kpreempt.cli.requests import AnswerRequest, PendingRequest
+from kpreempt.cli.runner import Run, check_selection, is_unfounded
+from kpreempt.cli.terminal import EXIT_GATE
+from kpreempt.errors import InputError, UsageError
+from kpreempt.library.schedulers import AskedScheduler
+from kpreempt.model.kueue import QUEUE_LABEL, Workload
+from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.scheduler_table import KUEUE
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
+from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration
+from kpreempt.snapshot import decode_document, parse_document, read_document
+from kpreempt.snapshot.collect import NOTHING_MORE, Needs
+from kpreempt.snapshot.live.connection import Connection
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
+
+if TYPE_CHECKING:
+    from kpreempt.cli.requests import AtRiskRequest, CompareRequest, ExplainRequest, WhoPreemptedRequest
+    from kpreempt.snapshot.archives import Intake
+
+
+class KueueContext(NamedTuple):
+    """A cluster with what Kueue reads of it, and what is assumed of both. ``namespace`` is the usual one."""
+
+    objects: KueueObjects
+    config: KueueConfiguration
+    assumptions: list[Assumption]
+    now: datetime
+    namespace: str
+
+
+def read_context(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True) -> KueueContext:
+    """Read what a request asks about. Raises ``InputError`` and ``UsageError``."""
+    request = run.request
+    if "," in (request.connection.context or ""):
+        raise UsageError(f"--context with several names says nothing to {KUEUE}, which decides on whole Workloads")
+    now = run.now()
+    live = run.connect()
+    config, said = KueueConfiguration(), list[Assumption]()
+    if reads_configuration:
+        config, said = read_kueue_configuration(request.scheduler_config, live)
+    namespace = request.namespace or usual_namespace(live) or DEFAULT_NAMESPACE
+    loaded = run.load(live, msgspec.structs.replace(needs, wanted=needs.wanted | KUEUE_WANTED))
+    with run.stopwatch.phase("decode"):
+        objects = kueue_objects(loaded.cluster, decode_document)
+    return KueueContext(objects, config, [*loaded.assumptions, *said], run.time_of(loaded.cluster, now), namespace)
+
+
+def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
+    """Whether the question is about a Workload, by ``-n``, ``-A`` and ``-l``. Raises ``UsageError``."""
+    check_selection(request)
+    selector = parse_selector(request.selector or "")
+
+    def is_asked(workload: Workload) -> bool:
+        metadata = workload.metadata
+        return request.namespace in (None, "", metadata.namespace) and selector.matches(metadata.labels)
+
+    return is_asked
+
+
+_KEY = "controller_manager_config.yaml"
+_PREFIXES = ("configmap/", "cm/")
+_USUAL_NAMESPACE = "kueue-system"
+
+
+def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple[KueueConfiguration, list[Assumption]]:
+    """The configuration, and what of it is not modelled. Raises ``UsageError``, ``ClusterError`` and ``InputError``."""
+    if path is None:
+        return KueueConfiguration(), [assumed_of_default("--scheduler-config was not given")]
+    prefix = next((each for each in _PREFIXES if path.startswith(each)), "")
+    if not prefix or Path(path).exists():
+        return kueue_configuration_in(read_document(path), path)
+    if live is None:
+        hint = "--context NAME, or a file that has the ConfigMap"
+        raise UsageError(f"--scheduler-config: {path} is in a live cluster", hint=hint)
+    from kpreempt.snapshot.live.api import read_config_map
+
+    namespace, slash, name = path.removeprefix(prefix).rpartition("/")
+    document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)
+    return kueue_configuration_in({**document, "kind": "ConfigMap"}, path)
+
+
+def is_configuration(document: Mapping[str, Any]) -> bool:
+    """Whether a document is the manager's configuration, or a ConfigMap that holds it."""
+    data = document.get("data")
+    holds = document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
+    return holds or document.get("kind") == "Configuration"
+
+
+def kueue_configuration_in(
+    document: Mapping[str, Any] | None, source: str
+) -> tuple[KueueConfiguration, list[Assumption]]:
+    """The configuration that a document is, or that holds it as a ConfigMap. Raises ``InputError``."""
+    document = document or {}
+    if document.get("kind") == "ConfigMap":
+        text = _section(document, "data", source).get(_KEY)
+        if not isinstance(text, str):
+            raise InputError(f"the ConfigMap has no {_KEY}", source=source, path="data")
+        document = parse_document(text, f"{source}: {_KEY}") or {}
+    if document.get("kind") != "Configuration":
+        raise InputError("is no Configuration of Kueue's manager", source=source)
+    resources = _section(document, "resources", source)
+    waiting = _section(document, "waitForPodsReady", source)
+    gates = _section(document, "featureGates", source)
+    if not all(isinstance(each, bool) for each in gates.values()):
+        raise InputError("expected true or false", source=source, path="featureGates")
+    assumptions = [
+        Assumption("KueueConfiguration", field, "this is not modelled")
+        for field, found in (
+            ("admissionFairSharing", document.get("admissionFairSharing")),
+            ("resources.transformations", resources.get("transformations")),
+            ("waitForPodsReady.blockAdmission", waiting.get("blockAdmission")),
+            ("resources.deviceClassMappings", resources.get("deviceClassMappings")),
+        )
+        if found
+    ]
+    configuration = KueueConfiguration(
+        fair_sharing=_fair_sharing(document, source),
+        feature_gates=gates,
+        quota_check_strategy=str(resources.get("quotaCheckStrategy") or ""),
+        requeuing_timestamp=str(_section(waiting, "requeuingStrategy", source).get("timestamp") or "Eviction"),
+        exclude_resource_prefixes=tuple(_texts(resources, "excludeResourcePrefixes", source)),
+    )
+    return configuration, assumptions
+
+
+def _fair_sharing(document: Mapping[str, Any], source: str) -> FairSharingConfiguration | None:
+    if document.get("fairSharing") is None:
+        return None
+    section = _section(document, "fairSharing", source)
+    # v1beta1 has a switch.
+    if section.get("enable") is False:
+        return None
+    strategies = tuple(_texts(section, "preemptionStrategies", source))
+    unknown = [each for each in strategies if each not in DEFAULT_STRATEGIES]
+    if unknown:
+        raise InputError(f"there is no strategy {unknown[0]!r}", source=source, path="fairSharing.preemptionStrategies")
+    return FairSharingConfiguration(strategies)
+
+
+def _section(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
+    found = document.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InputError("expected an object", source=source, path=key)
+    return found
+
+
+def _texts(document: Mapping[str, Any], key: str, source: str) -> list[str]:
+    found = document.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise InputError("expected a list of texts", source=source, path=key)
+    return found
+
+
+_KINDS = ("workload", "workloads", "wl")
+_UNSCHEDULABLE = 12
+_PREEMPTS = 10
+_UNCERTAIN = 13
+
+
+def explain_workloads(request: ExplainRequest) -> int:
+    """Answer what becomes of the Workloads of a request, and return the exit code."""
+    check_pod(request)
+    run = Run(request, "KueueAnswer")
+    asked = AskedScheduler(None, scheduler_for)
+    context = read_context(run, Needs(wanted=asked.wanted))
+    objects, config, now = context.objects, context.config, context.now
+    named = f"{request.pod}/{request.name}" if request.name else request.pod or ""
+    workloads = workloads_in(request.files, named, request.intake, context)
+    configured = asked.on(objects.cluster)
+    with run.stopwatch.phase("session"):
+        answers = explained_workloads(workloads, objects, config, configured.scheduler, now=now)
+    more = [*context.assumptions, *configured.assumptions]
+    answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
+    run.write_once(answers[0] if len(answers) == 1 else KueueAnswers(items=answers), now)
+    assumptions = {assumption for each in answers for assumption in each.assumptions}
+    outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
+        outcome = _UNCERTAIN
+    return run.exit_code(assumptions, outcome)
+
+
+def workloads_in(files: Sequence[str], named: str, intake: Intake, context: KueueContext) -> list[tuple[Workload, str]]:
+    """The Workload of that name, or those of manifests, each with what it was made from.
+
+    Raises ``InputError`` and ``UsageError``.
+    """
+    if named:
+        return [(workload_named(named, context), "")]
+    found = []
+    for path in files:
+        objects = [(each.document, each.source) for each in accepted_objects(path, intake)]
+        for document, kind, source in workload_documents(objects, context.namespace, context.objects.cluster):
+            workload = decode_document("Workload", Workload, document, source=source)
+            found.append((workload, f"{kind} in {source}"))
+    if not found:
+        source = ", ".join(files)
+        if not source:
+            raise UsageError(
+                "a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME"
+            )
+        raise InputError(f"no Workload, and nothing with the label {QUEUE_LABEL}", source=source)
+    return found
+
+
+def workload_named(named: str, context: KueueContext) -> Workload:
+    """The Workload ``[workload/]NAME``. Raises ``InputError``."""
+    kind, _, name = named.rpartition("/")
+    if kind.lower() in ("", *_KINDS):
+        for each in context.objects.workloads:
+            if each.metadata.name == name and each.metadata.namespace == context.namespace:
+                return each
+    raise InputError(f"there is no Workload {name} in namespace {context.namespace}", source="the cluster")
+
+
+def _exit_code(answer: KueueAnswer) -> int:
+    if not answer.alone.admitted_in:
+        return _UNSCHEDULABLE
+    if any(each.placed < each.tried for each in answer.landing):
+        return _UNSCHEDULABLE
+    differs = answer.alone.outcome is not answer.together.outcome
+    if differs or answer.alone.other_outcomes or answer.together.other_outcomes:
+        return _UNCERTAIN
+    if answer.alone.waits_for_checks or any(each.tried < each.pods for each in answer.landing):
+        return _UNCERTAIN
+    return _PREEMPTS if answer.alone.targets else 0
+
+
+def pending_workloads(request: PendingRequest) -> int:
+    """Answer the request, and return the exit code."""
+    is_asked = select_workloads(request)
+    run = Run(request, "PendingWorkloads")
+    context = read_context(run)
+    with run.stopwatch.phase("session"):
+        answer = pending_in_queues(
+            context.objects, context.config, now=context.now, is_asked=is_asked, assumptions=context.assumptions
+        )
+    run.write_once(answer, context.now)
+    return run.exit_code(answer.assumptions)
+
+
+def workloads_at_risk(request: AtRiskRequest) -> int:
+    """Answer the request, and return the exit code."""
+    is_asked = select_workloads(request)
+    run = Run(request, "WorkloadsAtRisk")
+    context = read_context(run)
+    everywhere = request.namespace or request.all_namespaces
+    with run.stopwatch.phase("session"):
+        answer = risks_of(
+            context.objects,
+            context.config,
+            now=context.now,
+            is_asked=lambda each: is_asked(each) and bool(everywhere or each.metadata.namespace == context.namespace),
+            limit=request.limit,
+            assumptions=context.assumptions,
+        )
+    run.write_once(answer, context.now)
+    return run.exit_code(answer.assumptions)
+
+
+def who_preempted_workload(request: WhoPreemptedRequest) -> int:
+    """Answer the request, and return the exit code."""
+    run = Run(request, "PreemptionsOfWorkload")
+    context = read_context(run, Needs(with_events=True), reads_configuration=False)
+    answer = preemptions_of(workload_named(request.pod, context), context.objects)
+    run.write_once(answer, context.now)
+    return 0
+
+
+Made = tuple[KueueObjects, KueueConfiguration]
+
+
+def compare_configurations(request: CompareRequest) -> int:
+    """Answer the request, and return the exit code."""
+    paths = _paths(request.algorithms or "")
+    run = Run(request, "KueueComparison")
+    context = read_context(run, reads_configuration=False)
+    asked = _asked(request, context)
+    if asked:
+        new = [each for each, _ in asked]
+        context = context._replace(objects=with_workloads(new, context.objects, context.now))
+    compared: dict[str, Made] = {}
+    assumptions = [*context.assumptions, *(said for each in asked for said in assumed_of_made(*each))]
+    for path in paths:
+        made, said = _made(path, context, request)
+        compared[f"{KUEUE}@{PurePath(path).name}" if path else KUEUE] = made
+        assumptions += said
+    if len(compared) < len(paths):
+        raise UsageError(f"--algorithms {request.algorithms}: two files have the same name")
+    keys = {each.key for each, _ in asked}
+
+    def is_asked(workload: Workload) -> bool:
+        if keys:
+            return workload.key in keys
+        return not request.namespace or workload.metadata.namespace == request.namespace
+
+    with run.stopwatch.phase("session"):
+        answer = compared_configurations(compared, now=context.now, is_asked=is_asked, assumptions=assumptions)
+    run.write_once(answer, context.now)
+    if request.fail_on_difference and (answer.differing or is_unfounded(answer.assumptions, "--fail-on-difference")):
+        return EXIT_GATE
+    return run.exit_code(answer.assumptions)
+
+
+def _paths(text: str) -> list[str]:
+    """The file of each, which may be empty."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    hint = f"{KUEUE},{KUEUE}@FILE"
+    if len(parts) < 2:
+        raise UsageError("two configurations or more are compared", hint=hint)
+    if len(set(parts)) < len(parts):
+        raise UsageError(f"--algorithms {text}: one is there twice, and decides the same", hint=hint)
+    paths = []
+    for part in parts:
+        name, at, path = part.partition("@")
+        if name != KUEUE or (at and not path):
+            raise UsageError(f"--algorithms {text}: {part} is not {KUEUE}@FILE", hint=hint)
+        paths.append(path)
+    return paths
+
+
+def _asked(request: CompareRequest, context: KueueContext) -> list[tuple[Workload, str]]:
+    if not request.files and not request.pod:
+        return []
+    return workloads_in(request.files, request.pod or "", request.intake, context)
+
+
+def _made(path: str, context: KueueContext, request: CompareRequest) -> tuple[Made, list[Assumption]]:
+    """The objects and the configuration with what a file has of either."""
+    if not path:
+        return (context.objects, KueueConfiguration()), [assumed_of_default(f"{KUEUE} names no file")]
+    config: KueueConfiguration | None = None
+    said: list[Assumption] = []
+    changed: list[tuple[str, Any]] = []
+    for each in accepted_objects(path, request.intake):
+        if is_configuration(each.document):
+            if config is not None:
+                raise InputError("has two configurations", source=path)
+            config, said = kueue_configuration_in(each.document, path)
+        elif found := decode_queueing(each.document, decode_document, source=each.source):
+            changed.append(found)
+        else:
+            kind = each.document.get("kind")
+            raise InputError(f"a {kind} is neither a Configuration nor a queue of Kueue's", source=each.source)
+    if config is None:
+        config, said = KueueConfiguration(), [assumed_of_default(f"{PurePath(path).name} has no Configuration")]
+    return (with_objects(context.objects, changed), config), said
