@@ -81,7 +81,10 @@ def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
             path = f"spec.{field}[{index}]"
             changes += _added(f"{path}.resources.requests", old.resources.requests, new.resources.requests)
-            changes += _host_ports(path, old, new)
+            for place, (before_port, port) in enumerate(zip(old.ports, new.ports, strict=True)):
+                if before_port.host_port != port.host_port:
+                    field_path = f"{path}.ports[{place}].hostPort"
+                    changes.append(Admitted(field_path, str(port.host_port), REASON_API_DEFAULT))
     return Admission(defaulted, [*changes, *_added_to_pod(pod, defaulted)])
 
 
@@ -114,14 +117,6 @@ def _added(path: str, before: ResourceList, after: ResourceList) -> list[Admitte
         Admitted(f"{path}.{name}", str(amount), REASON_API_DEFAULT)
         for name, amount in after.items()
         if before.get(name) != amount
-    ]
-
-
-def _host_ports(path: str, before: Container, after: Container) -> list[Admitted]:
-    return [
-        Admitted(f"{path}.ports[{index}].hostPort", str(new.host_port), REASON_API_DEFAULT)
-        for index, (old, new) in enumerate(zip(before.ports, after.ports, strict=True))
-        if old.host_port != new.host_port
     ]
 
 

@@ -47,8 +47,12 @@ def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
     if not ranges:
         return
     # Many have the same resources, and are refused for the same.
-    containers = (*pod.spec.containers, *pod.spec.init_containers)
-    resources = list({_amounts(each.resources): each.resources for each in containers}.values())
+    by_amounts: dict[object, ResourceRequirements] = {}
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        both = (container.resources.requests, container.resources.limits)
+        amounts = tuple(tuple((name, str(amount)) for name, amount in each.items()) for each in both)
+        by_amounts[amounts] = container.resources
+    resources = list(by_amounts.values())
     for limit_range in ranges:
         problem = next(_violations(pod, resources, limit_range), None)
         if problem is not None:
@@ -67,11 +71,6 @@ def claim_out_of_bounds(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) 
                 for problem in _out_of_bounds(item, requests, {}, is_limited=False):
                     return f"LimitRange {_name(limit_range)}: {problem}"
     return ""
-
-
-def _amounts(resources: ResourceRequirements) -> tuple[tuple[tuple[str, str], ...], ...]:
-    both = (resources.requests, resources.limits)
-    return tuple(tuple((name, str(amount)) for name, amount in each.items()) for each in both)
 
 
 def _ranges_of(pod: Pod, cluster: ClusterSnapshot) -> list[LimitRange]:

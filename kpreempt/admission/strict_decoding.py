@@ -13,10 +13,10 @@ Resource names follow ``validateContainerResourceName`` and its neighbors in ``k
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pkgutil import get_data
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -116,22 +116,20 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
         elif isinstance(value, dict) and (type_name.startswith("{}") or type_name in api.types):
             parts = value.items()
         for key, each in parts:
-            found, minors = _field(type_name, key)
+            # The type of what is there, empty for an unknown field, and the minor versions that have it.
+            found, minors = type_name[2:], ""
+            if not type_name.startswith(("[]", "{}")):
+                found, _, minors = api.types[type_name].get(str(key), "").partition(" ")
             if not found or (minor is not None and not _is_within(minors, minor)):
                 yield UnknownName("field", (*path, key), api.types[type_name], minors)
             elif isinstance(each, (dict, list)):
                 inner.append(((*path, key), found, each))
+        for keys, known, is_known, since in _RESOURCE_MAPS.get(type_name, ()):
+            if minor is None or minor >= since:
+                yield from _unknown_in(value, keys, path, known, is_known)
         if (check := _RESOURCE_CHECKS.get(type_name)) and isinstance(value, dict):
-            yield from check(value, path, minor)
+            yield from check(value, path)
         waiting += reversed(inner)
-
-
-def _field(type_name: str, key: str | int) -> tuple[str, str]:
-    """The type of what is in a value, empty for an unknown field, and the minor versions that have it."""
-    if type_name.startswith(("[]", "{}")):
-        return type_name[2:], ""
-    found, _, minors = api_types().types[type_name].get(str(key), "").partition(" ")
-    return found, minors
 
 
 def _is_within(minors: str, minor: int) -> bool:
@@ -174,6 +172,10 @@ def _is_resource_of(standard: Collection[str], name: str) -> bool:
     return is_label_key(name) and ("/" in name or is_standard)
 
 
+def _is_pod_level(name: str) -> bool:
+    return is_label_key(name) and (name in _POD_LEVEL or name.startswith(_HUGE_PAGES))
+
+
 def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
     """The map that ``keys`` lead to; an empty one if there is none."""
     for key in keys:
@@ -190,31 +192,7 @@ def _unknown_in(
             yield UnknownName("resource", (*path, *keys, name), known)
 
 
-def _is_pod_level(name: str) -> bool:
-    return is_label_key(name) and (name in _POD_LEVEL or name.startswith(_HUGE_PAGES))
-
-
-def _in_container(container: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
-    for key in ("limits", "requests"):
-        yield from _unknown_in(container, ("resources", key), path, _COMPUTE, _is_container_resource)
-
-
-def _in_pod(spec: Any, path: Path, minor: int | None) -> Iterator[UnknownName]:
-    yield from _unknown_in(spec, ("overhead",), path, _COMPUTE, _is_container_resource)
-    if minor is None or minor >= _POD_LEVEL_FROM:
-        for key in ("limits", "requests"):
-            yield from _unknown_in(spec, ("resources", key), path, _POD_LEVEL, _is_pod_level)
-
-
-def _in_overhead(overhead: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
-    return _unknown_in(overhead, ("podFixed",), path, _COMPUTE, _is_container_resource)
-
-
-def _in_quota(spec: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
-    return _unknown_in(spec, ("hard",), path, _QUOTA, partial(_is_resource_of, _QUOTA))
-
-
-def _in_limit_range(item: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+def _in_limit_range(item: Any, path: Path) -> Iterator[UnknownName]:
     kind = item.get("type")
     if isinstance(kind, str) and kind and kind not in _LIMIT_TYPES and not ("/" in kind and is_label_key(kind)):
         yield UnknownName("limit type", (*path, "type"), _LIMIT_TYPES, value=kind)
@@ -225,7 +203,7 @@ def _in_limit_range(item: Any, path: Path, _: int | None) -> Iterator[UnknownNam
         yield from _unknown_in(item, (key,), path, known, is_known)
 
 
-def _in_claim(claim: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
+def _in_claim(claim: Any, path: Path) -> Iterator[UnknownName]:
     """A claim may request anything in addition to ``storage``, but not instead of it.
 
     The API server does not look into the templates of a StatefulSet before 1.36.
@@ -235,17 +213,30 @@ def _in_claim(claim: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
         yield from _unknown_in(claim, keys, path, _STORAGE, _STORAGE.__contains__)
 
 
-def _in_volume(spec: Any, path: Path, _: int | None) -> Iterator[UnknownName]:
-    return _unknown_in(spec, ("capacity",), path, _STORAGE, _STORAGE.__contains__)
-
-
-_RESOURCE_CHECKS: Mapping[str, Callable[[Any, Path, int | None], Iterator[UnknownName]]] = {
-    "core.v1.Container": _in_container,
-    "core.v1.PodSpec": _in_pod,
-    "node.v1.Overhead": _in_overhead,
-    "core.v1.ResourceQuotaSpec": _in_quota,
+_RESOURCE_CHECKS: Mapping[str, Callable[[Any, Path], Iterator[UnknownName]]] = {
     "core.v1.LimitRangeItem": _in_limit_range,
     "core.v1.PersistentVolumeClaim": _in_claim,
     "core.v1.PersistentVolumeClaimTemplate": _in_claim,
-    "core.v1.PersistentVolumeSpec": _in_volume,
+}
+
+
+class _ResourceMap(NamedTuple):
+    """A map of resources in a type: the keys that lead to it, the names that it may have, and since which version."""
+
+    keys: tuple[str, ...]
+    known: Collection[str]
+    is_known: Callable[[str], bool]
+    since: int = 0
+
+
+_BOTH = (("resources", "limits"), ("resources", "requests"))
+_RESOURCE_MAPS: Mapping[str, Sequence[_ResourceMap]] = {
+    "core.v1.Container": [_ResourceMap(keys, _COMPUTE, _is_container_resource) for keys in _BOTH],
+    "core.v1.PodSpec": [
+        _ResourceMap(("overhead",), _COMPUTE, _is_container_resource),
+        *(_ResourceMap(keys, _POD_LEVEL, _is_pod_level, since=_POD_LEVEL_FROM) for keys in _BOTH),
+    ],
+    "node.v1.Overhead": [_ResourceMap(("podFixed",), _COMPUTE, _is_container_resource)],
+    "core.v1.ResourceQuotaSpec": [_ResourceMap(("hard",), _QUOTA, partial(_is_resource_of, _QUOTA))],
+    "core.v1.PersistentVolumeSpec": [_ResourceMap(("capacity",), _STORAGE, _STORAGE.__contains__)],
 }

@@ -84,7 +84,8 @@ def quota_usage(spec: PodSpec, count: int = 1) -> ResourceList:
         if name in limits:
             usage[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
-        if name.startswith(_HUGE_PAGES) or _is_extended(name):
+        has_domain = "/" in name and "kubernetes.io/" not in name and not name.startswith(_REQUESTS)
+        if name.startswith(_HUGE_PAGES) or (has_domain and is_label_key(f"{_REQUESTS}{name}")):
             usage[name] = usage[f"{_REQUESTS}{name}"] = amount
     if count == 1:
         return usage
@@ -140,9 +141,3 @@ def _total(spec: PodSpec, of: Callable[[Container], ResourceList]) -> ResourceLi
         raise_amounts(total, of(container))
     add_amounts(total, spec.overhead)
     return total
-
-
-def _is_extended(name: str) -> bool:
-    if "/" not in name or "kubernetes.io/" in name or name.startswith(_REQUESTS):
-        return False
-    return is_label_key(f"{_REQUESTS}{name}")

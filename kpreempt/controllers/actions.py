@@ -87,6 +87,7 @@ class SyncError(KpreemptError):
 
 # A sign and the digits of an int64; longer texts are numbers that upstream cannot read, or zeros in a row.
 _LONGEST_NUMBER = 20
+_MOST_SHOWN = 40
 
 
 def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
@@ -103,15 +104,12 @@ def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
         if digits != amount:
             why = "value out of range" if digits.lstrip("+-").isdecimal() and digits.isascii() else "invalid syntax"
             problem = f'invalid value "{amount}": strconv.Atoi: parsing "{digits}": {why}'
+        shown = amount if len(amount) <= _MOST_SHOWN else f"{amount[:_MOST_SHOWN]}…"
         raise SyncError(
-            f'"{_shortened(amount)}" is not a percentage',
+            f'"{shown}" is not a percentage',
             controllers_words=f"invalid value for IntOrString: {problem}",
         )
     return -(-percent * total // 100) if round_up else percent * total // 100
-
-
-def _shortened(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 class ControllerRules(NamedTuple):

@@ -101,21 +101,22 @@ class _Sync:
         failed = next((pod for pod in staying if pod.phase == "Failed"), None)
         ended = (pod for pod in staying if pod.phase == "Succeeded" or pod is failed)
         actions: list[Action] = [DeletePod(pod.name, "finished") for pod in ended]
-        running = sorted((pod for pod in staying if not pod.has_finished), key=_by_age)
-        if not self._allows_surge():
+        # Those on a node first, then the oldest.
+        running = sorted(
+            (pod for pod in staying if not pod.has_finished),
+            key=lambda pod: (not pod.node_name, pod.created or _BEFORE_ALL, pod.name),
+        )
+        # Without a surge one pod at a time is on a node.
+        surges = self._set.strategy == "RollingUpdate" and scaled_value(self._set.max_surge, 1, round_up=True) > 0
+        if not surges:
             return [*actions, *(DeletePod(pod.name, "duplicate") for pod in running[1:])]
         if not running and node.should_run:
             # A surging set has one pod at least that stays, whatever leaves.
             return [*actions, CreatePods(node_name=node.name)]
-        return [*actions, *self._without_excess(running)] if len(running) > 1 else actions
-
-    def _without_excess(self, running: list[ControlledPod]) -> list[Action]:
-        """Of each template the oldest stays; the old one as long as it is ready, and the new one is not available."""
+        # Of each template the oldest stays; the old one as long as it is ready, and the new one is not available.
         new = next((pod for pod in running if self._is_new(pod)), None)
         old = next((pod for pod in running if not self._is_new(pod)), None)
-        actions: list[Action] = [
-            DeletePod(pod.name, "duplicate") for pod in running if pod is not new and pod is not old
-        ]
+        actions += (DeletePod(pod.name, "duplicate") for pod in running if pod is not new and pod is not old)
         if new is not None and old is not None and (not old.is_ready or self._is_available(new)):
             actions.append(DeletePod(old.name, "update"))
         return actions
@@ -195,17 +196,8 @@ class _Sync:
             return None
         return _Pair(new=new[0] if new else None, old=old[0] if old else None)
 
-    def _allows_surge(self) -> bool:
-        """Whether two pods may be on a node at a time."""
-        return self._set.strategy == "RollingUpdate" and scaled_value(self._set.max_surge, 1, round_up=True) > 0
-
     def _is_new(self, pod: ControlledPod) -> bool:
         return bool(self._set.revision) and pod.revision == self._set.revision
 
     def _is_available(self, pod: ControlledPod | None) -> bool:
         return pod is not None and pod.is_available(self._set.min_ready_seconds, self._now)
-
-
-def _by_age(pod: ControlledPod) -> tuple[bool, datetime, str]:
-    """Those on a node first, then the oldest."""
-    return (not pod.node_name, pod.created or _BEFORE_ALL, pod.name)

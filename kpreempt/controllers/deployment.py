@@ -18,6 +18,46 @@ import msgspec
 
 from kpreempt.controllers.actions import Action, CreateReplicaSet, ScaleReplicaSet, scaled_value
 
+StrategyType = Literal["RollingUpdate", "Recreate"]
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+
+
+class DeploymentState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the controller looks at in a Deployment. ``status_replicas`` is how many pods its status says there are."""
+
+    replicas: int = 1
+    strategy: StrategyType = "RollingUpdate"
+    max_surge: int | str = "25%"
+    max_unavailable: int | str = "25%"
+    paused: bool = False
+    status_replicas: int = 0
+
+
+class ReplicaSetState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the controller looks at in a ReplicaSet of the Deployment.
+
+    ``replicas`` is the size it should have, ``pods`` how many active ones there are, ``available`` how many of them
+    have been ready for long enough, and ``unfinished`` how many exist that have not ended, those on their way out
+    included.
+    ``desired_replicas`` and ``max_replicas`` are the Deployment's size, without and with the surge, as noted on it.
+    """
+
+    name: str
+    replicas: int = 0
+    pods: int = 0
+    available: int = 0
+    unfinished: int = 0
+    created: datetime | None = None
+    desired_replicas: int | None = None
+    max_replicas: int | None = None
+
+
+class Allowances(msgspec.Struct, frozen=True):
+    """How many pods there may be beyond the Deployment's size, and how many of its size may be missing."""
+
+    surge: int
+    unavailable: int
+
 
 def reconcile_deployment(
     deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
@@ -26,8 +66,10 @@ def reconcile_deployment(
 
     Raises ``SyncError`` where the strategy's amounts are no percentages.
     """
-    if deployment.paused or is_scaling_event(deployment, new, old):
-        return scale(deployment, new, old)
+    # Whether one with pods has noted another size of the Deployment than it has now.
+    is_scaled = any(each.desired_replicas not in (None, deployment.replicas) for each in _with_pods(new, old))
+    if deployment.paused or is_scaled:
+        return _scale(deployment, new, old)
     if deployment.strategy == "Recreate":
         # Everything old goes, to its last pod, before anything new comes.
         ending: list[Action] = [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
@@ -84,12 +126,13 @@ def _shrink_old(deployment: DeploymentState, new: ReplicaSetState, old: list[Rep
     cleaned, ended_well = _without_unhealthy(ordered, most_removed)
     # What is available is the same after the clean-up: statuses follow later.
     spare = new.available + sum(each.available for each in old) - least
-    final = _reduced(cleaned, spare) if ended_well else cleaned
-    return [
-        resized(deployment, after.name, after.replicas)
-        for before, after in zip(ordered, final, strict=True)
-        if after.replicas != before.replicas
-    ]
+    actions: list[Action] = []
+    for before, after in zip(ordered, cleaned, strict=True):
+        count = max(min(spare, after.replicas), 0) if ended_well else 0
+        spare -= count
+        if after.replicas - count != before.replicas:
+            actions.append(resized(deployment, after.name, after.replicas - count))
+    return actions
 
 
 def _without_unhealthy(ordered: list[ReplicaSetState], most: int) -> tuple[list[ReplicaSetState], bool]:
@@ -110,50 +153,23 @@ def _without_unhealthy(ordered: list[ReplicaSetState], most: int) -> tuple[list[
     return result, True
 
 
-def _reduced(ordered: list[ReplicaSetState], most: int) -> list[ReplicaSetState]:
-    result = []
-    for each in ordered:
-        count = max(min(most, each.replicas), 0)
-        most -= count
-        result.append(msgspec.structs.replace(each, replicas=each.replicas - count))
-    return result
-
-
-def is_scaling_event(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> bool:
-    """Whether a ReplicaSet with pods has noted another size of the Deployment than it has now."""
-    return any(each.desired_replicas not in (None, deployment.replicas) for each in _with_pods(new, old))
-
-
-def scale(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
+def _scale(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
     """The sizes after scaling: all to the only ReplicaSet with pods, or else in proportion to their sizes.
 
     Raises ``SyncError`` where the strategy's amounts are no percentages.
     """
-    # The only ReplicaSet with pods, or where none has any the new or the youngest; ``None`` where several have.
     active = _with_pods(new, old)
-    if len(active) > 1:
-        only = None
-    elif active:
-        only = active[0]
-    else:
-        only = new or (oldest_first(old)[-1] if old else None)
-    if only is not None:
-        if only.replicas == deployment.replicas:
-            return []
-        return [resized(deployment, only.name, deployment.replicas)]
-    if _is_saturated(deployment, new):
+    # The only one with pods, or where none has any the new or the youngest.
+    only = active[0] if active else new or (oldest_first(old)[-1] if old else None)
+    if only is not None and len(active) <= 1:
+        return [] if only.replicas == deployment.replicas else [resized(deployment, only.name, deployment.replicas)]
+    if new is not None and new.replicas == new.desired_replicas == new.available == deployment.replicas:
         return [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
-    if deployment.strategy == "RollingUpdate":
-        return _in_proportion(deployment, _with_pods(new, old))
-    return []
+    return _in_proportion(deployment, active) if deployment.strategy == "RollingUpdate" else []
 
 
 def _with_pods(new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[ReplicaSetState]:
     return [each for each in (*old, new) if each is not None and each.replicas > 0]
-
-
-def _is_saturated(deployment: DeploymentState, new: ReplicaSetState | None) -> bool:
-    return new is not None and new.replicas == new.desired_replicas == new.available == deployment.replicas
 
 
 def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -> list[Action]:
@@ -166,10 +182,8 @@ def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -
     added = 0
     for each in ordered:
         # How many pods more, or fewer, the ReplicaSet gets of those that are still to be given out.
-        left = to_add - added
-        if to_add == 0 or left == 0:
-            share = 0
-        else:
+        left, share = to_add - added, 0
+        if to_add and left:
             growth = _growth(deployment, each)
             share = min(growth, left) if to_add > 0 else max(growth, left)
         sizes.append(each.replicas + share)
@@ -195,47 +209,6 @@ def _growth(deployment: DeploymentState, replica_set: ReplicaSetState) -> int:
     most = deployment.replicas + allowances(deployment).surge
     # A float, and halves away from zero, as upstream has it.
     return int(replica_set.replicas * most / before + 0.5) - replica_set.replicas
-
-
-StrategyType = Literal["RollingUpdate", "Recreate"]
-_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
-
-
-class DeploymentState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a Deployment. ``status_replicas`` is how many pods its status says there are."""
-
-    replicas: int = 1
-    strategy: StrategyType = "RollingUpdate"
-    max_surge: int | str = "25%"
-    max_unavailable: int | str = "25%"
-    paused: bool = False
-    status_replicas: int = 0
-
-
-class ReplicaSetState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a ReplicaSet of the Deployment.
-
-    ``replicas`` is the size it should have, ``pods`` how many active ones there are, ``available`` how many of them
-    have been ready for long enough, and ``unfinished`` how many exist that have not ended, those on their way out
-    included.
-    ``desired_replicas`` and ``max_replicas`` are the Deployment's size, without and with the surge, as noted on it.
-    """
-
-    name: str
-    replicas: int = 0
-    pods: int = 0
-    available: int = 0
-    unfinished: int = 0
-    created: datetime | None = None
-    desired_replicas: int | None = None
-    max_replicas: int | None = None
-
-
-class Allowances(msgspec.Struct, frozen=True):
-    """How many pods there may be beyond the Deployment's size, and how many of its size may be missing."""
-
-    surge: int
-    unavailable: int
 
 
 def allowances(deployment: DeploymentState) -> Allowances:

@@ -141,18 +141,14 @@ def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: da
         text = times.get(pod.metadata.name)
         if text is None or pod.metadata.deletion_timestamp is not None:
             continue
-        since = now - _time(text, pod)
+        try:
+            since = now - msgspec.convert(text, Time)
+        except msgspec.ValidationError:
+            raise SyncError(f"the time at which the eviction of pod {pod.key} was granted is none") from None
         # At the very end of its time a pod is still on the list, and yet healthy.
         if since <= DELETION_TIMEOUT:
             granted[pod.metadata.name] = since
     return granted
-
-
-def _time(text: str, pod: Pod) -> datetime:
-    try:
-        return msgspec.convert(text, Time)
-    except msgspec.ValidationError:
-        raise SyncError(f"the time at which the eviction of pod {pod.key} was granted is none") from None
 
 
 def _is_healthy(pod: Pod) -> bool:

@@ -57,14 +57,20 @@ class _Sync:
         succeeded = [pod for pod in countable if pod.phase == "Succeeded"]
         failed = [pod for pod in countable if job.has_failed(pod)]
         indexes = with_indexes(job.completed_indexes, (pod.index for pod in succeeded if pod.index is not None))
-        row, last = self._failures_in_a_row(job, succeeded, failed)
+        # The pods that have failed since the last success, ignored ones too, and when the last did.
+        failures = [pod.finished_at or pod.created or now for pod in failed]
+        row, last = job.failures_in_a_row, job.last_failure
+        if succeeded:
+            last_success = max(pod.finished_at or pod.created or now for pod in succeeded)
+            failures = [time for time in failures if time > last_success]
+            row, last = 0, None
         self._job = msgspec.structs.replace(
             job,
             succeeded=total(indexes) if job.is_indexed else job.succeeded + len(succeeded),
             failed=job.failed + sum(job.is_counted(pod) for pod in failed),
             completed_indexes=indexes if job.is_indexed else job.completed_indexes,
-            failures_in_a_row=row,
-            last_failure=last,
+            failures_in_a_row=row + len(failures),
+            last_failure=max(failures, default=last),
         )
 
     def step(self) -> JobStep:
@@ -116,29 +122,28 @@ class _Sync:
         job = self._job
         if job.is_suspended:
             return self._removal(len(self._active), "job-suspended"), None
-        wanted = self._wanted()
+        if job.completions is not None:
+            wanted = max(min(job.completions - job.succeeded, job.parallelism), 0)
+        else:
+            wanted = len(self._active) if job.succeeded > 0 else job.parallelism
         going = self._removal(len(self._active) - wanted, "scale-down")
         if going:
             return going, None
         count = wanted - len(self._active) - (len(self._terminating) if job.waits_for_the_end else 0)
         if count <= 0:
             return [], None
-        wait = self._backoff()
-        if wait is not None:
-            return [], wait
+        if job.failures_in_a_row and job.last_failure is not None:
+            # The exponent is bounded: far fewer doublings reach the longest wait.
+            wait = min(FIRST_BACKOFF * 2 ** min(job.failures_in_a_row - 1, 10), LONGEST_BACKOFF)
+            left = wait - (self._now - job.last_failure)
+            if left > timedelta(0):
+                return [], left
         count = min(count, BURST)
         if not job.is_indexed:
             return [CreatePods(count=count)], None
         holding = [*self._active, *(self._terminating if job.waits_for_the_end else ())]
         taken = with_indexes(job.completed_indexes, (pod.index for pod in holding if pod.index is not None))
         return [CreatePods(index=index) for index in first_missing(taken, count, job.completions or 0)], None
-
-    def _wanted(self) -> int:
-        """How many pods should be active."""
-        job = self._job
-        if job.completions is None:
-            return len(self._active) if job.succeeded > 0 else job.parallelism
-        return max(min(job.completions - job.succeeded, job.parallelism), 0)
 
     def _removal(self, least: int, reason: Literal["scale-down", "job-suspended"]) -> list[Action]:
         """Active pods that go: ``least`` at least, and of an indexed Job whose index is wrong or taken."""
@@ -162,31 +167,6 @@ class _Sync:
             for pod in (going if reason == "job-suspended" else going[:BURST])
             for action in ((ReleasePod(pod.name),) if pod.is_tracked else ()) + (DeletePod(pod.name, reason),)
         ]
-
-    def _backoff(self) -> timedelta | None:
-        """How long until pods may be made again after failures."""
-        job = self._job
-        if job.failures_in_a_row == 0 or job.last_failure is None:
-            return None
-        # The exponent is bounded: far fewer doublings reach the longest wait.
-        wait = min(FIRST_BACKOFF * 2 ** min(job.failures_in_a_row - 1, 10), LONGEST_BACKOFF)
-        left = wait - (self._now - job.last_failure)
-        return left if left > timedelta(0) else None
-
-    def _failures_in_a_row(
-        self, job: JobState, succeeded: Sequence[ControlledPod], failed: Sequence[ControlledPod]
-    ) -> tuple[int, datetime | None]:
-        """How many pods have failed since the last success, ignored ones too, and when the last did."""
-        failures = [self._finish_time(pod) for pod in failed]
-        row, last = job.failures_in_a_row, job.last_failure
-        if succeeded:
-            last_success = max(self._finish_time(pod) for pod in succeeded)
-            failures = [time for time in failures if time > last_success]
-            row, last = 0, None
-        return row + len(failures), max(failures, default=last)
-
-    def _finish_time(self, pod: ControlledPod) -> datetime:
-        return pod.finished_at or pod.created or self._now
 
 
 def _is_index(index: int | None, job: JobState) -> bool:

@@ -79,7 +79,13 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
 def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
     """``pod`` as the controllers of a version see it."""
     ready = ready_condition(pod)
-    restarts, sidecar_restarts = _most_restarts(pod)
+    # How often the container that did so most often began anew, and the sidecar that did.
+    status = pod.status
+    sidecars = {each.name for each in pod.spec.init_containers if each.restart_policy == "Always"}
+    restarts = max((each.restart_count for each in status.container_statuses), default=0)
+    of_sidecars = (each.restart_count for each in status.init_container_statuses if each.name in sidecars)
+    text = pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")
+    index = parse_int64(text) if len(text) <= _MOST_DIGITS else None
     annotations = pod.metadata.annotations
     return ControlledPod(
         name=pod.metadata.name,
@@ -94,8 +100,8 @@ def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
         revision=pod.metadata.labels.get(REVISION_LABEL, ""),
         deletion_cost=deletion_cost(annotations.deletion_cost) if annotations is not None else 0,
         restarts=restarts,
-        sidecar_restarts=sidecar_restarts if rules.counts_restarts_of_sidecars else 0,
-        index=_completion_index(pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")),
+        sidecar_restarts=max(of_sidecars, default=0) if rules.counts_restarts_of_sidecars else 0,
+        index=index if index is not None and index >= 0 else None,
         is_tracked=JOB_FINALIZER in pod.metadata.finalizers,
         finished_at=_finished_at(pod, ready),
         conditions=tuple((condition.type, condition.status) for condition in pod.status.conditions),
@@ -135,21 +141,6 @@ def deletion_cost(annotation: str) -> int:
         return 0
     cost = parse_int64(annotation)
     return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
-
-
-def _most_restarts(pod: Pod) -> tuple[int, int]:
-    """How often the container that did so most often began anew, and the sidecar that did."""
-    sidecars = {each.name for each in pod.spec.init_containers if each.restart_policy == "Always"}
-    status = pod.status
-    return (
-        max((each.restart_count for each in status.container_statuses), default=0),
-        max((each.restart_count for each in status.init_container_statuses if each.name in sidecars), default=0),
-    )
-
-
-def _completion_index(text: str) -> int | None:
-    index = parse_int64(text) if len(text) <= _MOST_DIGITS else None
-    return index if index is not None and index >= 0 else None
 
 
 def _finished_at(pod: Pod, ready: PodCondition | None) -> datetime | None:

@@ -110,7 +110,9 @@ def allocated(
     found: dict[str, list[AllocatedDevice]] = {}
     for each in devices:
         found.setdefault(each.claim, []).append(each)
-    used = {f"{pod.metadata.namespace}/{name}" for name in _claims_of(pod)}
+    generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    names = (each.resource_claim_name or generated.get(each.name) for each in pod.spec.resource_claims)
+    used = {f"{pod.metadata.namespace}/{name}" for name in names if name}
     pools = {(each.driver, each.pool) for each in devices}
     local = _Places([each for each in slices if (each.spec.driver, each.spec.pool.name) in pools], node_name)
     user = ConsumerReference(resource=_PODS, name=pod.metadata.name, uid=pod.metadata.uid)
@@ -132,12 +134,6 @@ def allocated(
         *(_used(claim, found.get(claim.key), user, local) if claim.key in used else claim for claim in claims),
         *made,
     ]
-
-
-def _claims_of(pod: Pod) -> list[str]:
-    generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
-    names = (each.resource_claim_name or generated.get(each.name) for each in pod.spec.resource_claims)
-    return [name for name in names if name]
 
 
 def _used(

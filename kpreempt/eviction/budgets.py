@@ -28,19 +28,13 @@ from kpreempt.eviction.records import (
     with_condition,
 )
 from kpreempt.eviction.selectors import problem_of
-from kpreempt.model.pod import TERMINAL_PHASES, Pod
+from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 
 MOST_DISRUPTED_PODS = 2000
 CAUSE = "DisruptionBudget"
 _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 _SYNC_FAILED = "SyncFailed"
-
-
-def asks_no_budget(pod: Pod) -> bool:
-    """Whether a pod is evicted whatever its budgets say: it ends, has ended, or has not begun (``canIgnorePDB``)."""
-    has_begun = pod.status.phase not in TERMINAL_PHASES and pod.status.phase != "Pending"
-    return not has_begun or pod.metadata.deletion_timestamp is not None
 
 
 def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:

@@ -47,19 +47,20 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
     """Raise ``RefusalError`` where the pod is not the one that is meant."""
     wanted, found = options.preconditions or Preconditions(), pod.metadata
-    name = found.name
     if wanted.uid and wanted.uid != found.uid:
-        _conflict(
-            name,
+        problem = (
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({found.uid}). "
-            "The object might have been deleted and then recreated",
+            "The object might have been deleted and then recreated"
         )
-    if wanted.resource_version and wanted.resource_version != found.resource_version:
-        _conflict(
-            name,
+    elif wanted.resource_version and wanted.resource_version != found.resource_version:
+        problem = (
             f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
-            f"in record ({found.resource_version}). The object might have been modified",
+            f"in record ({found.resource_version}). The object might have been modified"
         )
+    else:
+        return
+    message = f'Operation cannot be fulfilled on Pod "{found.name}": {problem}'
+    raise RefusalError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
 
 
 def with_eviction_condition(pod: Pod, now: datetime) -> Pod:
@@ -135,8 +136,3 @@ def _shortened(pod: Pod, asked: int | None, now: datetime, rules: EvictionRules)
 
 def _replaced(pod: Pod, **values: object) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **values))
-
-
-def _conflict(name: str, problem: str) -> None:
-    message = f'Operation cannot be fulfilled on Pod "{name}": {problem}'
-    raise RefusalError(Answer(CONFLICT, "Conflict", message, Details(name=name, kind="Pod")))

@@ -7,6 +7,7 @@ Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/labels/selector.go`` (``Parse``, `
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -17,6 +18,7 @@ _SYMBOLS = frozenset("=!(),><")
 _TOKENS = {")", ",", "!", "==", "=", ">", "in", "<", "!=", "notin", "("}
 _OPERATORS = {"in": "In", "notin": "NotIn", "=": "=", "==": "==", "!=": "!=", ">": "Gt", "<": "Lt"}
 _SPACES = " \t\r\n"
+_INSIDE = re.compile(r"[-A-Za-z0-9_.]*")
 _LONGEST_PART = 63
 _LONGEST_PREFIX = 253
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -90,7 +92,7 @@ def _requirement_problem(key: str, operator: str, values: Sequence[str]) -> str:
     for place, value in enumerate(values):
         if not is_label_value(value):
             why = [f"must be no more than {_LONGEST_PART} bytes"] if len(value.encode()) > _LONGEST_PART else []
-            if not is_label_value(value[:1] + value[-1:]) or not all(map(_may_stand_inside, value)):
+            if not is_label_value(value[:1] + value[-1:]) or not _INSIDE.fullmatch(value):
                 why.append(_VALUE_RULE)
             problems.append(f"values[{place}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(why)}")
     different = list(dict.fromkeys(problems))
@@ -119,13 +121,9 @@ def _key_problem(key: str) -> str:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > _LONGEST_PART:
         problems.append(f"name part must be no more than {_LONGEST_PART} bytes")
-    if not name or not is_label_value(name[:1] + name[-1:]) or not all(map(_may_stand_inside, name)):
+    if not name or not is_label_value(name[:1] + name[-1:]) or not _INSIDE.fullmatch(name):
         problems.append(f"name part {_KEY_RULE}")
     return f"Invalid value: {_quoted(key)}: {'; '.join(problems)}"
-
-
-def _may_stand_inside(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character in "-_.")
 
 
 def _quoted(text: str) -> str:
@@ -170,25 +168,22 @@ class _Parser:
         key = text
         if problem := _key_problem(key):
             raise SelectorError(f"<nil>: {problem}")
-        if is_absent or self._look()[0] in ("end", ","):
-            return self._checked(key, "DoesNotExist" if is_absent else "Exists", ())
-        kind, text = self._take(keywords=True)
-        if kind not in _OPERATORS:
-            raise SelectorError(f"found '{text}', expected: in, notin, =, ==, !=, gt, lt")
-        return self._checked(key, _OPERATORS[kind], self._values() if kind in ("in", "notin") else (self._value(),))
-
-    def _checked(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+        operator, values = "DoesNotExist" if is_absent else "Exists", tuple[str, ...]()
+        if not is_absent and self._look()[0] not in ("end", ","):
+            kind, text = self._take(keywords=True)
+            if kind not in _OPERATORS:
+                raise SelectorError(f"found '{text}', expected: in, notin, =, ==, !=, gt, lt")
+            operator, values = _OPERATORS[kind], ("",)
+            if kind in ("in", "notin"):
+                values = self._values()
+            elif self._look()[0] not in ("end", ","):
+                kind, text = self._take()
+                if kind != "name":
+                    raise SelectorError(f"found '{text}', expected: identifier")
+                values = (text,)
         if problem := _requirement_problem(key, operator, values):
             raise SelectorError(problem)
         return Requirement(key, operator, values)
-
-    def _value(self) -> str:
-        if self._look()[0] in ("end", ","):
-            return ""
-        kind, text = self._take()
-        if kind != "name":
-            raise SelectorError(f"found '{text}', expected: identifier")
-        return text
 
     def _values(self) -> tuple[str, ...]:
         kind, text = self._take()

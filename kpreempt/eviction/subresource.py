@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.eviction.budgets import asks_no_budget, being_processed, budgets_of, granted, lets_unready_go
+from kpreempt.eviction.budgets import being_processed, budgets_of, granted, lets_unready_go
 from kpreempt.eviction.deletion import DeleteOptions, check_preconditions, deleted, with_eviction_condition
 from kpreempt.eviction.records import (
     ACCEPTED,
@@ -134,7 +134,9 @@ def _evict_without_budgets(
     """Whether the pod's state let it go without its budgets."""
     for attempt in range(1, TRIES + 1):
         pod = _pod(request, store)
-        if not asks_no_budget(pod):
+        # Whatever its budgets say goes what ends, has ended, or has not begun (``canIgnorePDB``).
+        has_begun = pod.status.phase not in TERMINAL_PHASES and pod.status.phase != "Pending"
+        if has_begun and pod.metadata.deletion_timestamp is None:
             return False
         wanted = options
         is_to_stay_pending = pod.status.phase not in TERMINAL_PHASES and pod.metadata.deletion_timestamp is None

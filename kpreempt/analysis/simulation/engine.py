@@ -26,8 +26,8 @@ from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
 from kpreempt.analysis.simulation.replacing import (
+    MOST_DOUBLINGS,
     ORPHANED_SECONDS,
-    JobBackoffs,
     Moment,
     Readmission,
     is_known_owner,
@@ -41,6 +41,7 @@ from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.job import FIRST_BACKOFF, LONGEST_BACKOFF
 from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -143,7 +144,8 @@ class _Run:
         self._uncertain: dict[str, None] = {}
         # What happens later: the time, a number that keeps equal times in order, what is done then.
         self._later: list[tuple[float, int, Callable[[], None]]] = []
-        self._job_backoffs = JobBackoffs()
+        # By Job how often pods of it have failed in a row, and when it makes others again.
+        self._backoffs: dict[OwnerKey | None, tuple[int, float]] = {}
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
@@ -324,19 +326,18 @@ class _Run:
         pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
-        self._endings.end(pod, self._without_a_node(), self._chain.is_replacement)
+        # The pods that were tried, have no node, and wait for no victim to go.
+        tried = (self.cluster.pods.get(other) for other in self._messages if other not in self._waited_before)
+        waiting = [
+            each
+            for each in tried
+            if each is not None and not each.spec.node_name and not each.status.nominated_node_name
+        ]
+        self._endings.end(pod, waiting, self._chain.is_replacement)
         self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
         self._queue.assigned_pod_deleted(self.cluster.end(key, "Succeeded"), self.cluster.now)
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
-
-    def _without_a_node(self) -> Iterator[Pod]:
-        """The pods that were tried, have no node, and wait for nobody to go."""
-        for key in self._messages:
-            pod = self.cluster.pods.get(key)
-            is_new = pod is not None and key not in self._waited_before
-            if pod is not None and is_new and not pod.spec.node_name and not pod.status.nominated_node_name:
-                yield pod
 
     # What controllers see and do.
 
@@ -566,7 +567,11 @@ class _Run:
         if moment is Moment.AT_ONCE:
             self._soon(lambda: self._replace(pod))
         elif moment is Moment.AFTER_BACKOFF:
-            self._do_later(self._job_backoffs.failed(pod, self.cluster.at), partial(self._replace_after_backoff, pod))
+            failures, _ = self._backoffs.get(owner_key(pod), (0, 0.0))
+            wait: timedelta = min(FIRST_BACKOFF * 2 ** min(failures, MOST_DOUBLINGS), LONGEST_BACKOFF)
+            end = self.cluster.at + wait.total_seconds()
+            self._backoffs[owner_key(pod)] = (failures + 1, end)
+            self._do_later(end, partial(self._replace_after_backoff, pod))
 
     def _assume_what_follows(self, pod: Pod) -> None:
         """What is not known about the going of a pod."""
@@ -757,7 +762,7 @@ class _Run:
             self._come(self._postponed.pop(key), "")
 
     def _replace_after_backoff(self, pod: Pod) -> None:
-        end = self._job_backoffs.end(pod)
+        _, end = self._backoffs[owner_key(pod)]
         if end > self.cluster.at:
             # Another pod of the Job failed meanwhile.
             self._do_later(end, partial(self._replace_after_backoff, pod))

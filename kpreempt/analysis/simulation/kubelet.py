@@ -21,7 +21,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity_text
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.assumptions import qos_class
 from kpreempt.schedulers.kube.framework.csi_translation import DRIVERS, PORTWORX, in_tree_plugin
@@ -141,23 +140,20 @@ def _pods_to_evict(pod: Pod, others: Iterable[Pod], short: _Nano) -> list[Pod] |
 
 def _nearest(pods: Iterable[Pod], short: _Nano) -> list[Pod]:
     """``getPodsToPreemptByDistance``: one after the other that pod which frees the most of what is still short."""
+
+    def rank(pod: Pod) -> tuple[float, int, int]:
+        """How far it leaves what is short from being free; then the smallest goes first."""
+        requests = _requests(pod)
+        distance = sum((max(amount - requests.get(name, 0), 0) / amount) ** 2 for name, amount in short.items())
+        return distance, requests.get("memory", 0), requests.get("cpu", 0)
+
     left, found = list(pods), []
     while short and left:
-        chosen = min(left, key=lambda each: (_distance(each, short), _size(each)))
+        chosen = min(left, key=rank)
         left.remove(chosen)
         found.append(chosen)
         short = _less(short, [chosen])
     return found
-
-
-def _distance(pod: Pod, short: _Nano) -> float:
-    requests = _requests(pod)
-    return sum((max(amount - requests.get(name, 0), 0) / amount) ** 2 for name, amount in short.items())
-
-
-def _size(pod: Pod) -> tuple[int, int]:
-    requests = _requests(pod)
-    return requests.get("memory", 0), requests.get("cpu", 0)
 
 
 def _less(short: _Nano, pods: Iterable[Pod]) -> dict[str, int]:
@@ -189,9 +185,7 @@ class Attachments:
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         """Take the pods in that have a node. A volume that pods of several nodes use already is no such volume."""
-        drivers = _Drivers(cluster)
-        claims = (each for each in cluster.persistent_volume_claims if drivers.is_for_one_node(each))
-        self._claims = frozenset(claim.key for claim in claims)
+        self._claims = _claims_for_one_node(cluster)
         # By volume: the node of each pod, by the pod's key. The first one's node has the volume attached.
         self._users: dict[str, dict[str, str]] = {}
         serving: dict[str, set[str]] = {}
@@ -234,37 +228,35 @@ class Attachments:
                 yield volume.cinder.volume_id
 
 
-class _Drivers:
-    """What attaches the volumes of claims."""
-
-    def __init__(self, cluster: ClusterSnapshot) -> None:
-        self._volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
-        self._classes = {each.metadata.name: each for each in cluster.storage_classes}
-        self._unattached = {each.metadata.name for each in cluster.csi_drivers if each.spec.attach_required is False}
-
-    def is_for_one_node(self, claim: PersistentVolumeClaim) -> bool:
-        """Whether the claim's volume is attached, and to one node at a time."""
-        volume = self._volumes.get(claim.spec.volume_name)
+def _claims_for_one_node(cluster: ClusterSnapshot) -> frozenset[str]:
+    """The claims whose volumes are attached, and to one node at a time."""
+    volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
+    classes = {each.metadata.name: each for each in cluster.storage_classes}
+    unattached = {each.metadata.name for each in cluster.csi_drivers if each.spec.attach_required is False}
+    found = set()
+    for claim in cluster.persistent_volume_claims:
+        volume = volumes.get(claim.spec.volume_name)
         modes = volume.spec.access_modes if volume is not None else claim.spec.access_modes
         # Without modes upstream leaves it to the driver.
-        return bool(modes) and not _FOR_MANY_NODES.intersection(modes) and self._attaches(self._driver(claim, volume))
-
-    def _driver(self, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> str:
-        """The CSI driver, or the in-tree plugin; empty where nothing attaches the volume."""
-        if volume is not None:
-            if volume.spec.csi is not None:
-                return volume.spec.csi.driver
-            if volume.spec.vsphere_volume is not None:
-                return _VSPHERE
-            plugin = in_tree_plugin(volume.spec)
+        if not modes or _FOR_MANY_NODES.intersection(modes):
+            continue
+        # The CSI driver, or the in-tree plugin; empty where nothing attaches the volume.
+        driver: str | None = None
+        if volume is not None and volume.spec.csi is not None:
+            driver = volume.spec.csi.driver
+        elif volume is not None and volume.spec.vsphere_volume is not None:
+            driver = _VSPHERE
+        elif volume is not None:
             # One that the API server has not seen is yet to be made by its class.
-            if plugin is not None or volume.metadata.uid:
-                return plugin or ""
-        storage_class = self._classes.get(class_of_claim(claim))
-        return storage_class.provisioner if storage_class is not None else ""
-
-    def _attaches(self, driver: str) -> bool:
-        """A CSI driver does unless its CSIDriver says otherwise; the names of other provisioners have a slash."""
+            driver = in_tree_plugin(volume.spec) or ("" if volume.metadata.uid else None)
+        if driver is None:
+            storage_class = classes.get(class_of_claim(claim))
+            driver = storage_class.provisioner if storage_class is not None else ""
+        # A CSI driver attaches unless its CSIDriver says otherwise; the names of other provisioners have a slash.
         if "/" in driver:
-            return driver in _ATTACHING_PLUGINS and DRIVERS.get(driver) not in self._unattached
-        return bool(driver) and driver not in self._unattached
+            attaches = driver in _ATTACHING_PLUGINS and DRIVERS.get(driver) not in unattached
+        else:
+            attaches = bool(driver) and driver not in unattached
+        if attaches:
+            found.add(claim.key)
+    return frozenset(found)

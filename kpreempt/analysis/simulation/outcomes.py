@@ -14,7 +14,7 @@ from kpreempt.schedulers.kube.preemption.odds import (
     outcomes_in_any_order,
     outcomes_of_scores,
 )
-from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, PossibleOutcome, SearchOrder, Verdict
+from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, SearchOrder, Verdict
 
 # So many branches of one decision are gone into.
 _MOST_BRANCHES = 64
@@ -56,14 +56,20 @@ def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
     """
     if verdict.outcome is Outcome.LANDS:
         return [Branch(node=node, weight=weight) for node, weight in _landings(verdict).items()]
-    winners = _winners(verdict)
+    # The nodes that the choice between candidates can end with, those of the best first, each with its weight.
+    winners = _weighted(verdict.nominated_nodes, verdict.odds.outcomes if verdict.odds is not None else ())
     told = verdict.alternatives
     first = next(iter(winners))
     leaving = {candidate.node: candidate.victims for candidate in verdict.candidates}
-    found = [
-        _likely(verdict, node, leaving.get(node, []), winners[node])
-        for node in (first, *(node for node in winners if node != first))
-    ]
+    # The evictions in the likely order, those of the verdict's own answer with the budgets that they break.
+    found = []
+    for node in (first, *(node for node in winners if node != first)):
+        violated = None
+        if node in verdict.victims:
+            going = [victim for victim in verdict.victims[node] if not victim.terminating]
+            violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
+        gone = leaving.get(node, []) if violated is None else list(violated)
+        found.append(Branch(node=node, leaving=gone, violated=violated, weight=winners[node]))
     several = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
     if told is None and several.isdisjoint(winners):
         return found
@@ -83,10 +89,15 @@ def _in_all_orders(
     numbers = Counter(outcome.node for outcome in outcomes)
     branches = {_effect(branch, alike): branch for branch in likely}
     weights: dict[Hashable, float] = {}
+    # The ways in which the choices of each outcome can be made, as far as they differ to the simulation.
     every_way = (
-        way
+        Branch(
+            node=outcome.node,
+            leaving=[*outcome.victims, *chosen],
+            weight=winners.get(outcome.node, least) / numbers[outcome.node] * likelihood,
+        )
         for outcome in outcomes
-        for way in _ways(outcome, winners.get(outcome.node, least) / numbers[outcome.node], alike)
+        for chosen, likelihood in _all_choices(outcome.choices, alike)
     )
     for branch in islice(every_way, _MOST_WAYS):
         effect = _effect(branch, alike)
@@ -109,12 +120,6 @@ def _effect(branch: Branch, alike: Alike) -> Hashable:
         if kind is not None:
             kinds[kind] = kinds.get(kind, 0) + 1
     return branch.node, frozenset(kinds.items())
-
-
-def _ways(outcome: PossibleOutcome, share: float, alike: Alike) -> Iterator[Branch]:
-    """The ways in which the choices of an outcome can be made, as far as they differ to the simulation."""
-    for chosen, likelihood in _all_choices(outcome.choices, alike):
-        yield Branch(node=outcome.node, leaving=[*outcome.victims, *chosen], weight=share * likelihood)
 
 
 def _all_choices(choices: Sequence[PodChoice], alike: Alike) -> Iterator[tuple[list[str], float]]:
@@ -149,20 +154,6 @@ def _divisions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for number in range(max(0, count - sum(rest)), min(first, count) + 1):
         for others in _divisions(count - number, rest):
             yield number, *others
-
-
-def _likely(verdict: Verdict, node: str, leaving: list[str], weight: float) -> Branch:
-    """The eviction from a node in the likely order, of those who are ``leaving`` where the verdict says no more."""
-    if node in verdict.victims:
-        going = [victim for victim in verdict.victims[node] if not victim.terminating]
-        violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
-        return Branch(node=node, leaving=list(violated), violated=violated, weight=weight)
-    return Branch(node=node, leaving=leaving, weight=weight)
-
-
-def _winners(verdict: Verdict) -> Mapping[str, float]:
-    """The nodes that the choice between candidates can end with, those of the best first, each with its weight."""
-    return _weighted(verdict.nominated_nodes, verdict.odds.outcomes if verdict.odds is not None else ())
 
 
 def _landings(verdict: Verdict) -> Mapping[str, float]:

@@ -66,8 +66,13 @@ def result_of(
     displaced = [
         msgspec.structs.replace(each, workload=workloads.of(chain.pod(each.pod))) for each in chain.displaced()
     ]
-    waiting = [*_waiting(cluster, chain, workloads, ended), *_refused(workloads, ended)]
+    waiting = _waiting(cluster, chain, workloads, ended)
     simulated = _workloads(cluster, workloads, controllers, Counter(each.workload for each in displaced), ended)
+    # How many pods each workload lacks in the end, as far as is known; one at least where it is not done.
+    left = dict(Counter(each.workload for each in waiting))
+    for each in simulated:
+        if each.is_changed and not each.is_done:
+            left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
     return Simulation(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
@@ -77,7 +82,7 @@ def result_of(
         waiting=waiting,
         budgets=cluster.budgets.lows(),
         workloads=simulated,
-        refused=cluster.quotas.told(_left(simulated, waiting)),
+        refused=cluster.quotas.told(left),
         stranded=stranded(cluster, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is SimulationEnd.LOOP
@@ -88,7 +93,7 @@ def result_of(
 
 
 def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
-    """The pods that were tried, or came, and have no node."""
+    """The pods that were tried, or came, and have no node; then those that a quota still does not let be created."""
     came = {*ended.first, *ended.messages}
     found = []
     for key, pod in cluster.pods.items():
@@ -113,31 +118,18 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
                 uncertain=key in ended.uncertain,
             )
         )
-    return found
-
-
-def _refused(workloads: Workloads, ended: Ended) -> list[Waiting]:
-    """The pods that a quota does not let be created, for as long as they are not."""
-    return [
-        Waiting(
-            pod=pod.key,
-            priority=pod.priority,
-            owner=controller_name(pod.metadata),
-            workload=workloads.of(pod),
-            message=message,
-            was_running=bool(cause),
+    for pod, cause, message in ended.refused:
+        found.append(
+            Waiting(
+                pod=pod.key,
+                priority=pod.priority,
+                owner=controller_name(pod.metadata),
+                workload=workloads.of(pod),
+                message=message,
+                was_running=bool(cause),
+            )
         )
-        for pod, cause, message in ended.refused
-    ]
-
-
-def _left(simulated: Sequence[SimulatedWorkload], waiting: Sequence[Waiting]) -> dict[str, int]:
-    """How many pods each workload lacks in the end, as far as is known; one at least where it is not done."""
-    left = Counter(each.workload for each in waiting)
-    for each in simulated:
-        if each.is_changed and not each.is_done:
-            left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
-    return dict(left)
+    return found
 
 
 def _workloads(
