@@ -11,7 +11,6 @@ first of them. ``evaluate_node`` says what every filter says of one node, which 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +24,7 @@ from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.predicates import Filter, FilterRun, LegacyError, State
-from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, Words, aggregate
+from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, aggregate
 from kpreempt.schedulers.legacy.base.victims import (
     BudgetRule,
     DryRun,
@@ -181,7 +180,7 @@ class Cycle:
                 left, selection, nominated = self._choose(candidates)
             except LegacyError as failure:
                 error = f"the preemption ends in an error: {failure}"
-        victims = {node: victims_of(left[node].pods, self._budgets) for node in nominated}
+        victims = {node: victims_of(left[node].pods, self._cluster.budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
         outcome = _outcome(nominated, left, victims)
         return self._verdict(
@@ -197,7 +196,10 @@ class Cycle:
             eligibility=eligibility,
             potential_nodes=[info.name for info in potential],
             dry_run=dry_run,
-            candidates=[_candidate(node, victims) for node, victims in left.items()],
+            candidates=[
+                Candidate(node, [info.key for info in each.pods], each.num_violations, each.steps)
+                for node, each in left.items()
+            ],
             selection=selection,
             nominated_nodes=nominated,
             victims=victims,
@@ -205,14 +207,10 @@ class Cycle:
             message=message,
         )
 
-    @cached_property
-    def _budgets(self) -> SelectingBudgets:
-        return self._cluster.budgets
-
     def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
         """The victims on the nodes where preemption helps, and why it does not on the others."""
         version, now = self._version, self._cluster.now
-        dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._budgets)
+        dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._cluster.budgets)
         candidates, refusals = {}, {}
         for node_info in potential:
             outcome = dry_run.select_victims(state, node_info)
@@ -250,7 +248,7 @@ class Cycle:
         if self._cluster.snapshot.has_scheduler_order or not nominated:
             return None
         importance = self._version.importance(self._cluster.now)
-        parted = {node: part_equals(each, importance, self._budgets) for node, each in candidates.items()}
+        parted = {node: part_equals(each, importance, self._cluster.budgets) for node, each in candidates.items()}
         if not any(each.choices for each in parted.values()):
             return None
         outcomes = [
@@ -285,10 +283,6 @@ class Cycle:
         return with_effects(verdict, self._pod, self._version, self._cluster)
 
 
-def _candidate(node: str, victims: Victims) -> Candidate:
-    return Candidate(node, [info.key for info in victims.pods], victims.num_violations, victims.steps)
-
-
 def _outcome(nominated: list[str], candidates: Mapping[str, Victims], victims: Mapping[str, list[Victim]]) -> Outcome:
     """What becomes of the pod. A budget is violated where the scheduler counts so, and where it really is."""
     if not nominated:
@@ -306,57 +300,43 @@ def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster)
     """The verdict with its ``effects``."""
     if verdict.outcome == Outcome.UNCERTAIN:
         return verdict
+    target, words = f"pod {pod.key}", version.words
     if verdict.outcome == Outcome.LANDS:
-        return msgspec.structs.replace(
-            verdict, effects=[Effect("bind", _target(pod.key), f"node {verdict.lands_on[0]}")]
-        )
+        return msgspec.structs.replace(verdict, effects=[Effect("bind", target, f"node {verdict.lands_on[0]}")])
+    # The message as an event carries it.
+    told, encoded = verdict.message, verdict.message.encode()
+    if words.event_limit is not None and len(encoded) > words.event_limit:
+        told = encoded[: words.event_limit - len(_CUT)].decode(errors="ignore") + _CUT
     failure = [
-        Effect("event", _target(pod.key), f"Warning FailedScheduling: {_cut(verdict.message, version.words)}"),
-        Effect("setCondition", _target(pod.key), f"PodScheduled=False Unschedulable: {verdict.message}"),
+        Effect("event", target, f"Warning FailedScheduling: {told}"),
+        Effect("setCondition", target, f"PodScheduled=False Unschedulable: {verdict.message}"),
     ]
     preemption = _preemption(verdict, pod, version, cluster)
-    effects = [*failure, *preemption] if version.words.reports_failure_first else [*preemption, *failure]
+    effects = [*failure, *preemption] if words.reports_failure_first else [*preemption, *failure]
     return msgspec.structs.replace(verdict, effects=effects)
 
 
 def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) -> list[Effect]:
-    words = version.words
+    target, words = f"pod {pod.key}", version.words
     effects = []
     if verdict.nominated_nodes:
         node = verdict.nominated_nodes[0]
-        effects.append(Effect("nominate", _target(pod.key), f"{words.nomination}={node}"))
+        effects.append(Effect("nominate", target, f"{words.nomination}={node}"))
         waiting = {info.key for info in cluster.by_name[node].pods if version.is_waiting(info.pod)}
         for victim in verdict.victims[node]:
-            effects += _eviction(victim, node, pod, words, is_waiting=victim.pod in waiting)
+            gone = f"pod {victim.pod}"
+            effects.append(Effect("delete", gone, f"grace period {victim.grace_period_seconds} s"))
+            if victim.pod in waiting:
+                effects.append(Effect("rejectWaiting", gone, "preempted"))
+            told = words.preempted.format(pod=pod.key, node=node)
+            effects.append(Effect("event", gone, f"Normal Preempted: {told}"))
     nominated = version.nominated_node(pod)
-    for key in verdict.nominations_to_clear:
-        # The pod itself is to lose its nomination also where it has none.
-        if key != pod.key or nominated:
-            effects.append(Effect("clearNomination", _target(key), f"{words.nomination} is cleared"))
+    # The pod itself is to lose its nomination also if it has none.
+    cleared = [key for key in verdict.nominations_to_clear if key != pod.key or nominated]
+    effects += [Effect("clearNomination", f"pod {key}", f"{words.nomination} is cleared") for key in cleared]
     if nominated and not verdict.nominated_nodes and pod.key not in verdict.nominations_to_clear:
-        effects.append(Effect("keepNomination", _target(pod.key), f"{words.nomination}={nominated} stays"))
+        effects.append(Effect("keepNomination", target, f"{words.nomination}={nominated} stays"))
     return effects
-
-
-def _eviction(victim: Victim, node: str, pod: Pod, words: Words, *, is_waiting: bool) -> list[Effect]:
-    target = _target(victim.pod)
-    return [
-        Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
-        *([Effect("rejectWaiting", target, "preempted")] if is_waiting else []),
-        Effect("event", target, f"Normal Preempted: {words.preempted.format(pod=pod.key, node=node)}"),
-    ]
-
-
-def _cut(message: str, words: Words) -> str:
-    """The message as an event carries it."""
-    encoded = message.encode()
-    if words.event_limit is None or len(encoded) <= words.event_limit:
-        return message
-    return encoded[: words.event_limit - len(_CUT)].decode(errors="ignore") + _CUT
-
-
-def _target(key: str) -> str:
-    return f"pod {key}"
 
 
 def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victim]:
@@ -408,20 +388,20 @@ def evaluate_node(
         filters, cluster, info, stops_at_first=version.stops_at_first, counts_nominated=version.counts_nominated
     )
     lower = [each for each in node_info.pods if each.priority < info.priority]
+    statuses = _statuses(run, state, node_info)
+    without: list[Status] = []
+    if lower:
+        state, node_info = state.clone(), node_info.clone()
+        for each in lower:
+            node_info.remove_pod(each)
+            state.remove_pod(each, node_info)
+        without = _statuses(run, state, node_info)
     return NodeEvaluation(
-        filters=_statuses(run, state, node_info),
+        filters=statuses,
         lower_priority_pods=[each.key for each in lower],
-        without_lower=_without(run, state, node_info, lower) if lower else [],
+        without_lower=without,
         nominated_pods=[each.key for each in run.nominated_pods(node_info.name)],
     )
-
-
-def _without(run: FilterRun, state: State, node_info: NodeInfo, lower: Sequence[PodInfo]) -> list[Status]:
-    state, node_info = state.clone(), node_info.clone()
-    for info in lower:
-        node_info.remove_pod(info)
-        state.remove_pod(info, node_info)
-    return _statuses(run, state, node_info)
 
 
 def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]:
@@ -458,11 +438,13 @@ def part_equals(victims: Victims, is_more_important: Importance, budgets: Select
     groups: list[list[tuple[PodInfo, bool]]] = []
     gone = {info.key for info in victims.pods}
     for info in victims.tried:
-        group = next((each for each in groups if _are_equal(each[0][0], info, is_more_important)), None)
-        if group is None:
-            groups.append([(info, info.key in gone)])
+        for group in groups:
+            first = group[0][0]
+            if is_more_important(first, info) == is_more_important(info, first):
+                group.append((info, info.key in gone))
+                break
         else:
-            group.append((info, info.key in gone))
+            groups.append([(info, info.key in gone)])
     certain: list[str] = []
     choices: list[PodChoice] = []
     is_exact = True
@@ -474,10 +456,6 @@ def part_equals(victims: Victims, is_more_important: Importance, budgets: Select
         choices.append(PodChoice(len(going), [info.key for info, _ in group]))
         is_exact &= all(_is_alike(group[0][0], info, budgets) for info, _ in group)
     return Parted(certain, choices, is_exact)
-
-
-def _are_equal(one: PodInfo, other: PodInfo, is_more_important: Importance) -> bool:
-    return is_more_important(one, other) == is_more_important(other, one)
 
 
 def _is_alike(one: PodInfo, other: PodInfo, budgets: SelectingBudgets) -> bool:

@@ -105,9 +105,18 @@ class Asking:
                     continue
                 raise
             for name, reason in answer.failed.items():
-                failures[name] = self._refused(failures.get(name), extender, reason)
+                # Others may have refused the node before.
+                before = failures.get(name)
+                if before is None:
+                    failures[name] = self._version.extender_refusal(extender.name, reason)
+                elif reason:
+                    failures[name] = msgspec.structs.replace(before, reasons=[*before.reasons, reason])
             dropped_by |= {info.name: extender.name for info in infos if info.name not in answer.passing}
-            infos = [self._info(name, answer) for name in dict.fromkeys(answer.passing)]
+            # A node that only the extender knows has no pods.
+            infos = [
+                self._cluster.by_name.get(name) or NodeInfo(answer.returned[name], [], self._cluster.accounting)
+                for name in dict.fromkeys(answer.passing)
+            ]
         fitting = [info.name for info in infos]
         statuses = dict(evaluated)
         for name, status in evaluated.items():
@@ -198,17 +207,6 @@ class Asking:
     def _note(self, call: ExtenderCall, **found: object) -> None:
         self.calls.append(msgspec.structs.replace(call, **found))
 
-    def _refused(self, before: Status | None, extender: Extender, reason: str) -> Status:
-        """A node's status once an extender refuses it, which others may have done before."""
-        if before is None:
-            return self._version.extender_refusal(extender.name, reason)
-        return msgspec.structs.replace(before, reasons=[*before.reasons, *([reason] if reason else [])])
-
-    def _info(self, name: str, answer: Filtered) -> NodeInfo:
-        """The node with its pods; one that only the extender knows has none."""
-        known = self._cluster.by_name.get(name)
-        return known if known is not None else NodeInfo(answer.returned[name], [], self._cluster.accounting)
-
 
 def http_extenders(settings: Sequence[ExtenderSettings], dialect: Dialect, connect: Connect | None) -> list[Extender]:
     """The extenders in the order in which they are asked; none without ``connect``."""
@@ -254,11 +252,10 @@ class _OverHttp:
             answer = self._extender.process_preemption(pod, asked, pods_of)
         except ExtenderError as error:
             raise LegacyError(str(error)) from None
-        return {node: _victims(each, candidates.get(node), node_infos[node]) for node, each in answer.items()}
-
-
-def _victims(found: NodeVictims, before: Victims | None, node_info: NodeInfo) -> Victims:
-    infos = {id(info.pod): info for info in node_info.pods}
-    pods = [infos[id(pod)] for pod in found.pods]
-    is_same = before is not None and [info.key for info in before.pods] == [info.key for info in pods]
-    return Victims(pods, found.num_violations, before.steps if is_same and before is not None else [])
+        left = {}
+        for node, found in answer.items():
+            infos = {id(info.pod): info for info in node_infos[node].pods}
+            victims, before = [infos[id(pod)] for pod in found.pods], candidates.get(node)
+            is_same = before is not None and [info.key for info in before.pods] == [info.key for info in victims]
+            left[node] = Victims(victims, found.num_violations, before.steps if before is not None and is_same else [])
+        return left

@@ -112,14 +112,33 @@ class LegacyScheduler:
         frame = Verdict(
             algorithm=self.algorithm,
             outcome=Outcome.NOT_SCHEDULED,
-            pod=self._summary(pod),
+            pod=PodSummary(
+                namespace=pod.metadata.namespace,
+                name=pod.metadata.name,
+                priority=pod.priority,
+                priority_class_name=pod.spec.priority_class_name,
+                preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
+                scheduler_name=pod.spec.scheduler_name,
+                nominated_node_name=self.version.nominated_node(pod),
+                requests=dict(sorted(self.version.requests(pod).items())),
+            ),
             cluster=ClusterSummary(nodes=len(prepared.node_infos), pods=prepared.num_pods),
             assumptions=self.assumptions,
         )
         reason = self._reason_not_seen(pod)
         if reason:
             return msgspec.structs.replace(frame, reason=reason)
-        return self._cycle(prepared, pod, frame, phases).run()
+        cycle = Cycle(
+            self.version,
+            self.filters,
+            self.extenders,
+            prepared,
+            pod,
+            frame,
+            phases,
+            no_preemption=self.no_preemption,
+        )
+        return cycle.run()
 
     def tell_node(self, prepared: Cluster, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there.
@@ -144,18 +163,6 @@ class LegacyScheduler:
         node_info = prepared.by_name[node_name]
         return rank_victims(node_info, priority, importance, self.version.budget_rule, prepared.budgets)
 
-    def _cycle(self, prepared: Cluster, pod: Pod, frame: Verdict, phases: Phases) -> Cycle:
-        return Cycle(
-            self.version,
-            self.filters,
-            self.extenders,
-            prepared,
-            pod,
-            frame,
-            phases,
-            no_preemption=self.no_preemption,
-        )
-
     def _reason_not_seen(self, pod: Pod) -> str:
         """Why the scheduler would not look at the pod at all, or an empty text."""
         if pod.is_terminal:
@@ -168,15 +175,3 @@ class LegacyScheduler:
         if name != self.scheduler_name:
             return f'the pod is for scheduler "{name}" (this one is "{self.scheduler_name}")'
         return ""
-
-    def _summary(self, pod: Pod) -> PodSummary:
-        return PodSummary(
-            namespace=pod.metadata.namespace,
-            name=pod.metadata.name,
-            priority=pod.priority,
-            priority_class_name=pod.spec.priority_class_name,
-            preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
-            scheduler_name=pod.spec.scheduler_name,
-            nominated_node_name=self.version.nominated_node(pod),
-            requests=dict(sorted(self.version.requests(pod).items())),
-        )
