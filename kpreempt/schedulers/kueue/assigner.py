@@ -94,21 +94,18 @@ class Assigner:
             )
         ]
         assignment = Assignment()
-        if all(self._assign_group(assignment, pod_sets, ids) for ids in self._groups()) and (
+        # The pod sets that are given flavors together.
+        groups: dict[str, list[int]] = {}
+        for index, one in enumerate(self._info.pod_sets):
+            group = one.topology_request.pod_set_group_name if one.topology_request else None
+            groups.setdefault(str(index) if group is None else group, []).append(index)
+        if all(self._assign_group(assignment, pod_sets, ids) for ids in groups.values()) and (
             assignment.mode is not Mode.NO_FIT and self._config.has(gates.TOPOLOGY)
         ):
             place_assignment(assignment, self._info, self._queue, observes=self._observes)
         if self._observes:
             self._explain(assignment)
         return assignment
-
-    def _groups(self) -> list[list[int]]:
-        """The pod sets that are given flavors together."""
-        groups: dict[str, list[int]] = {}
-        for index, each in enumerate(self._info.pod_sets):
-            name = each.topology_request.pod_set_group_name if each.topology_request else None
-            groups.setdefault(str(index) if name is None else name, []).append(index)
-        return list(groups.values())
 
     def _assign_group(self, assignment: Assignment, pod_sets: list[PodSetAssignment], ids: list[int]) -> bool:
         """Give pod sets flavors, and say whether all that ask for something got some."""
@@ -173,7 +170,12 @@ class Assigner:
         best: dict[str, ChosenFlavor] = {}
         best_rank = _Rank(Possibility.NO_FIT, _FARTHEST)
         last = -1
-        for index in range(self._first(ids[0], resource), len(group.flavors)):
+        # The walk over the flavors goes on where an earlier attempt ended.
+        memory = self._info.memory
+        begin = 0
+        if self._has_fungibility and memory is not None and ids[0] < len(memory.tried):
+            begin = memory.tried[ids[0]].get(resource, -1) + 1
+        for index in range(begin, len(group.flavors)):
             last = index
             name = group.flavors[index]
             if self._nominated and all(name != self._nomination(each, resource) for each in ids):
@@ -182,7 +184,8 @@ class Assigner:
                 continue
             if reason := self._unsuitable(name, ids, group):
                 reasons.append(reason)
-                attempts.append(self._refused(name, reason))
+                told = NO_MATCHING_FLAVOR if self._observes else ""
+                attempts.append(Attempt(name, Mode.NO_FIT, reasons=[reason], no_fit_reason=told))
                 continue
             found, rank, attempt = self._weigh(name, requests, used)
             reasons += attempt.reasons
@@ -204,19 +207,8 @@ class Assigner:
                 each.tried = -1 if last == len(group.flavors) - 1 else last
         return _Choice(best, [] if best_rank.possibility is Possibility.FIT else reasons, attempts)
 
-    def _first(self, pod_set: int, resource: str) -> int:
-        """Where the walk over the flavors begins."""
-        memory = self._info.memory
-        if not self._has_fungibility or memory is None or pod_set >= len(memory.tried):
-            return 0
-        return memory.tried[pod_set].get(resource, -1) + 1
-
     def _nomination(self, pod_set: int, resource: str) -> str:
         return self._nominated.get(self._info.pod_sets[pod_set].name, {}).get(resource, "")
-
-    def _refused(self, flavor: str, reason: str) -> Attempt:
-        told = NO_MATCHING_FLAVOR if self._observes else ""
-        return Attempt(flavor, Mode.NO_FIT, reasons=[reason], no_fit_reason=told)
 
     def _unsuitable(self, name: str, ids: list[int], group: Group) -> str:
         flavor = self._flavors.get(name)
@@ -270,15 +262,12 @@ class Assigner:
             return _Quota(_Rank(Possibility.FIT, borrow))
         short = amount_text(resource, wanted - available)
         reason = f"insufficient unused quota for {resource} in flavor {flavor}, {short} more needed"
-        if node.quota(fr).nominal >= wanted or may_reclaim or self._may_preempt_while_borrowing():
+        is_fair = self._config.fair_sharing is not None
+        may_borrow = queue.preemption.may_borrow or (is_fair and queue.preemption.reclaim_within_cohort != NEVER)
+        if node.quota(fr).nominal >= wanted or may_reclaim or may_borrow:
             possibility, borrow = self._simulate(queue, self._info, fr, wanted)
             return _Quota(_Rank(possibility, borrow), reason)
         return _Quota(_Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA)
-
-    def _may_preempt_while_borrowing(self) -> bool:
-        preemption = self._queue.preemption
-        is_fair = self._config.fair_sharing is not None
-        return preemption.may_borrow or (is_fair and preemption.reclaim_within_cohort != NEVER)
 
     def _explain(self, assignment: Assignment) -> None:
         """Say what is most in the way of a Workload that does not fit (``resolveNoFitReason``)."""

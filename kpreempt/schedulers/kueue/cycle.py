@@ -93,8 +93,12 @@ class Cycle:
             self._process(entry)
             entry.final = described(entry.assignment, entry.targets, observes=self.config.has(gates.OBSERVABILITY))
         for entry in (*self.entries, *self.inadmissible):
-            if entry.admission is None:
-                self._requeue(entry)
+            if entry.admission is not None:
+                continue
+            if entry.status == SKIPPED and not entry.requeue_reason:
+                entry.requeue_reason = FAILED_AFTER_NOMINATION
+            self.state.pending[entry.queue.name].requeue(entry.info, entry.requeue_reason, self.now)
+            self.outcomes.leave_pending(entry)
 
     def _nominate(self, entry: Entry) -> bool:
         info, queue = entry.info, entry.queue
@@ -156,17 +160,14 @@ class Cycle:
             self._taken.update((each.info.key, each.info) for each in entry.targets)
             queue.use(entry.quota, entry.topology)
             if mode is Mode.PREEMPT:
-                self._preempt(entry)
+                entry.quota_reason = WAITING_FOR_PREEMPTED
+                for each in entry.targets:
+                    self.outcomes.evict(entry, each, self.state.queues[each.info.cluster_queue])
+                entry.info.memory = None
+                entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
+                entry.requeue_reason = PENDING_PREEMPTION
             else:
                 self.outcomes.admit(entry)
-
-    def _preempt(self, entry: Entry) -> None:
-        entry.quota_reason = WAITING_FOR_PREEMPTED
-        for each in entry.targets:
-            self.outcomes.evict(entry, each, self.state.queues[each.info.cluster_queue])
-        entry.info.memory = None
-        entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
-        entry.requeue_reason = PENDING_PREEMPTION
 
     def _count_skipped(self, queue: Queue) -> None:
         self.skipped_preemptions[queue.name] = self.skipped_preemptions.get(queue.name, 0) + 1
@@ -205,12 +206,6 @@ class Cycle:
             else:
                 kept[fr] = min(amount, quota.nominal + quota.borrowing_limit - used)
         entry.queue.use(kept, entry.topology)
-
-    def _requeue(self, entry: Entry) -> None:
-        if entry.status == SKIPPED and not entry.requeue_reason:
-            entry.requeue_reason = FAILED_AFTER_NOMINATION
-        self.state.pending[entry.queue.name].requeue(entry.info, entry.requeue_reason, self.now)
-        self.outcomes.leave_pending(entry)
 
 
 _WORDS = {

@@ -63,10 +63,8 @@ class Nominator:
 
     def _whole_or_less(self, assigner: Assigner, info: Info, queue: Queue) -> Nominated:
         whole = assigner.assign()
-        if whole.mode is Mode.FIT:
-            return whole, []
-        if whole.mode is Mode.PREEMPT and (targets := self._targets(info, queue, whole)):
-            return whole, targets
+        if (found := self._fitting(whole, info, queue)) is not None:
+            return found
         if self._config.has(gates.PARTIAL_ADMISSION) and info.can_be_partial:
             found = self._with_fewer_pods(assigner, info, queue)
             if found is not None:
@@ -96,14 +94,12 @@ class Nominator:
     def _fitting(self, assignment: Assignment, info: Info, queue: Queue) -> Nominated | None:
         if assignment.mode is Mode.FIT:
             return assignment, []
-        if assignment.mode is Mode.PREEMPT and (targets := self._targets(info, queue, assignment)):
-            return assignment, targets
-        return None
-
-    def _targets(self, info: Info, queue: Queue, assignment: Assignment) -> list[Target]:
+        if assignment.mode is not Mode.PREEMPT:
+            return None
         topology = requests_for(assignment, info, queue) if self._config.has(gates.TOPOLOGY) else {}
         quota = assignment.requests_of(info, ignores_undeclared=self._config.ignores_undeclared)
-        return self._search(Need(info, queue, frozenset(assignment.frs_to_preempt), quota, topology))
+        targets = self._search(Need(info, queue, frozenset(assignment.frs_to_preempt), quota, topology))
+        return (assignment, targets) if targets else None
 
     def _search(self, need: Need) -> list[Target]:
         if self._config.fair_sharing is not None:
@@ -144,16 +140,13 @@ _BELOW_MIN = "requests must not be below the limitRange min"
 
 def resource_problem(info: Info, ranges: list[LimitRange]) -> str:
     """What is wrong with what a Workload asks for; an empty text for nothing."""
-    found = [each for index, pod_set in enumerate(info.pod_sets) for each in _above_limits(pod_set, _path(index))]
+    pod_sets = [(each, f"spec.podSets[{index}].template.spec") for index, each in enumerate(info.pod_sets)]
+    found = [each for pod_set, path in pod_sets for each in _above_limits(pod_set, path)]
     if found:
         return f"resources validation failed: {_joined(found)}"
     bounds = _Bounds(ranges)
-    found = [each for index, pod_set in enumerate(info.pod_sets) for each in bounds.broken(pod_set, _path(index))]
+    found = [each for pod_set, path in pod_sets for each in bounds.broken(pod_set, path)]
     return f"resources didn't satisfy LimitRange constraints: {_joined(found)}" if found else ""
-
-
-def _path(index: int) -> str:
-    return f"spec.podSets[{index}].template.spec"
 
 
 def _joined(problems: list[str]) -> str:

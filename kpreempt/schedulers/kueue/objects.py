@@ -44,16 +44,15 @@ def adjusted(objects: KueueObjects) -> KueueObjects:
     ranges: dict[str, list[LimitRange]] = {}
     for each in objects.cluster.limit_ranges:
         ranges.setdefault(each.metadata.namespace, []).append(each)
-    workloads = [_adjusted(each, overheads, ranges.get(each.metadata.namespace, [])) for each in objects.workloads]
+    workloads = []
+    for workload in objects.workloads:
+        own_ranges, before = ranges.get(workload.metadata.namespace, []), workload.spec.pod_sets
+        pod_sets = [_adjusted_pod_set(each, overheads, own_ranges) for each in before]
+        if any(new is not old for new, old in zip(pod_sets, before, strict=True)):
+            spec = msgspec.structs.replace(workload.spec, pod_sets=pod_sets)
+            workload = msgspec.structs.replace(workload, spec=spec)  # noqa: PLW2901
+        workloads.append(workload)
     return msgspec.structs.replace(objects, workloads=workloads)
-
-
-def _adjusted(workload: Workload, overheads: dict[str, ResourceList], ranges: list[LimitRange]) -> Workload:
-    pod_sets = [_adjusted_pod_set(each, overheads, ranges) for each in workload.spec.pod_sets]
-    if all(new is old for new, old in zip(pod_sets, workload.spec.pod_sets, strict=True)):
-        return workload
-    spec = msgspec.structs.replace(workload.spec, pod_sets=pod_sets)
-    return msgspec.structs.replace(workload, spec=spec)
 
 
 def _adjusted_pod_set(pod_set: PodSet, overheads: dict[str, ResourceList], ranges: list[LimitRange]) -> PodSet:

@@ -187,7 +187,9 @@ class Candidates:
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
         hierarchy, by_priority = self._in_cohort()
-        self._parts = [hierarchy, by_priority, self._within()]
+        policy = need.queue.preemption.within_cluster_queue
+        within = [] if policy == NEVER else [_Source(need.queue, policy, None, False)]
+        self._parts = [hierarchy, by_priority, within]
         self.has_hierarchy = self._has_any(hierarchy)
         self.has_others = self.has_hierarchy or self._has_any(by_priority)
 
@@ -202,7 +204,11 @@ class Candidates:
                 sources = filter(self._has_evicted, part) if is_evicted else part
                 streams = [self._of(each, is_evicted=is_evicted, may_borrow=may_borrow) for each in sources]
                 # One may have been drawn while its ClusterQueue still borrowed.
-                yield from (each for each in merge(*streams, key=_loss_order) if self._is_valid(each.source))
+                yield from (
+                    each
+                    for each in merge(*streams, key=lambda each: each.info.loss_order)
+                    if self._is_valid(each.source)
+                )
 
     def _has_evicted(self, source: _Source) -> bool:
         first = next(iter(source.queue.in_order(self._need.short)), None)
@@ -224,11 +230,6 @@ class Candidates:
             if cohort.is_within_nominal(short):
                 return False
         return True
-
-    def _within(self) -> list[_Source]:
-        queue = self._need.queue
-        policy = queue.preemption.within_cluster_queue
-        return [] if policy == NEVER else [_Source(queue, policy, None, False)]
 
     def _in_cohort(self) -> tuple[list[_Source], list[_Source]]:
         need = self._need
@@ -283,14 +284,19 @@ class Candidates:
         return Variant.WHILE_BORROWING
 
 
-def _loss_order(candidate: Candidate) -> tuple[int, int, str]:
-    return candidate.info.loss_order
-
-
 def classical_targets(stage: Stage, need: Need) -> list[Target]:
     """Whom a Workload preempts; nobody, where that would not help."""
     candidates = Candidates(stage, need)
-    for may_borrow in _attempts(need, candidates):
+    forbids = not need.queue.preemption.may_borrow
+    node = need.queue.node
+    is_under = all(node.quota(fr).nominal > node.usage.get(fr, 0) for fr in need.short)
+    # Whether borrowing is allowed, attempt by attempt.
+    attempts: tuple[bool, ...] = (True, False)
+    if not candidates.has_others or (forbids and not is_under):
+        attempts = (True,)
+    elif forbids and not candidates.has_hierarchy:
+        attempts = (False, True)
+    for may_borrow in attempts:
         targets: list[Target] = []
         for each in candidates.valid(may_borrow=may_borrow):
             stage.remove(each.info)
@@ -299,16 +305,6 @@ def classical_targets(stage: Stage, need: Need) -> list[Target]:
                 return stage.fill_back(need, targets, may_borrow=may_borrow)
         stage.restore_all(targets)
     return []
-
-
-def _attempts(need: Need, candidates: Candidates) -> tuple[bool, ...]:
-    """Whether borrowing is allowed, attempt by attempt."""
-    forbids = not need.queue.preemption.may_borrow
-    node = need.queue.node
-    is_under = all(node.quota(fr).nominal > node.usage.get(fr, 0) for fr in need.short)
-    if not candidates.has_others or (forbids and not is_under):
-        return (True,)
-    return (False, True) if forbids and not candidates.has_hierarchy else (True, False)
 
 
 class _Stream:
@@ -335,16 +331,17 @@ class Ordering:
         self._stage, self._queue = stage, queue
         self._ancestors = set(queue.node.ancestors)
         self._left = candidates
-        self._pruned: set[Node] = set()
+        # What is left alone from now on.
+        self.pruned: set[Node] = set()
 
     def __iter__(self) -> Iterator[Queue]:
         node = self._queue.node
         if node.parent is None:
-            while node not in self._pruned and self.has_any(self._queue):
+            while node not in self.pruned and self.has_any(self._queue):
                 yield self._queue
             return
         root = node.root
-        while root not in self._pruned:
+        while root not in self.pruned:
             found = self._next(root)
             if found is not None:
                 yield found
@@ -358,10 +355,6 @@ class Ordering:
         """The next candidate of a ClusterQueue."""
         return self._left[queue.name].pop()
 
-    def drop(self, queue: Queue) -> None:
-        """Leave a ClusterQueue alone from now on."""
-        self._pruned.add(queue.node)
-
     def sides(self, queue: Queue) -> tuple[Node, Node]:
         """The two nodes below the lowest common cohort: the preemptor's and that of ``queue``."""
         common = next(each for each in queue.node.ancestors if each in self._ancestors)
@@ -371,7 +364,7 @@ class Ordering:
         queue, queue_share = self._highest_queue(cohort)
         child, child_share = self._highest_cohort(cohort)
         if queue is None and child is None:
-            self._pruned.add(cohort)
+            self.pruned.add(cohort)
             return None
         if child is not None and child_share.rank >= queue_share.rank:
             return self._next(child)
@@ -382,11 +375,11 @@ class Ordering:
         highest = NEGATIVE
         for node in cohort.queues:
             queue = self._stage.by_node.get(node)
-            if queue is None or node in self._pruned:
+            if queue is None or node in self.pruned:
                 continue
             share = share_of(node)
             if (not share.is_borrowing and queue is not self._queue) or not self.has_any(queue):
-                self._pruned.add(node)
+                self.pruned.add(node)
             elif best is None or share.rank > highest.rank:
                 best, highest = queue, share
             elif share.rank == highest.rank and self._first(queue) < self._first(best):
@@ -401,11 +394,11 @@ class Ordering:
     def _highest_cohort(self, cohort: Node) -> tuple[Node | None, Share]:
         shares: list[tuple[Node, Share]] = []
         for child in cohort.cohorts:
-            if child in self._pruned:
+            if child in self.pruned:
                 continue
             share = share_of(child)
             if not share.is_borrowing and child not in self._ancestors:
-                self._pruned.add(child)
+                self.pruned.add(child)
             else:
                 shares.append((child, share))
         if not shares:
@@ -472,7 +465,7 @@ class _Run:
             info = ordering.pop(queue)
             if share_of(own).rank < share_of(other).rank and self._take(info, IN_COHORT_FAIR_SHARING):
                 return True
-            ordering.drop(queue)
+            ordering.pruned.add(queue.node)
         return False
 
     def _take(self, info: Info, reason: str) -> bool:
@@ -494,19 +487,16 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     if preemption.within_cluster_queue != NEVER:
         own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
         found[need.queue.name] = _Stream(own)
-    if need.queue.node.parent is None or preemption.reclaim_within_cohort == NEVER:
-        candidates = found
-    else:
+    if need.queue.node.parent is not None and preemption.reclaim_within_cohort != NEVER:
         for queue in stage.others(need.queue):
             if any(queue.node.borrows_with(fr) for fr in need.short):
                 found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
-        candidates = found
-    if all(each.first is None for each in candidates.values()):
+    if all(each.first is None for each in found.values()):
         return []
     run = _Run(stage, need)
     node = need.queue.node
     node.add(need.quota)
-    fits = run.first(candidates, strategies[0]) or (len(strategies) > 1 and run.second())
+    fits = run.first(found, strategies[0]) or (len(strategies) > 1 and run.second())
     node.remove(need.quota)
     if fits:
         return stage.fill_back(need, run.targets, may_borrow=True)

@@ -139,15 +139,13 @@ class Node:
         """What would be available if nothing were used."""
         found = self._potential.get(fr)
         if found is None:
-            found = self._potential[fr] = self._potential_of(fr)
+            found = self.subtree.get(fr, 0)
+            if self.parent is not None:
+                limit = self.quota(fr).borrowing_limit
+                whole = self.local_quota(fr) + self.parent.potential(fr)
+                found = whole if limit is None else min(whole, found + limit)
+            self._potential[fr] = found
         return found
-
-    def _potential_of(self, fr: FlavorResource) -> int:
-        if self.parent is None:
-            return self.subtree.get(fr, 0)
-        found = self.local_quota(fr) + self.parent.potential(fr)
-        limit = self.quota(fr).borrowing_limit
-        return found if limit is None else min(found, self.subtree.get(fr, 0) + limit)
 
     def borrows_with(self, fr: FlavorResource, amount: int = 0) -> bool:
         """Whether it borrows once ``amount`` more is used."""

@@ -12,7 +12,6 @@ from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.cycle import Cycle
 from kpreempt.schedulers.kueue.nomination import Entry
 from kpreempt.schedulers.kueue.objects import KueueObjects
-from kpreempt.schedulers.kueue.pending import PendingQueue
 from kpreempt.schedulers.kueue.quota import Node
 from kpreempt.schedulers.kueue.records import share_text, tree_told
 from kpreempt.schedulers.kueue.state import State
@@ -80,17 +79,17 @@ def run_cycles(
 
     ways, are_all = every_way(one_way, most)
     ends: dict[str, list[Json]] = {}
-    for each in ways:
-        ends.setdefault(_end_of(each), each)
+    for cycles_of_way in ways:
+        # Ways are told apart by who gets what and what is preempted, cycle by cycle.
+        end = repr(
+            [
+                (sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"])
+                for each in cycles_of_way
+            ]
+        )
+        ends.setdefault(end, cycles_of_way)
     first, *others = ends.values()
     return Outcomes(first, others, are_all, any(each.is_cut for each in runs))
-
-
-def _end_of(cycles: list[Json]) -> str:
-    """What ways are told apart by: who gets what and who is preempted, cycle by cycle."""
-    return repr(
-        [(sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"]) for each in cycles]
-    )
 
 
 class Run:
@@ -140,7 +139,14 @@ class Run:
             self._seen.clear()
         now = repr(
             [
-                (name, pending.preemptor, sorted((key, _tried(info)) for key, info in pending.heap.items()))
+                (
+                    name,
+                    pending.preemptor,
+                    sorted(
+                        (key, "" if info.memory is None else repr(info.memory.tried))
+                        for key, info in pending.heap.items()
+                    ),
+                )
                 for name, pending in self.state.pending.items()
                 if pending.heap
             ]
@@ -154,7 +160,9 @@ class Run:
         self.number += 1
         cycle = Cycle(self.state, self.number, self.now, self._chance)
         heads = cycle.heads()
-        evidence = {"before": self._tree(), "queueOrder": self._order()}
+        waiting = {name: each.in_order() for name, each in self.state.pending.items()}
+        order = {name: [info.key for info in infos] for name, infos in waiting.items() if infos}
+        evidence = {"before": self._tree(), "queueOrder": order}
         cycle.run(heads)
         evidence |= self._told(cycle, heads)
         self.state.restore()
@@ -167,10 +175,6 @@ class Run:
         state = self.state
         queues = [(each.node, each.workloads) for each in state.active.values()]
         return tree_told(queues, state.cohorts.values())
-
-    def _order(self) -> dict[str, list[str]]:
-        waiting = {name: each.in_order() for name, each in self.state.pending.items()}
-        return {name: [info.key for info in infos] for name, infos in waiting.items() if infos}
 
     def _told(self, cycle: Cycle, heads: list[Entry]) -> Json:
         outcomes, pending = cycle.outcomes, self.state.pending
@@ -219,16 +223,10 @@ class Run:
             if queue.node.root not in roots:
                 roots.append(queue.node.root)
             self.state.queue(info, self.now)
-        for pending in self._below(roots):
-            pending.retry(partial(self.state.namespace_matches, self.state.queues[pending.name]), self.now)
+        for name, queue in self.state.queues.items():
+            if queue.node.root in roots:
+                self.state.pending[name].retry(partial(self.state.namespace_matches, queue), self.now)
         return sorted(info.key for info in released)
-
-    def _below(self, roots: list[Node]) -> list[PendingQueue]:
-        return [self.state.pending[name] for name, each in self.state.queues.items() if each.node.root in roots]
-
-
-def _tried(info: Info) -> str:
-    return "" if info.memory is None else repr(info.memory.tried)
 
 
 def _keys(named: dict[str, list[str]]) -> dict[str, list[str]]:

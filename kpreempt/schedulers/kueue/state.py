@@ -94,7 +94,12 @@ class State:
             for queue in self.queues.values():
                 for info in queue.workloads.values():
                     for flavor, pods in info.topology_usage.items():
-                        for each in self._sharing(flavor):
+                        own = self.topologies.get(flavor)
+                        if own is None:
+                            continue
+                        # The domains of a flavor of nodes are used in all that have nodes.
+                        sharing = [each for each in self.topologies.values() if each.has_nodes]
+                        for each in sharing if own.has_nodes else (own,):
                             for one in pods:
                                 each.use(one)
         return Stage(self.active, self.config, now, chance)
@@ -114,13 +119,6 @@ class State:
         queue.let_go(info)
         queue.node.remove(info.usage)
         queue.generation += 1
-
-    def _sharing(self, flavor: str) -> list[FlavorTopology]:
-        """The topologies in which the domains of a flavor are used: of nodes, all that have nodes."""
-        topology = self.topologies.get(flavor)
-        if topology is None:
-            return []
-        return [each for each in self.topologies.values() if each.has_nodes] if topology.has_nodes else [topology]
 
     def _make_tree(self, objects: KueueObjects) -> None:
         specs = {each.metadata.name: each for each in objects.cohorts}

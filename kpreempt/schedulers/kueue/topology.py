@@ -174,15 +174,14 @@ def how_many(requests: Requests, room: Requests) -> tuple[int, str]:
     """How many times requests fit, and the resource that limits that most."""
     found: tuple[int, str] | None = None
     for name, amount in requests.items():
-        count = _SUFFICIENT if amount == 0 else max(0, min(_towards_zero(room.get(name, 0), amount), _SUFFICIENT))
+        count = _SUFFICIENT
+        if amount != 0:
+            left = room.get(name, 0)
+            # Go divides toward 0; of more or less than 0 pods there are none.
+            count = min(abs(left) // abs(amount), _SUFFICIENT) if (left < 0) == (amount < 0) else 0
         if found is None or (count, name) < found:
             found = count, name
     return found or (0, "")
-
-
-def _towards_zero(amount: int, divisor: int) -> int:
-    quotient = abs(amount) // abs(divisor)
-    return quotient if (amount < 0) == (divisor < 0) else -quotient
 
 
 def written(levels: list[str], placed: Placed) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Info:
         if status.admission is None:
             self.ask()
         else:
-            self._take(_assigned(workload, config), status.admission.cluster_queue)
+            self.take(_assigned(workload, config), status.admission.cluster_queue)
 
     def __repr__(self) -> str:
         return self.key
@@ -126,13 +126,10 @@ class Info:
 
     def ask(self) -> None:
         """Be without quota, and ask for what the pod sets say."""
-        self._take(_asked(self.workload, self.config), "")
+        self.take(_asked(self.workload, self.config), "")
 
     def take(self, requests: list[PodSetRequests], cluster_queue: str) -> None:
         """Have quota of a ClusterQueue."""
-        self._take(requests, cluster_queue)
-
-    def _take(self, requests: list[PodSetRequests], cluster_queue: str) -> None:
         self.requests, self.cluster_queue = requests, cluster_queue
         self._usage = self._topology_usage = self._shape = None
 
