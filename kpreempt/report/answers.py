@@ -36,7 +36,6 @@ _CHECK = {
     "gitlab": "check.gitlab:render",
 }
 _BUDGETS = {
-    "text": "budgets.text:render",
     "junit": "budgets.systems:render_junit",
     "sarif": "budgets.systems:render_sarif",
     "github": "budgets.systems:render_github",
@@ -163,6 +162,7 @@ ROWS = (
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
         BUDGET_FORMATS,
+        report="budgets.text:report",
     ),
     Row(
         "verdict.contexts:PendingPodsOfContexts",

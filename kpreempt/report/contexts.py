@@ -12,7 +12,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.contexts import BudgetAuditOfContexts, PendingPodsOfContexts
 
 # A few rows of a table and what stands around it.
-_LEAST_HEIGHT = 12
+_LEAST_HEIGHT = 15
 
 
 def render_contexts(answers: PendingPodsOfContexts | BudgetAuditOfContexts, options: RenderOptions) -> str:

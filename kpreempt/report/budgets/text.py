@@ -1,11 +1,13 @@
-"""The audit of PodDisruptionBudgets for a terminal: what is wrong, by severity, who breaks them, and all of them."""
+"""The audit of PodDisruptionBudgets: what is wrong, by severity, which pods break them, and all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from kpreempt.report.amounts import count
-from kpreempt.report.budgets.screen import add_screen
+from kpreempt.report.blocks import Hint, Report, Section, Sentence, Span, Table, Words, columns, strong, text_of
 from kpreempt.report.budgets.words import (
     SENTENCES,
     bare_subject,
@@ -15,48 +17,46 @@ from kpreempt.report.budgets.words import (
     short_spec,
     without_budget_in_words,
 )
-from kpreempt.report.closing_section import add_absent_kinds, add_assumptions_section
-from kpreempt.report.colour import finished
+from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import Align, Page, Phrase, Span, Style, plain, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Assumption, Threshold
-from kpreempt.verdict.budgets import (
-    AuditedBudget,
-    Breach,
-    BreakingPriority,
-    BudgetAudit,
-    Finding,
-    FindingId,
-    Severity,
-)
-from kpreempt.verdict.unread import are_budgets_unread
-
-_INDENT = 2
-# Where the text below a finding's title starts.
-_BODY = 4
-_ALIGNS: tuple[Align, ...] = ("left", "left", "right", "right", "right", "left")
-_TITLES = ("BUDGET", "SPEC", "READY", "DESIRED", "ALLOWED", "PROTECTS")
+from kpreempt.verdict import Threshold
+from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity
+from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 
 
-def render(audit: BudgetAudit, options: RenderOptions) -> str:
-    """One screen, or with ``verbose`` every finding, from which priority budgets break, and every budget."""
-    page = Page(options.width)
-    _add_headline(page, audit)
-    add_absent_kinds(page, audit.assumptions)
-    if not options.verbose:
-        return add_screen(page, audit, _assumptions(audit), options)
-    items = {item.budget: item for item in audit.items}
-    for severity in Severity:
-        _add_findings(page, severity, audit, items)
-    _add_priorities(page, audit)
-    _add_table(page, audit)
-    add_assumptions_section(page, audit.assumptions, options)
-    return finished(page, options)
+def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
+    """Every finding by severity, from which priority on budgets break, and every budget."""
+    facts: list[Words] = []
+    if absent := absent_sentence(audit.assumptions):
+        facts.append(Span(absent, "warn"))
+    if audit.items:
+        nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
+        pending = f"{count(audit.pending, 'pending pod')} tried"
+        facts.append(" · ".join(filter(None, (nodes, pods, audit.algorithm, pending))))
+    # A finding says so already.
+    told = {
+        f"PodDisruptionBudget {item.budget}"
+        for item in audit.items
+        if any(finding.id is FindingId.NO_STATUS for finding in item.findings)
+    }
+    others = [each for each in audit.assumptions if each.field != "status" or each.subject not in told]
+    return Report(
+        lead=_headline(audit),
+        facts=facts,
+        sections=[
+            *_findings(audit),
+            _priorities(audit),
+            _budgets(audit),
+            *assumption_sections(others),
+        ],
+        more=[("-v", "each finding with its fix, lowest priorities that break a budget")] if audit.items else [],
+        command="budgets",
+    )
 
 
-def _add_headline(page: Page, audit: BudgetAudit) -> None:
+def _headline(audit: BudgetAudit) -> Words:
     findings = audit.findings
     numbers = [
         count(number, severity)
@@ -64,28 +64,57 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
         if (number := sum(each.severity is severity for each in findings))
     ]
     if are_budgets_unread(audit.assumptions):
-        page.paragraph(Span("Findings unknown", "warn"), ": PodDisruptionBudgets were not read.")
-    elif not audit.items:
-        page.paragraph(strong("No PodDisruptionBudget"), ": there is none, or none matches.")
-    elif numbers:
-        page.paragraph(strong(count(len(audit.items), "budget")), ": ", ", ".join(numbers), ".")
-    else:
-        page.paragraph(strong(count(len(audit.items), "budget")), ": ", Span("no finding", "good"), ".")
-    if audit.items:
-        nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
-        pending = f"{count(audit.pending, 'pending pod')} tried"
-        facts = filter(None, (nodes, pods, audit.algorithm, pending))
-        page.paragraph(Span(" · ".join(facts), "dim"), indent=_INDENT)
+        return (Span("Findings unknown", "warn"), ": PodDisruptionBudgets were not read.")
+    if not audit.items:
+        return (strong("No PodDisruptionBudget"), ": there is none, or none matches.")
+    result = ", ".join(numbers) if numbers else Span("no finding", "good")
+    return (strong(count(len(audit.items), "budget")), ": ", result, ".")
 
 
-def _add_findings(page: Page, severity: Severity, audit: BudgetAudit, items: dict[str, AuditedBudget]) -> None:
-    findings = [each for each in audit.findings if each.severity is severity]
-    if not findings:
-        return
-    page.blank()
-    page.paragraph(Span(severity.upper(), severity_style(severity)), f"  {count(len(findings), 'finding')}")
-    for row in _rows(findings, items):
-        _add_row(page, row, items)
+def _findings(audit: BudgetAudit) -> list[Section]:
+    """The findings by severity; on a screen a row for each budget or workload that has some, the worst first."""
+    items = {item.budget: item for item in audit.items}
+    shown: list[Section] = []
+    for severity in Severity:
+        findings = [each for each in audit.findings if each.severity is severity]
+        if findings:
+            blocks = [_item(row, items) for row in _rows(findings, items)]
+            lead = count(len(findings), "finding")
+            section = Section(severity.upper(), lead, blocks, style=severity_style(severity))
+            # The first stands for all of them on a screen.
+            shown.append(section if shown else msgspec.structs.replace(section, priority=1, short=_short(audit)))
+    return shown
+
+
+def _short(audit: BudgetAudit) -> Section:
+    rows: list[tuple[Severity, list[Words]]] = []
+    for item in audit.items:
+        if findings := sorted(item.findings, key=lambda each: each.severity.rank):
+            worst = findings[0].severity
+            by = f" (by {join_names([each.pod for each in item.breaches], limit=1)})"
+            ids = [f"{id_}{by if id_ is FindingId.BROKEN_BY_PREEMPTION else ''}" for id_ in _ids(findings)]
+            ready = f"{item.healthy:,}/{item.expected:,}"
+            rows.append((worst, [strong(item.budget), _worst(worst), ready, _allowed(item), ", ".join(ids)]))
+    rows += [
+        (each.severity, [each.namespace, _worst(each.severity), "-", "-", f"{each.id}: {each.subject}"])
+        for each in audit.findings
+        if each.id is FindingId.NO_BUDGET
+    ]
+    ordered = [cells for _, cells in sorted(rows, key=lambda row: row[0].rank)]
+    titles = columns("BUDGET", "WORST", "READY", "ALLOWED", "FINDINGS", right=["READY", "ALLOWED"])
+    return Section("FINDINGS", "the worst first", [Table(titles, ordered)])
+
+
+def _ids(findings: Sequence[Finding]) -> list[FindingId]:
+    return list(dict.fromkeys(each.id for each in findings))
+
+
+def _worst(severity: Severity) -> Span:
+    return Span(severity.upper(), severity_style(severity))
+
+
+def _allowed(item: AuditedBudget) -> Span:
+    return Span(f"{item.allowed:,}", "warn" if item.allowed <= 0 else "good")
 
 
 def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[list[Finding]]:
@@ -97,7 +126,7 @@ def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[
         if finding.id is FindingId.BROKEN_BY_PREEMPTION:
             key = (*key, finding.subject)
         elif item is not None:
-            key = (*key, plain(SENTENCES[finding.id](finding, item)), fix_in_words(finding, item))
+            key = (*key, text_of(SENTENCES[finding.id](finding, item)), fix_in_words(finding, item))
         rows.setdefault(key, []).append(finding)
     return list(rows.values())
 
@@ -108,59 +137,62 @@ def _budget_of(finding: Finding, items: dict[str, AuditedBudget]) -> AuditedBudg
     return None if finding.id is FindingId.NO_BUDGET else items.get(key)
 
 
-def _add_row(page: Page, row: Sequence[Finding], items: dict[str, AuditedBudget]) -> None:
+def _item(row: Sequence[Finding], items: dict[str, AuditedBudget]) -> Section:
+    """Findings of which the same is to say, with what helps."""
     finding = row[0]
     item = _budget_of(finding, items)
+    words: list[Words]
     if finding.id is FindingId.NO_BUDGET:
-        title = finding.namespace
+        title, words = finding.namespace, [without_budget_in_words(row)]
     else:
-        names = [
-            f"{finding.namespace}/{bare_subject(row[0].subject)}",
-            *(bare_subject(each.subject) for each in row[1:]),
-        ]
+        first, *others = (bare_subject(each.subject) for each in row)
+        names = [f"{finding.namespace}/{first}", *others]
         title = join_names(names, limit=len(names))
-    page.paragraph(strong(title), Span(f"  {finding.id}", "dim"), indent=_INDENT, hanging=_INDENT)
-    if finding.id is FindingId.NO_BUDGET:
-        page.paragraph(without_budget_in_words(row), indent=_BODY)
-    elif item is not None and finding.id is FindingId.BROKEN_BY_PREEMPTION:
-        _add_breaches(page, item)
-    elif item is not None:
-        page.paragraph(*SENTENCES[finding.id](finding, item), indent=_BODY)
-    if fix := fix_in_words(finding, item):
-        page.paragraph(Span("fix: ", "good"), fix, indent=_BODY, hanging=5)
+        words = [] if item is None else _in_words(finding, item)
+    fix = fix_in_words(finding, item)
+    return Section(
+        title,
+        Span(finding.id, "dim"),
+        [*map(Sentence, words), *([Sentence((Span("fix: ", "good"), fix))] if fix else [])],
+        noun="finding",
+    )
 
 
-def _add_breaches(page: Page, item: AuditedBudget) -> None:
-    """Which pending pods would break the budget; those of one owner that do it alike are told together."""
+def _in_words(finding: Finding, item: AuditedBudget) -> list[Words]:
+    """What is wrong; pending pods of one owner that break a budget alike stand together."""
+    if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
+        return [SENTENCES[finding.id](finding, item)]
     groups: dict[tuple[object, ...], list[Breach]] = {}
     for breach in item.breaches:
         key = (breach.owner or breach.pod, breach.priority, *breach.nodes, "|", *breach.victims)
         groups.setdefault(key, []).append(breach)
-    for row in groups.values():
-        page.paragraph(*breach_in_words(row), indent=_BODY, hanging=_INDENT)
+    return [breach_in_words(row) for row in groups.values()]
 
 
-def _add_priorities(page: Page, audit: BudgetAudit) -> None:
+def _priorities(audit: BudgetAudit) -> Section:
     searched = [(item, item.breaking_priority) for item in audit.items if item.breaking_priority is not None]
-    if not searched:
-        return
-    page.blank()
-    page.paragraph(
-        Span("LOWEST PRIORITY", "heading"),
-        "  that would break a budget that allows no disruption now, for a new pod as big as all pods up to that of the"
-        " budget on the node; (n) = only if pinned to this node",
-        hanging=_INDENT,
-    )
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in ("BUDGET", "PRIORITY", "EVICTS"))]
-    for item, found in searched:
-        whom = f"{bare_name(found.pod)} (priority {found.priority:,}) on {found.node}"
-        rows.append(((strong(item.budget),), (_priority(found.threshold),), (whom,)))
-    page.table(rows, aligns=("left", "right", "left"), indent=_INDENT)
+    rows: list[list[Words]] = [
+        [
+            strong(item.budget),
+            _priority(found.threshold),
+            f"{bare_name(found.pod)} (priority {found.priority:,}) on {found.node}",
+        ]
+        for item, found in searched
+    ]
     legend = ["none: such a pod evicts it at no priority"] if any(_is_never(each) for _, each in searched) else []
     if left_out := audit.unsearched:
         legend.append(f"{count(left_out, 'more budget')} not searched")
-    if legend:
-        page.paragraph(Span("; ".join(legend), "dim"), indent=_INDENT)
+    return Section(
+        "LOWEST PRIORITY",
+        "that would break a budget that allows no disruption now, for a new pod as big as all pods up to that of the"
+        " budget on the node; (n) = only if pinned to this node"
+        if rows
+        else "",
+        [
+            Table(columns("BUDGET", "PRIORITY", "EVICTS", right=["PRIORITY"]), rows, "budget"),
+            *([Hint("; ".join(legend))] if rows and legend else []),
+        ],
+    )
 
 
 def _is_never(found: BreakingPriority) -> bool:
@@ -175,41 +207,16 @@ def _priority(threshold: Threshold) -> str:
     return "none" if on_node is None else f"({on_node:,})"
 
 
-def _add_table(page: Page, audit: BudgetAudit) -> None:
-    if not audit.items:
-        return
-    page.blank()
-    page.paragraph(
-        Span("BUDGETS", "heading"),
-        "  pods ready of expected, desired healthy, allowed disruptions",
-        hanging=_INDENT,
-    )
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in _TITLES)]
+def _budgets(audit: BudgetAudit) -> Section:
+    rows: list[list[Words]] = []
     for item in audit.items:
-        style: Style = "warn" if item.allowed <= 0 else "good"
-        rows.append(
-            (
-                (strong(item.budget),),
-                (short_spec(item),),
-                (f"{item.healthy:,}/{item.expected:,}",),
-                (f"{item.desired:,}",),
-                (Span(f"{item.allowed:,}", style),),
-                (_protects(item),),
-            )
-        )
-    page.table(rows, aligns=_ALIGNS)
-
-
-def _protects(item: AuditedBudget) -> str:
-    names = [each.workload or count(each.pods, "bare pod") for each in item.workloads]
-    return join_names(names, limit=2) if names else "no pod"
-
-
-def _assumptions(audit: BudgetAudit) -> Sequence[Assumption]:
-    """Without those that findings tell."""
-    told = {
-        f"PodDisruptionBudget {item.budget}"
-        for item in audit.items
-        if any(finding.id is FindingId.NO_STATUS for finding in item.findings)
-    }
-    return [each for each in audit.assumptions if each.field != "status" or each.subject not in told]
+        names = [each.workload or count(each.pods, "bare pod") for each in item.workloads]
+        protects = join_names(names, limit=2) if names else "no pod"
+        ready = f"{item.healthy:,}/{item.expected:,}"
+        rows.append([strong(item.budget), short_spec(item), ready, f"{item.desired:,}", _allowed(item), protects])
+    numbers = ("READY", "DESIRED", "ALLOWED")
+    return Section(
+        "BUDGETS",
+        "pods ready of expected, desired healthy, allowed disruptions" if rows else "",
+        [Table(columns("BUDGET", "SPEC", *numbers, "PROTECTS", right=numbers), rows, "budget")],
+    )

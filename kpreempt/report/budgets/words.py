@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Phrase, Role, Span, strong, text_of
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import Phrase, Span, Style, plain, strong
 from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction, Severity
 
-_STYLES: dict[Severity, Style] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
+_STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
 
 
-def severity_style(severity: Severity) -> Style:
+def severity_style(severity: Severity) -> Role:
     """How a severity looks."""
     return _STYLES[severity]
 
@@ -204,8 +204,8 @@ def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
     if item is None:
         return without_budget_in_words([finding])
     if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
-        return plain(SENTENCES[finding.id](finding, item))
-    told = [plain(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
+        return text_of(SENTENCES[finding.id](finding, item))
+    told = [text_of(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
     if rest := len(item.breaches) - len(told):
         told.append(f"and {count(rest, 'more pod')}")
     return "; ".join(told)
