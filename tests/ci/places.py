@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.documents import read_documents
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "fixtures" / "check" / "outage"
@@ -22,8 +22,7 @@ _RUN_FROM_HERE = "import sys; sys.path.insert(0, {root!r}); from kpreempt.cli im
 
 def cluster_documents() -> list[dict[str, Any]]:
     """The objects of the example's cluster; what kubectl says of versions is none."""
-    documents = yaml.safe_load_all((OUTAGE / "cluster.yaml").read_text(encoding="utf-8"))
-    return [each for each in documents if "kind" in each]
+    return [each for each in read_documents(OUTAGE / "cluster.yaml") if "kind" in each]
 
 
 def as_list(documents: Iterable[Mapping[str, Any]]) -> str:

@@ -83,6 +83,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("pipeline", "name", "attack"), TABLE)
 def test_no_attack_passes(pipeline: Pipeline, name: str, attack: Attack, tmp_path: Path, runner: Runner) -> None:
     where = repository(tmp_path / "repository", attack, is_merged=pipeline is not pre_commit)

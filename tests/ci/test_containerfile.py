@@ -94,6 +94,7 @@ def test_what_is_sent_to_the_build_is_what_it_copies() -> None:
     assert any(fnmatch.fnmatch("kpreempt/cli/__pycache__", line) for line in lines[1:] if not line.startswith("!"))
 
 
+@pytest.mark.slow
 def test_what_it_copies_is_enough_to_install_from_and_to_run(tmp_path: Path) -> None:
     source, target = tmp_path / "src", tmp_path / "installed"
     for sources, to in _copied():

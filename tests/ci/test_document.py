@@ -40,6 +40,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         yield str(tmp_path / "kubeconfig")
 
 
+@pytest.mark.slow
 def test_every_command_ends_as_the_document_says(
     checkout: Path, programs: Path, tmp_path: Path, job: dict[str, str], cluster: str
 ) -> None:

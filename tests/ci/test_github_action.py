@@ -138,6 +138,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_a_path_is_a_path_whatever_it_looks_like(name: str, check: Check, checkout: Path) -> None:
     missing = check(files=f"manifests\n{name}", snapshot=name, base=name, config=name, baseline=name, kubeconfig=name)

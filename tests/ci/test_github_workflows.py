@@ -79,6 +79,7 @@ def _run(job: str, name: str, contexts: dict[str, Any], folder: Path, at: Path, 
     return actions.run_step(actions.step(GATE["jobs"][job]["steps"], name), known, folder, at, env)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("base_has_manifests", "code"), [(True, 0), (False, 1)], ids=["as it was", "all is new"])
 def test_the_change_is_held_against_the_branch_that_it_goes_to(
     base_has_manifests: bool, code: int, tmp_path: Path, programs: Path, temporary: Path, job: dict[str, str]

@@ -50,6 +50,7 @@ def snapshot(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_a_new_folder_that_breaks_rules_fails_and_leaves_the_reports(
     shell: str, tmp_path: Path, job: dict[str, str], snapshot: str
@@ -95,6 +96,7 @@ def test_without_a_file_the_cluster_of_the_context_is_asked(tmp_path: Path, job:
     assert "  2 rules not kept: max-cascade-depth, max-stranded." in ended.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["$(touch x)", "a b", "`touch x`", "; touch x", "-h", "--write-baseline=x", "*"])
 def test_a_variable_is_a_path_whatever_it_looks_like(name: str, tmp_path: Path, job: dict[str, str]) -> None:
     pull_request(repository := tmp_path / "repository", base_has_manifests=True)

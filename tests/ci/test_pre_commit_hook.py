@@ -55,6 +55,7 @@ def test_the_hook_of_the_document_checks_the_whole_folder(checkout: Path, job: d
     assert "manifests/rollout.yaml:2" in ended.stdout
 
 
+@pytest.mark.slow
 def test_the_hook_takes_its_rules_from_the_last_commit_and_not_from_the_one_that_it_judges(
     checkout: Path, job: dict[str, str]
 ) -> None:

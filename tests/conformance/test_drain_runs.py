@@ -188,6 +188,7 @@ def test_a_stateful_set_makes_its_pod_again_once_it_is_gone() -> None:
     assert found["exit"] == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [None, 3, "x", [1], {"a": 1}, "9999-12-31T23:59:59Z", 10**18])
 def test_whatever_stands_in_a_line_the_answer_is_an_answer_or_one_message(wrong: Any) -> None:
     run = RUNS["budget-two"]

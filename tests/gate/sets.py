@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.documents import objects_of
 
 Object = dict[str, Any]
 
@@ -25,13 +25,8 @@ def files_of(name: str) -> dict[str, str]:
 
 def documents_of(name: str) -> list[Object]:
     """All objects of a set, in the order of its files; the items of lists one by one."""
-    found: list[Object] = []
-    for path, text in files_of(name).items():
-        if path.endswith((".yaml", ".yml")):
-            for document in yaml.safe_load_all(text):
-                if document:
-                    found += document["items"] if document["kind"] == "List" else [document]
-    return found
+    paths = sorted(path for path in (_SETS / name).rglob("*") if path.suffix in (".yaml", ".yml"))
+    return [item for path in paths for item in objects_of(path)]
 
 
 def is_hook(document: Object) -> bool:

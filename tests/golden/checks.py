@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest import mock
 
 from kpreempt.cli import process
@@ -37,12 +39,21 @@ ANSWERS: dict[str, tuple[list[str], str, int]] = {
 }
 
 
-def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
+def answer(name: str, _folder: Path) -> str:
+    """What kpreempt answers now, at 80 columns; it goes through a file."""
     arguments, format_name, expected = ANSWERS[name]
-    # From the project's root, so that no file's name says where that is.
-    with chdir(PROJECT), mock.patch.dict(os.environ, {"COLUMNS": "80"}):
-        code = process.run(["check", *arguments, "--now", NOW, "-o", f"{format_name}={folder / name}"])
+    code, texts = _answers(tuple(arguments))
     if code != expected:
         raise RuntimeError(f"golden answer {name}: kpreempt ended with {code}, not {expected}")
-    return (folder / name).read_text(encoding="utf-8")
+    return texts[format_name]
+
+
+@cache
+def _answers(arguments: tuple[str, ...]) -> tuple[int, dict[str, str]]:
+    """The exit code, and the answer in each format that ``ANSWERS`` has of it: one run writes all of them."""
+    formats = [format_name for given, format_name, _ in ANSWERS.values() if tuple(given) == arguments]
+    # From the project's root, so that no file's name says where that is.
+    with TemporaryDirectory() as folder, chdir(PROJECT), mock.patch.dict(os.environ, {"COLUMNS": "80"}):
+        outputs = [word for each in formats for word in ("-o", f"{each}={folder}/{each}")]
+        code = process.run(["check", *arguments, "--now", NOW, *outputs])
+        return code, {each: (Path(folder) / each).read_text(encoding="utf-8") for each in formats}

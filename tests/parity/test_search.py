@@ -89,6 +89,7 @@ def test_an_error_of_the_scheduler_has_to_be_ours_as_well() -> None:
     assert differences(kpreempt_answer(scenario("100m")), {"error": {"message": "boom"}})
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
     found = search(without_taints, 200, 1).difference
     assert found is not None

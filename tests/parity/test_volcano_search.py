@@ -136,6 +136,7 @@ def test_the_order_of_events_and_evidence_of_our_own_do_not_count() -> None:
     assert volcano_differences(changed(ours, ("actions", 0, "attempts"), None), ours) == []
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
     only_taints = frozenset(FEATURES) - {"taints"}
     found = volcano_search(without_taints, 400, 1, without=only_taints).difference

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from kpreempt.cli import process
+from tests.documents import objects_of
 from tests.fake_api import FakeApi, FakeCluster, objects_by_kind
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
@@ -49,8 +49,7 @@ def kpreempt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 @pytest.fixture
 def cluster() -> FakeCluster:
     """The example cluster, as a server has it."""
-    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
-    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
+    return FakeCluster(objects_by_kind(objects_of(DEMO / "cluster.yaml")))
 
 
 @pytest.fixture

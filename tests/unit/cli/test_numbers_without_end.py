@@ -54,7 +54,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("there", "change", "message"), CASES.values(), ids=CASES)
+# To make 40,000 pods takes longer than all else here.
+_MARKS = {name: [pytest.mark.slow] for name in CASES if "lacks all its pods" in name}
+
+
+@pytest.mark.parametrize(
+    ("there", "change", "message"),
+    [pytest.param(*case, id=name, marks=_MARKS.get(name, ())) for name, case in CASES.items()],
+)
 def test_a_number_without_end_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], there: list[Any], change: dict[str, Any], message: str
 ) -> None:

@@ -78,6 +78,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return folders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_format_is_the_same_in_every_process(runs: list[Path], name: str) -> None:
     for format_name in COMMANDS[name][1]:
@@ -86,6 +87,7 @@ def test_every_format_is_the_same_in_every_process(runs: list[Path], name: str) 
         assert first == second, format_name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, (_, formats) in COMMANDS.items() if "html" in formats])
 def test_a_page_does_not_say_when_it_was_made(runs: list[Path], name: str) -> None:
     first, second = ((folder / f"{name}.html").read_bytes() for folder in runs[2:])

@@ -101,6 +101,7 @@ def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpree
     assert not rows(fleet / "out", "failures")
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_that_exists_give_the_same_rows(kpreempt: Kpreempt, fleet: Path) -> None:
     here = kpreempt(*arguments(fleet, "here", "--workers", "2", "-q"))
     with dask_cluster(fleet) as address:
@@ -115,6 +116,7 @@ def test_workers_of_a_cluster_that_exists_give_the_same_rows(kpreempt: Kpreempt,
         assert (fleet / "here" / each).read_bytes() == (fleet / "there" / each).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_dies_once_is_none(
     kpreempt: Kpreempt, fleet: Path
 ) -> None:
