@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.fuzz.cases import ROOT, case_of
 
 
+@pytest.mark.slow
 def test_mutated_input_ends_in_an_answer_or_one_message() -> None:
     # In a process of its own, since it forks.
     command = [sys.executable, "-m", "tests.fuzz", "--cases", "30", "--seed", "36"]

@@ -12,6 +12,7 @@ from tests.gate.mutations import CLUSTER_FILES, MUTATIONS, Mutation, example, fa
 _MOST = 2
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name.replace(" ", "-"))
 def test_lowered_protection_is_never_called_harmless(mutation: Mutation) -> None:
     found = [each for name in CLUSTER_FILES for each in outcomes(mutation, example(name), _MOST)]

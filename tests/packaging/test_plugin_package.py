@@ -40,6 +40,7 @@ def messages(found: dict[str, Any]) -> Sequence[str]:
     return [each["message"] for each in assumed if each["field"] != "version"]
 
 
+@pytest.mark.slow
 def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Folder) -> None:
     enable(folder, 1)
     plain, without = verdict(folder, ASK), verdict(folder, CONFIGURED)
@@ -63,6 +64,7 @@ def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Fold
     assert messages(changed) == []
 
 
+@pytest.mark.slow
 def test_its_arguments_and_its_scores_count_then(folder: Folder) -> None:
     for name in ("quiet_disk.py", "pyproject.toml"):
         folder.write(name, FILES[name][-1])
@@ -77,6 +79,7 @@ def test_its_arguments_and_its_scores_count_then(folder: Folder) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_list_of_plugins_says_which_package_it_is_from(folder: Folder) -> None:
     for name in ("quiet_disk.py", "pyproject.toml"):
         folder.write(name, FILES[name][-1])

@@ -71,6 +71,7 @@ def test_in_brief_a_verdict_is_one_line(several: list[Verdict]) -> None:
     assert brief.count("\n") == len(several)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: f"{path.parent.name}-{path.name.partition('.jsonl')[0]}")
 def test_what_the_real_schedulers_decided_fits_a_screen(suite: Path, tmp_path: Path) -> None:
     answers = batch_answers(list(read_lines(suite))[::STEP], tmp_path)

@@ -50,6 +50,7 @@ def run(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tier", "summary", "scenarios", "examples"),
     [

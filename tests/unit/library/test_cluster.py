@@ -89,6 +89,7 @@ def test_an_answer_is_the_document_of_the_command(
 OUTAGE = DEMO.parent / "check" / "outage"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "gate", "options"),
     [
