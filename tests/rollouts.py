@@ -18,8 +18,7 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.check.rollout.shape import ApplyOptions
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.simulation.outcomes import Branch, Choose
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
 from kpreempt.library.check import only_in_base
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.snapshot import cluster_from_json, decode_object

@@ -201,8 +201,12 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
         return cluster, []
     # Clusters written by hand need it.
     from kpreempt.controllers.actions import SyncError  # noqa: PLC0415
-    from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget  # noqa: PLC0415
-    from kpreempt.controllers.scales import Scales  # noqa: PLC0415
+    from kpreempt.controllers.disruption import (  # noqa: PLC0415
+        Candidates,
+        Scales,
+        failed_status,
+        sync_budget,
+    )
 
     scales, candidates = Scales(cluster), Candidates(cluster.pods)
     assumptions: list[Assumption] = []

@@ -18,8 +18,7 @@ from kpreempt.analysis.check.rollout.shape import ApplyOptions, Prepared, positi
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import one_by_one
-from kpreempt.analysis.simulation.outcomes import Branch, Choose
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import job_seconds_in

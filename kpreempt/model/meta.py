@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few
 
 # The API's times always say their offset; one without could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 # Where an object is that does not say its namespace.
@@ -73,3 +74,11 @@ def controller_name(meta: ObjectMeta) -> str:
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, or ``None``."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def later(time: datetime, seconds: float) -> datetime:
+    """The time so many seconds on; the last or the first that there is where that is beyond it."""
+    try:
+        return time + timedelta(seconds=seconds)
+    except OverflowError:
+        return _LAST if seconds > 0 else _FIRST

@@ -13,8 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
-from kpreempt.controllers.scales import WITHOUT_SCALE, Scale, ScaleOf
+from kpreempt.controllers.disruption import WITHOUT_SCALE, Candidates, Scale, ScaleOf, failed_status, sync_budget
 from kpreempt.eviction.budgets import failed_conditions, status_of, with_allowed_condition
 from kpreempt.eviction.records import StoredBudget
 from kpreempt.eviction.selectors import problem_of

@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.controllers.scales import ScaleOf
+from kpreempt.controllers.disruption import ScaleOf
 from kpreempt.errors import InputError
 from kpreempt.eviction.budgets import status_of
-from kpreempt.eviction.deletion import DeleteOptions, later
 from kpreempt.eviction.kubectl_drain import DrainOptions, choose_pods
 from kpreempt.eviction.records import (
     CONFLICT,
@@ -23,9 +22,16 @@ from kpreempt.eviction.records import (
     StoredBudget,
 )
 from kpreempt.eviction.selectors import SelectorError, parse_selector
-from kpreempt.eviction.subresource import SECONDS_BETWEEN_TRIES, EvictionRequest, Store, evict, with_next_version
+from kpreempt.eviction.subresource import (
+    SECONDS_BETWEEN_TRIES,
+    DeleteOptions,
+    EvictionRequest,
+    Store,
+    evict,
+    with_next_version,
+)
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.model.meta import Time
+from kpreempt.model.meta import Time, later
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.snapshot.decode import decode_object

@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from kpreempt.controllers.disruption import ScaleOf
 from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
-from kpreempt.controllers.scales import ScaleOf
 from kpreempt.eviction.budgets import budgets_of
-from kpreempt.eviction.deletion import DeleteOptions, deleted, later
 from kpreempt.eviction.records import Answer, EvictionRules, StoredBudget
-from kpreempt.eviction.subresource import EvictionRequest, Store, being_terminated, evict
-from kpreempt.model.meta import controller_of
+from kpreempt.eviction.subresource import DeleteOptions, EvictionRequest, Store, being_terminated, deleted, evict
+from kpreempt.model.meta import controller_of, later
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from tests.conformance.disruption import synced
 

@@ -8,8 +8,7 @@ from random import Random
 import msgspec
 
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, sync_budget
-from kpreempt.controllers.scales import Scales
+from kpreempt.controllers.disruption import Candidates, Scales, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget

@@ -25,8 +25,8 @@ from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.simulation.kubelet import is_not_ready
-from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.controllers.pods import is_ready
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot

@@ -25,10 +25,9 @@ from kpreempt.analysis.check.naming import counted, some_of
 from kpreempt.analysis.check.rollout.differences import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
-from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import desired_healthy, needs_scale
-from kpreempt.controllers.scales import WITHOUT_SCALE
+from kpreempt.controllers.disruption import WITHOUT_SCALE, desired_healthy, needs_scale
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot

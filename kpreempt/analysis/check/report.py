@@ -45,7 +45,7 @@ from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
-from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -17,9 +17,8 @@ from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
+from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace, first_branch
 from kpreempt.analysis.simulation.claims import bind_claims
-from kpreempt.analysis.simulation.outcomes import Branch, Choose, first_branch
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kpreempt.analysis.drain.runs import Refused, SimulatedDrain
-from kpreempt.analysis.simulation.cluster import is_serving
-from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.simulation.cluster import Workloads, is_serving
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, Selected, sync_budget
-from kpreempt.controllers.scales import Scales
+from kpreempt.controllers.disruption import Candidates, Scales, Selected, sync_budget
 from kpreempt.eviction.records import TOO_MANY_REQUESTS
 from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.model.cluster import ClusterSnapshot

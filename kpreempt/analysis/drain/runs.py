@@ -11,7 +11,7 @@ from kpreempt.analysis.algorithms import timed_by_part
 from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
 from kpreempt.analysis.drain.kubectl import KubectlDrain, NodeWork, Shift
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
-from kpreempt.analysis.simulation.pace import Pace
+from kpreempt.analysis.simulation.chance import Pace
 from kpreempt.eviction.kubectl_drain import DrainCommand
 from kpreempt.eviction.records import Answer
 from kpreempt.eviction.selectors import parse_selector

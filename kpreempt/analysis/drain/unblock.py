@@ -13,9 +13,8 @@ from kpreempt.analysis.drain.blocked import budgets_selecting
 from kpreempt.analysis.drain.runs import SimulatedDrain
 from kpreempt.analysis.nodes.copies import Copier, with_nodes
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, disruptions_allowed, failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, Scales, disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.replacement import replacement_of
-from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
-from kpreempt.eviction.deletion import later
 from kpreempt.model.durations import go_seconds
+from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Agreement, Assumption, AssumptionKind, Leaving, Outcome, PendingState, Verdict
 from kpreempt.verdict.status import FOUND_PLACEMENT

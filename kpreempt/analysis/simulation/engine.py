@@ -20,11 +20,10 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.simulation.chance import AT_ONCE, Choose, Pace, first_branch, in_whole_seconds
 from kpreempt.analysis.simulation.client import Controller, Operator
-from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, owner_key
+from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
-from kpreempt.analysis.simulation.outcomes import Choose, first_branch
-from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
 from kpreempt.analysis.simulation.replacing import (
     MOST_DOUBLINGS,
     ORPHANED_SECONDS,
@@ -37,18 +36,16 @@ from kpreempt.analysis.simulation.replacing import (
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage
-from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import Scales
 from kpreempt.controllers.job import FIRST_BACKOFF, LONGEST_BACKOFF
 from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
-from kpreempt.controllers.scales import Scales
 from kpreempt.errors import InputError
-from kpreempt.eviction.deletion import DeleteOptions
 from kpreempt.eviction.records import CREATED, Answer
-from kpreempt.eviction.subresource import EvictionRequest, Store, being_terminated, evict
+from kpreempt.eviction.subresource import DeleteOptions, EvictionRequest, Store, being_terminated, evict
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.analysis.simulation.client import Controller
-from kpreempt.analysis.simulation.cluster import SimulatedCluster
-from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.simulation.cluster import SimulatedCluster, Workloads
 from kpreempt.controllers.pods import tied_node
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.meta import controller_name, controller_of

@@ -9,8 +9,8 @@ from kpreempt.analysis.algorithms import Scheduler, has_queue, queue_for
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
+from kpreempt.analysis.simulation.chance import Branch, Choose, branches_of
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
-from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of
 from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod

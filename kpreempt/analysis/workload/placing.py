@@ -16,8 +16,8 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
+from kpreempt.analysis.simulation.chance import Branch, Choose, branches_of, first_branch
 from kpreempt.analysis.simulation.cluster import is_serving
-from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of, first_branch
 from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from kpreempt.controllers.actions import SyncError, scaled_value
-from kpreempt.controllers.disruption import Candidates, failed_status, sync_budget
-from kpreempt.controllers.scales import Scale, Scales
+from kpreempt.controllers.disruption import Candidates, Scale, Scales, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import OwnerReference
 from kpreempt.model.pod import Pod

@@ -37,7 +37,7 @@ from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import Bound, bind_claims
 from kpreempt.analysis.simulation.client import Controller
-from kpreempt.analysis.simulation.cluster import OwnerKey
+from kpreempt.analysis.simulation.cluster import OwnerKey, Workloads
 from kpreempt.analysis.simulation.controllers import (
     DaemonSetController,
     DeletionController,
@@ -49,7 +49,6 @@ from kpreempt.analysis.simulation.controllers import (
     StatefulSetController,
 )
 from kpreempt.analysis.simulation.stages import RunTime, Stage
-from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState

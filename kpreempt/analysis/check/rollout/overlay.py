@@ -18,8 +18,7 @@ from kpreempt.analysis.check.rollout.shape import position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, Selected, failed_status, sync_budget
-from kpreempt.controllers.scales import Scales
+from kpreempt.controllers.disruption import Candidates, Scales, Selected, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus

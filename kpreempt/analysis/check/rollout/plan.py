@@ -61,7 +61,7 @@ from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, p
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
