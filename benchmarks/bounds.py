@@ -170,7 +170,8 @@ from datetime import UTC, datetime
 from kpreempt.admission import apply_api_defaults, complete_cluster
 from kpreempt.cli.process import COLLECTION_THRESHOLDS
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import decode_object, load_snapshot
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import load_snapshot
 class Clock(dict):
     @contextmanager
     def phase(self, name):

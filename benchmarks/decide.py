@@ -129,7 +129,8 @@ from datetime import UTC, datetime
 begin = time.perf_counter()
 from kpreempt.admission import apply_api_defaults
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import decode_object, load_snapshot
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import load_snapshot
 cluster = load_snapshot([sys.argv[1]]).cluster
 pod = apply_api_defaults(decode_object("Pod", json.loads(sys.argv[2])))
 scheduler = KubeScheduler()

@@ -25,7 +25,8 @@ from benchmarks.decide import reference_seconds
 from kpreempt.cli.process import COLLECTION_THRESHOLDS
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import cluster_from_json, decode_object
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import cluster_from_json
 
 DRIVER = "gpu.example.com"
 DEVICES_PER_NODE = 8

@@ -30,8 +30,8 @@ from kpreempt.fleet.engine import USABLE
 from kpreempt.fleet.plan import Given, make_plan
 from kpreempt.fleet.sources import targets_of
 from kpreempt.fleet.work import sweep_cluster
-from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.manifest import read_manifest
 
 WORKER_MEMORY = 2 << 30
 _SEED = 20261124

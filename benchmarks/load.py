@@ -21,7 +21,7 @@ from benchmarks.clusters import Style, write_cluster
 NODES = 5_000
 PODS_PER_NODE = 30
 _LOAD = (
-    "import sys, time; begin = time.perf_counter(); from kpreempt.snapshot import load_snapshot; "
+    "import sys, time; begin = time.perf_counter(); from kpreempt.snapshot.load import load_snapshot; "
     "pods = len(load_snapshot([sys.argv[1]]).cluster.pods); print(pods, time.perf_counter() - begin)"
 )
 _ANONYMOUS = re.compile(r"^RssAnon:\s+(\d+) kB$", re.MULTILINE)

@@ -21,7 +21,7 @@ from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.simulation import SimulationStart, simulate
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import cluster_from_json, load_snapshot
+from kpreempt.snapshot.load import cluster_from_json, load_snapshot
 from kpreempt.verdict.simulation import StepKind
 
 PODS_PER_NODE = 20

@@ -16,7 +16,8 @@ from kpreempt.analysis.questions import question_in_cluster
 from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
-from kpreempt.snapshot import decode_object, load_snapshot
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.verdict import Outcome, Verdict
 
 # The old schedulers, and the usual one of those that share an engine.

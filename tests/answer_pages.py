@@ -11,8 +11,11 @@ import msgspec
 
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Comparison, PendingPods, PreemptionsOfPod, Verdict, VerdictList
+from kpreempt.verdict import Verdict, VerdictList
+from kpreempt.verdict.compare import Comparison
+from kpreempt.verdict.pending import PendingPods
 from kpreempt.verdict.story import NodeUse, Occupancy
+from kpreempt.verdict.who_preempted import PreemptionsOfPod
 from tests.checks import MARKUP
 from tests.factories import NOW
 

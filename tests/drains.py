@@ -17,7 +17,7 @@ from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, plain_drain, upgraded
 from kpreempt.eviction.kubectl_drain import parse_command
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import cluster_from_json
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.verdict.drain import Drain
 from tests.rollouts import NOW, Document, chances, paces
 

@@ -12,8 +12,8 @@ from kpreempt.analysis.queue.cluster import QueueCluster, QueueEvent, TimedEvent
 from kpreempt.analysis.queue.events import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
-from kpreempt.snapshot import decode_object
-from kpreempt.verdict import Place, QueueStep
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.verdict.queue import Place, QueueStep
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 Event = dict[str, Any]

@@ -21,7 +21,8 @@ from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
 from kpreempt.library.check import only_in_base
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
-from kpreempt.snapshot import cluster_from_json, decode_object
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.simulation import SimulatedWorkload
 

@@ -18,7 +18,7 @@ from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.verdict import Outcome, Verdict
 from tests.algorithm_answers import words
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.queues.interface import SchedulingQueue
-    from kpreempt.verdict import Standing
+    from kpreempt.verdict.at_risk import Standing
 
 
 def is_kube_algorithm(algorithm: str) -> bool:

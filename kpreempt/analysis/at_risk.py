@@ -18,18 +18,8 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import (
-    Assumption,
-    ClusterSummary,
-    NodeOrder,
-    PodAtRisk,
-    PodsAtRisk,
-    SizeName,
-    Standing,
-    Threat,
-    Threshold,
-    Verdict,
-)
+from kpreempt.verdict import Assumption, ClusterSummary, Verdict
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.unread import unread_of
 
 # The highest priority that a PriorityClass of the user's own may have.

@@ -25,7 +25,8 @@ from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.pod_resources import has_only_containers
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import Change, ChangeKind, Outcome, SizeName, Threshold, Verdict
+from kpreempt.verdict import Change, ChangeKind, Outcome, Verdict
+from kpreempt.verdict.at_risk import SizeName, Threshold
 
 Requests = Mapping[str, int]
 NAMESPACE = DEFAULT_NAMESPACE

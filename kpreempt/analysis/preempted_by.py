@@ -25,18 +25,17 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import (
-    Assumption,
+from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict.unread import missing, unread_of, why_unread
+from kpreempt.verdict.who_preempted import (
     Evidence,
     PodPhase,
     Preemption,
     PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
-    Verdict,
     Whereabouts,
 )
-from kpreempt.verdict.unread import missing, unread_of, why_unread
 
 _NAMES_OFFERED = 3
 

@@ -14,8 +14,8 @@ from kpreempt.library.gate.settings import Gate
 from kpreempt.library.options import Request, fields_of, kind_of, option_of
 from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending
 from kpreempt.scheduler_table import LATEST_ALGORITHM
-from kpreempt.snapshot import manifest_in
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.manifest import manifest_in
 
 # The least and the most characters of an answer, and how many there are where the caller does not say.
 LEAST, MOST, USUAL = 1_000, 1_000_000, 20_000

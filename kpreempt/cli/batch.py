@@ -173,7 +173,7 @@ class Answerer:
         """The cycles of Kueue's scheduler on the cluster of a line, with what was assumed. Raises ``InputError``."""
         from kpreempt.analysis.kueue.objects import KUEUE_WANTED, assumed_of, assumed_of_chance, kueue_objects
         from kpreempt.schedulers.kueue import run_cycles
-        from kpreempt.snapshot import decode_document
+        from kpreempt.snapshot.decode import decode_document
 
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
@@ -223,7 +223,7 @@ class Answerer:
         """The session of Volcano's scheduler on the cluster of a line, to which its pod is added if there is one."""
         from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
         from kpreempt.schedulers.volcano import run_session
-        from kpreempt.snapshot import parse_document
+        from kpreempt.snapshot.documents import parse_document
 
         configuration = volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
         with self._phases.phase("decode"):

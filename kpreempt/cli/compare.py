@@ -55,10 +55,10 @@ from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.snapshot import object_decoder
 from kpreempt.snapshot.collect import Needs
-from kpreempt.verdict import Assumption, ComparedPod, Comparison
-from kpreempt.verdict.compare import UpgradeComparison
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.compare import ComparedPod, Comparison, UpgradeComparison
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:

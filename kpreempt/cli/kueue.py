@@ -42,8 +42,9 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.scheduler_table import KUEUE
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
 from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration
-from kpreempt.snapshot import decode_document, parse_document, read_document
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
+from kpreempt.snapshot.decode import decode_document
+from kpreempt.snapshot.documents import parse_document, read_document
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers

@@ -15,8 +15,8 @@ from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest

@@ -17,8 +17,8 @@ from kpreempt.library.questions import answer
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.flags import ConnectionFlags
-from kpreempt.verdict import PendingPods
 from kpreempt.verdict.contexts import PendingPodsOfContext, PendingPodsOfContexts
+from kpreempt.verdict.pending import PendingPods
 
 _WIDE = "wide"
 # A day, in seconds.

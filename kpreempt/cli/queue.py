@@ -23,9 +23,10 @@ from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.durations import go_seconds
 from kpreempt.scheduler_table import QUEUE_ALGORITHMS
-from kpreempt.snapshot import ManifestObject, object_decoder, read_plain_records
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.snapshot.manifest import ManifestObject, read_plain_records
 
 if TYPE_CHECKING:
     from kpreempt.cli.runner import Run

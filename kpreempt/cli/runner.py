@@ -23,8 +23,8 @@ from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.answers import Answer, formats_named
 from kpreempt.report.options import RenderOptions
-from kpreempt.snapshot import read_document
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
+from kpreempt.snapshot.documents import read_document
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import LIST, takes_the_ground, unreadable_of
 

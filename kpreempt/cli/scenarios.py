@@ -20,7 +20,9 @@ from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.scheduler_table import KUEUE, VOLCANO
-from kpreempt.snapshot import cluster_from_json, merge_clusters, object_decoder, parse_document
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.snapshot.documents import parse_document
+from kpreempt.snapshot.load import cluster_from_json, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
 
 MAX_LINE_BYTES = 256 * 1024 * 1024

@@ -31,8 +31,8 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.escape import printable_json_bytes
-from kpreempt.snapshot import decode_document, decode_object
 from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.decode import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction, redaction_of

@@ -32,7 +32,8 @@ from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
-from kpreempt.snapshot import decode_object, parse_document, read_document
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.documents import parse_document, read_document
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
 if TYPE_CHECKING:

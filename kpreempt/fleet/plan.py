@@ -21,8 +21,8 @@ from kpreempt.fleet.questions import KINDS, Question
 from kpreempt.fleet.rows import SCHEMA_VERSION
 from kpreempt.library.gate.settings import Gate, settings_of
 from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
-from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
+from kpreempt.snapshot.manifest import read_manifest
 
 # More than anybody asks; a plan is told so before its grid takes all memory.
 MOST_QUESTIONS = 10_000

@@ -28,7 +28,7 @@ from kpreempt.library.rejections import rejection_of
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.check.summary import summary
-from kpreempt.snapshot import object_decoder
+from kpreempt.snapshot.decode import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict import check as verdict
 from kpreempt.verdict.check import ChangeKind

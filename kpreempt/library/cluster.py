@@ -196,7 +196,7 @@ class Cluster:
     def with_objects(self, manifests: Manifest | Sequence[Manifest]) -> Self:
         """The cluster with these objects laid over it: those of the same name are replaced."""
         from kpreempt.admission import complete_cluster
-        from kpreempt.snapshot import merge_clusters
+        from kpreempt.snapshot.load import merge_clusters
 
         source = _source_of(manifests, self._state.max_unpacked)
         added = read_cluster(msgspec.structs.replace(source, completes=False), _NEEDS)
@@ -452,7 +452,7 @@ def _warn(note: str) -> None:
 
 def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:
     """A configuration as plain data, read where a path is given."""
-    from kpreempt.snapshot import read_document
+    from kpreempt.snapshot.documents import read_document
 
     if given is None:
         return None

@@ -18,7 +18,8 @@ from kpreempt.errors import UsageError
 from kpreempt.library.requests import Explain
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.document import document_of
-from kpreempt.snapshot import object_decoder, parse_yaml_value
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from kpreempt.analysis.subject import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected
-from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.records import ManifestDocument

@@ -171,7 +171,7 @@ def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[
     from kpreempt.analysis.subject import pod_in_cluster
     from kpreempt.analysis.version_rules import api_server_of
     from kpreempt.analysis.what_if import Overrides
-    from kpreempt.snapshot import object_decoder
+    from kpreempt.snapshot.decode import object_decoder
     from kpreempt.verdict.unread import require
 
     cluster, decode = context.loaded.cluster, object_decoder(wanted)

@@ -15,9 +15,9 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.snapshot.archives import Intake, PassedOver
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
+from kpreempt.snapshot.load import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import assumed_none
 

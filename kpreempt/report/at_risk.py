@@ -23,7 +23,8 @@ from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
 from kpreempt.verdict.unread import absent_sentence, is_absent
 
 _THREATS_SHOWN = 3

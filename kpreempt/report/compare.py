@@ -10,7 +10,8 @@ from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import Extent, RenderOptions
-from kpreempt.verdict import ComparedPod, Comparison, Decision, Difference, Outcome, Step
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Step
 
 _INDENT = 2
 _NODES_NAMED = 2

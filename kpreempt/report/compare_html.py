@@ -28,7 +28,7 @@ from kpreempt.report.html.page import Count, Part, banner, footer, whole_page
 from kpreempt.report.html.parts import assumptions
 from kpreempt.report.html.phrases import phrase
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import ComparedPod, Comparison, Decision, Difference, Pair
+from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Pair
 
 _TABLE_LIMIT = 300_000
 _PARTINGS_LIMIT = 700_000

@@ -17,7 +17,7 @@ from kpreempt.report.explain.screen_frame import clipped
 from kpreempt.report.layout import Line, Page, Span
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.screen import Block, fill, paragraph, table_block, titled
-from kpreempt.verdict import ComparedPod, Comparison
+from kpreempt.verdict.compare import ComparedPod, Comparison
 
 _LINES_OF_SENTENCE = 3
 _LINES_OF_DECISION = 3

@@ -11,7 +11,7 @@ from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict.queue import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 
 PLACE_WORDS: dict[Place, tuple[str, Role, str]] = {
     Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are tried"),

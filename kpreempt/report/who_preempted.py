@@ -11,7 +11,8 @@ from kpreempt.report.durations import format_duration, format_since, format_snap
 from kpreempt.report.evidence import describe, join_names
 from kpreempt.report.explain.victims import format_budgets
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import (
+from kpreempt.verdict.unread import are_budgets_unread
+from kpreempt.verdict.who_preempted import (
     Evidence,
     PodPhase,
     Preemption,
@@ -20,7 +21,6 @@ from kpreempt.verdict import (
     ReconstructionResult,
     Whereabouts,
 )
-from kpreempt.verdict.unread import are_budgets_unread
 
 _NAMES = 4
 _EVICTION = 60

@@ -32,7 +32,7 @@ from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import cluster_from_json
+from kpreempt.snapshot.load import cluster_from_json
 from tests.conformance.eviction_lines import (
     answer_line,
     decode_budget,

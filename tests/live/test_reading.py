@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from kpreempt.cli.process import run
-from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import listing as paging
 from kpreempt.snapshot.live.api import Api
@@ -23,6 +22,7 @@ from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.listing import CUSTOM, api_versions_of, path_of
 from kpreempt.snapshot.live.lists import Reading, read_cluster
+from kpreempt.snapshot.load import load_snapshot
 from tests.live import cluster
 from tests.live.plane import VERSION, ControlPlane, Object, RefusedError, program
 from tests.live.rights import ROLES, bind

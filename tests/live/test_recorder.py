@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from kpreempt.cli.process import run
-from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Segment, segments_in

@@ -14,7 +14,7 @@ from kpreempt.model.kueue import ClusterQueue, Cohort, LocalQueue, ResourceFlavo
 from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, infos_of, run_cycles
 from kpreempt.schedulers.kueue.configuration import FairSharingConfiguration
-from kpreempt.snapshot import decode_document
+from kpreempt.snapshot.decode import decode_document
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 CONFIGURATIONS = st.sampled_from([KueueConfiguration(), KueueConfiguration(fair_sharing=FairSharingConfiguration())])

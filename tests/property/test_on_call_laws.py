@@ -20,7 +20,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.snapshot import decode_object, parse_yaml_value
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios

@@ -16,7 +16,8 @@ from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot import decode_object, parse_yaml_value
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.verdict import ChangeKind, Outcome, Proposal, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios

@@ -17,8 +17,8 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.least import least
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import GateRules
 from kpreempt.analysis.check.simulations import Rollouts, Simulated, SimulationContext, Simulations
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
 from tests.rollouts import BEFORE, NOW, Document, chances, checked, nodes, planned, priority_class, running, workload

@@ -14,37 +14,24 @@ from rich.cells import cell_len
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.answers import Answer, render_answer
 from kpreempt.report.options import Extent, RenderOptions
-from kpreempt.verdict import (
-    Assumption,
+from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
+from kpreempt.verdict.check import Check, GateStanding
+from kpreempt.verdict.compare import (
+    Certainty,
     ComparedPod,
     Comparison,
     Decision,
     Difference,
-    NodeOrder,
-    Outcome,
-    Place,
-    PodAtRisk,
-    PodsAtRisk,
-    QueuedPod,
-    QueueStep,
-    SchedulingQueueState,
-    SizeName,
-    Standing,
-    Step,
-    Threat,
-    Threshold,
-)
-from kpreempt.verdict.check import Check, GateStanding
-from kpreempt.verdict.compare import (
-    Certainty,
     Pair,
+    Step,
     UpgradeComparison,
     UpgradedPod,
     UpgradeEffect,
     UpgradeGroup,
     VersionChange,
 )
-from kpreempt.verdict.queue import Mover, MoverKind, PodMove
+from kpreempt.verdict.queue import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 from tests.checks import big_check, failed, finding, hostile_check, passed, replaced
 from tests.factories import NOW
 

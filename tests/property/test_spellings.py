@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import Loaded, cluster_from_json, load_snapshot, read_manifest
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
+from kpreempt.snapshot.manifest import read_manifest
 
 Document = dict[str, Any]
 

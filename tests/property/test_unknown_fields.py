@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from kpreempt.admission.strict_decoding import Path, api_types, unknown_names
 from kpreempt.errors import InputError
-from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.field_lines import line_of_field
+from kpreempt.snapshot.manifest import read_manifest
 
 FIXTURES = File(__file__).parents[2] / "fixtures"
 # One has a field that is unknown on purpose.

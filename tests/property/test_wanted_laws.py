@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.snapshot import cluster_from_json
+from kpreempt.snapshot.load import cluster_from_json
 
 Document = dict[str, Any]
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot import read_manifest
+from kpreempt.snapshot.manifest import read_manifest
 from kpreempt.snapshot.yaml_fast import FastReader
 from kpreempt.snapshot.yaml_reference import YamlError, load_documents
 

@@ -34,7 +34,8 @@ from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, ClusterSummary, PossibleOutcome, SizeName, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, PossibleOutcome, Verdict
+from kpreempt.verdict.at_risk import SizeName
 from kpreempt.verdict.budgets import (
     AuditedBudget,
     Breach,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from kpreempt.verdict import Candidate, Difference, Outcome, Reprieve, Status, Step, TieBreakRound, Verdict
+from kpreempt.verdict import Candidate, Outcome, Reprieve, Status, TieBreakRound, Verdict
+from kpreempt.verdict.compare import Difference, Step
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "latestStart")

@@ -12,7 +12,8 @@ from kpreempt.analysis.compare.differences import differences_between, is_same_f
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, ComparedPod, Comparison, Decision, Difference, Pair, Verdict
+from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Pair
 
 
 class Prepare(Protocol):

@@ -39,18 +39,18 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.claims import claims_of
-from kpreempt.verdict import (
-    Assumption,
-    ClusterSummary,
-    Outcome,
+from kpreempt.verdict import Assumption, ClusterSummary, Outcome, Verdict
+from kpreempt.verdict.details import VolumeConflict
+from kpreempt.verdict.pending import (
+    TELLING_STATES,
+    PendingChange,
+    PendingChangeKind,
+    PendingChanges,
     PendingGroup,
     PendingPod,
     PendingPods,
     PendingState,
-    Verdict,
 )
-from kpreempt.verdict.details import VolumeConflict
-from kpreempt.verdict.pending import TELLING_STATES, PendingChange, PendingChangeKind, PendingChanges
 from kpreempt.verdict.unread import unread_of
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)

@@ -16,7 +16,8 @@ from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
 from kpreempt.model.durations import go_seconds
 from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
-from kpreempt.verdict import Agreement, Assumption, AssumptionKind, Leaving, Outcome, PendingState, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
+from kpreempt.verdict.pending import Agreement, Leaving, PendingState
 from kpreempt.verdict.status import FOUND_PLACEMENT
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)

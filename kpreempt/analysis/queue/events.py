@@ -10,7 +10,7 @@ from kpreempt.analysis.queue.cluster import EventKind, QueueCluster, TimedEvent,
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Place, PodMove, QueuedPod, QueueStep
+from kpreempt.verdict.queue import Place, PodMove, QueuedPod, QueueStep
 
 TIMER = "timer"
 # Each step shows the whole queue, so that many events on many pods would come to more than anyone can read or hold.

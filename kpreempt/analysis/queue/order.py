@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kpreempt.model.event import FAILED_SCHEDULING, Event
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.schedulers.interface import Less, WaitingPod
-from kpreempt.verdict import QueueTimeSource
+from kpreempt.verdict.pending import QueueTimeSource
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _POD_SCHEDULED = "PodScheduled"

@@ -24,7 +24,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.interface import NO_RULES, QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Assumption, SchedulingQueueState, Verdict
+from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict.queue import SchedulingQueueState
 
 # Stands for the plugins that refused a pod which none refuses now: it is taken to wait for everything.
 UNKNOWN_PLUGIN = "unknown"

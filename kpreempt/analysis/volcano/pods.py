@@ -27,10 +27,10 @@ from kpreempt.verdict import (
     NodeEvaluation,
     Outcome,
     PodSummary,
-    Standing,
     Status,
     Verdict,
 )
+from kpreempt.verdict.at_risk import Standing
 from kpreempt.verdict.volcano import Attempt, GangAnswer, GangOutcome
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from kpreempt.errors import UsageError
-from kpreempt.snapshot import parse_document, read_document
+from kpreempt.snapshot.documents import parse_document, read_document
 
 # What --scheduler-config takes besides files, with a few words on each.
 SHIPPED = {"eks": "Amazon EKS 1.31 and above, where the cluster sets nothing"}

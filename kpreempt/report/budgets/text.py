@@ -21,7 +21,7 @@ from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Threshold
+from kpreempt.verdict.at_risk import Threshold
 from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 

@@ -16,7 +16,8 @@ from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import notes_in_words, summary_sentence
 from kpreempt.report.pending.text import alike, group_in_words
 from kpreempt.report.pending.words import fate_in_words, nothing_pending, state_in_words
-from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import absent_sentence
 
 # So many bytes of all tables together; each table gets what those before it leave, and a few rows at least.

@@ -11,7 +11,8 @@ from kpreempt.report.explain.equal_pods import alternatives_in_lines
 from kpreempt.report.html.markup import Html, join, message, name, names, tag, text
 from kpreempt.report.html.phrases import budget_uses, phrase
 from kpreempt.report.pending.words import leaving_in_words
-from kpreempt.verdict import Agreement, Leaving, PendingPod, Victim
+from kpreempt.verdict import Victim
+from kpreempt.verdict.pending import Agreement, Leaving, PendingPod
 
 _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12

@@ -6,8 +6,7 @@ from kpreempt.report.amounts import count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.changes import amounts_of, join_options
 from kpreempt.report.layout import Page, Phrase, Span, strong
-from kpreempt.verdict import PendingPods
-from kpreempt.verdict.pending import MoreNodes
+from kpreempt.verdict.pending import MoreNodes, PendingPods
 
 _KINDS_SHOWN = 4
 _KINDS_IN_BRIEF = 2

@@ -31,8 +31,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
 from kpreempt.report.pending.words import brief_fate, details_in_words, nothing_pending
-from kpreempt.verdict import PendingPod, PendingPods
-from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict.pending import TELLING_STATES, PendingPod, PendingPods
 
 _LINES_OF_SUMMARY = 4
 _LINES_OF_CHANGES = 3

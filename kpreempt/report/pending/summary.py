@@ -10,8 +10,16 @@ from kpreempt.report.durations import format_reading, format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Part, Phrase, Span, Style, plain, strong
 from kpreempt.report.pending.words import brief_fate, outcome_in_brief
-from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
-from kpreempt.verdict.pending import TELLING_STATES, PendingChange, PendingChangeKind
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import (
+    TELLING_STATES,
+    PendingChange,
+    PendingChangeKind,
+    PendingPod,
+    PendingPods,
+    PendingState,
+    QueueTimeSource,
+)
 
 _CAUSES = 2
 _CAUSES_IN_FULL = 8

@@ -21,7 +21,8 @@ from kpreempt.report.pending.words import (
     nothing_pending,
     state_in_words,
 )
-from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import are_budgets_unread
 
 _INDENT = 2

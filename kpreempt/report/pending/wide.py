@@ -13,8 +13,8 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import facts_in_words, summary_sentence
 from kpreempt.report.pending.words import NO_NODE_FITS, brief_fate, details_in_words, nothing_pending
-from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState
-from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import TELLING_STATES, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import absent_sentence
 
 _COLUMNS = ("#", "POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS OR CAUSE", "NODES BY REASON", "SMALLEST CHANGE")

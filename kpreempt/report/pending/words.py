@@ -9,8 +9,8 @@ from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.equal_pods import order_in_brief
 from kpreempt.report.layout import Phrase, Span, Style, strong
-from kpreempt.verdict import Agreement, Leaving, Outcome, PendingPod, PendingPods, PendingState
-from kpreempt.verdict.pending import TELLING_STATES
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import TELLING_STATES, Agreement, Leaving, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
 

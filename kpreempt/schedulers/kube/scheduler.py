@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.bulk import LatestTable
-    from kpreempt.verdict import Standing
+    from kpreempt.verdict.at_risk import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000

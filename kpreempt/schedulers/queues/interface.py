@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import QueuedPod
+from kpreempt.verdict.queue import QueuedPod
 
 
 class Attempt(NamedTuple):

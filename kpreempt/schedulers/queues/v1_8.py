@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
-from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
+from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
 
 INITIAL_BACKOFF = timedelta(seconds=1)
 MAX_BACKOFF = timedelta(seconds=60)

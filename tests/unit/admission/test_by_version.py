@@ -18,7 +18,7 @@ from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 
 TERM = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["v"], "mismatchLabelKeys": ["app"]}
 SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}

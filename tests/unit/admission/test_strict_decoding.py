@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kpreempt.admission.strict_decoding import api_types, unknown_names
-from kpreempt.snapshot import parse_document
+from kpreempt.snapshot.documents import parse_document
 
 POD = "{containers: [{name: a, %s}]}"
 TEMPLATE = "{metadata: {labels: {app: a}}, spec: {containers: [{name: a}]%s}}"

@@ -12,7 +12,8 @@ from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, room_of, tried_priorities, typical_requests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Outcome, PodAtRisk, PodsAtRisk, SizeName, Threshold
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.at_risk import PodAtRisk, PodsAtRisk, SizeName, Threshold
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 DAY = timedelta(days=1)

@@ -17,7 +17,6 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import (
     Candidate,
     Code,
-    Comparison,
     Eligibility,
     Outcome,
     PodSummary,
@@ -27,6 +26,7 @@ from kpreempt.verdict import (
     TieBreakRound,
     Verdict,
 )
+from kpreempt.verdict.compare import Comparison
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 ELIGIBLE = Eligibility(True)

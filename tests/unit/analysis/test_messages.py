@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.analysis.pending.states import cause_of, compare_messages
-from kpreempt.verdict import Agreement
+from kpreempt.verdict.pending import Agreement
 
 CPU = "0/8 nodes are available: 1 node(s) had untolerated taint(s), 7 Insufficient cpu."
 HELPLESS = " preemption: 0/8 nodes are available: 8 Preemption is not helpful for scheduling."

@@ -25,8 +25,8 @@ from kpreempt.model.taints import Taint
 from kpreempt.report.explain.changes import describe_one_more_node
 from kpreempt.report.layout import plain
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
-from kpreempt.verdict import Outcome, PendingPods
-from kpreempt.verdict.pending import MoreNodes
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import MoreNodes, PendingPods
 from kpreempt.verdict.story import NodeKind, OneMoreNode
 from tests.factories import NOW, make_node, make_pod, owned
 

@@ -19,7 +19,8 @@ from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.summary import changes_in_words, summary
 from kpreempt.report.pending.text import render, render_pending
-from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import Agreement, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
 
 MINUTE = timedelta(minutes=1)

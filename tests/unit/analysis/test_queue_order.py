@@ -30,7 +30,8 @@ from kpreempt.plugins import (
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.text import render_pending
 from kpreempt.schedulers.interface import Less
-from kpreempt.verdict import ExtenderCall, Outcome, PendingPods, PendingState, PodSummary, Verdict
+from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
+from kpreempt.verdict.pending import PendingPods, PendingState
 from kpreempt.verdict.status import Code
 from tests.factories import NOW, make_node, make_pod
 from tests.foreign_plugins import Fails, LowestFirst, scheduler_with

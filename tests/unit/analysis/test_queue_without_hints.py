@@ -12,7 +12,7 @@ from kpreempt.analysis.queue.events import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 from tests.queue_events import START, Event, add, apply, at, fail, node, pop, state, timed, update_node
 
 FIT = "NodeResourcesFit"

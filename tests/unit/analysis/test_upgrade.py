@@ -26,7 +26,8 @@ from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import decode_object, load_snapshot
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.verdict import (
     Alternatives,
     Candidate,

@@ -18,7 +18,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.volcano import PodGroup, Queue, QueueStatus
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 
 Document = dict[str, Any]
 

@@ -14,8 +14,8 @@ from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition
-from kpreempt.snapshot import cluster_from_json
-from kpreempt.verdict import Evidence, PodPhase, ReconstructionResult
+from kpreempt.snapshot.load import cluster_from_json
+from kpreempt.verdict.who_preempted import Evidence, PodPhase, ReconstructionResult
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 UID = "8f9c2f0e-2a7b-4f7e-9d51-6f0d9c1b7a11"

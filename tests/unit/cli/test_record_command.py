@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import KpreemptError
-from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.watching import Start, Watches
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.recorder import Bookmark, Holder, Listed, Recorder, Refused, Stream, Told, Watched
 from kpreempt.snapshot.recording.segments import Segments

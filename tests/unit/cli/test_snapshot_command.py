@@ -15,7 +15,7 @@ import pytest
 
 from kpreempt import __version__
 from kpreempt.cli import process, snapshot
-from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.write import ENDS
 from tests.golden import cases
 

@@ -17,7 +17,7 @@ from kpreempt.model.meta import LAST_APPLIED, OwnerReference
 from kpreempt.model.pod import Pod, PodAnnotations, annotations_of, with_annotations, without_annotations
 from kpreempt.model.wanted import Wanted
 from kpreempt.schedulers.kube.framework import memory
-from kpreempt.snapshot import object_decoder
+from kpreempt.snapshot.decode import object_decoder
 from tests.factories import make_pod
 
 GROUP, NOMINATED = "scheduling.k8s.io/group-name", "NominatedNodeName"

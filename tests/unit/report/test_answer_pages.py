@@ -13,25 +13,13 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.answers import render_answer
-from kpreempt.verdict import (
-    Alternatives,
-    Assumption,
-    AssumptionKind,
-    ComparedPod,
-    Comparison,
-    Outcome,
-    PendingGroup,
-    PendingPod,
-    PendingPods,
-    PendingState,
-    PossibleOutcome,
-    PreemptionsOfPod,
-    Verdict,
-    Whereabouts,
-)
+from kpreempt.verdict import Alternatives, Assumption, AssumptionKind, Outcome, PossibleOutcome, Verdict
+from kpreempt.verdict.compare import ComparedPod, Comparison
+from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.plugins import SchedulerPlugins
 from kpreempt.verdict.story import NodeUse, Occupancy
 from kpreempt.verdict.unread import LIST
+from kpreempt.verdict.who_preempted import PreemptionsOfPod, Whereabouts
 from kpreempt.verdict.workload import Asked, BudgetViolations, Pending, Replica, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt
 from tests.checks import MARKUP

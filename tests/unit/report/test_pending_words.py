@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.report.pending.words import agreement_in_words
-from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingState
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import Agreement, PendingPod, PendingState
 
 CPU = "0/3 nodes are available: 3 Insufficient cpu."
 EVICTED = f"{CPU} preemption: found a potential placement for pod on node n1, preempting 2 victims"

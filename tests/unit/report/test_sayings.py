@@ -19,7 +19,7 @@ from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.model.workloads import Namespace
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.answers import render_answer
-from kpreempt.snapshot import object_decoder
+from kpreempt.snapshot.decode import object_decoder
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_node, make_pod
 

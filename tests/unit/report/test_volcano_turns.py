@@ -12,7 +12,8 @@ from kpreempt.admission import apply_cluster_defaults
 from kpreempt.errors import KpreemptError
 from kpreempt.report.volcano.attempts import turns_of
 from kpreempt.schedulers.volcano import configuration_of, run_session
-from kpreempt.snapshot import cluster_from_json, parse_document
+from kpreempt.snapshot.documents import parse_document
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     Attempt,

@@ -15,7 +15,8 @@ import pytest
 import zstandard
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot import load_snapshot, read_manifest
+from kpreempt.snapshot.load import load_snapshot
+from kpreempt.snapshot.manifest import read_manifest
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: api-7f9\n  namespace: shop\n"
 

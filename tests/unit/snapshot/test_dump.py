@@ -21,9 +21,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
 from kpreempt.schedulers.kube.framework import volumes
-from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.least import ANNOTATIONS, least
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod

@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from kpreempt.snapshot import read_manifest
 from kpreempt.snapshot.field_lines import line_of_field
+from kpreempt.snapshot.manifest import read_manifest
 
 BLOCK = """\
 # a comment

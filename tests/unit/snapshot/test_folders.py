@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot import load_snapshot, read_manifest
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.load import load_snapshot
+from kpreempt.snapshot.manifest import read_manifest
 
 
 def write_pod(path: Path, name: str) -> None:

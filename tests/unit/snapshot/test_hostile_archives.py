@@ -16,8 +16,10 @@ import pytest
 import zstandard
 
 from kpreempt.errors import InputError, UsageError
-from kpreempt.snapshot import load_snapshot, read_manifest, sources
+from kpreempt.snapshot import sources
 from kpreempt.snapshot.archives import Intake, parse_size, tar_members
+from kpreempt.snapshot.load import load_snapshot
+from kpreempt.snapshot.manifest import read_manifest
 
 POD = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "api", "namespace": "shop"}}).encode()
 END = b"\0" * 1024

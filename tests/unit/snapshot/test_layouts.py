@@ -13,8 +13,8 @@ import pytest
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, KindState
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.load import load_snapshot
 
 Document = dict[str, Any]
 

@@ -22,9 +22,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 
 Document = dict[str, Any]
 

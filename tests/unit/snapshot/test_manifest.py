@@ -11,7 +11,9 @@ import pytest
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot import ManifestObject, decode_object, parse_yaml_value, read_manifest
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.documents import parse_yaml_value
+from kpreempt.snapshot.manifest import ManifestObject, read_manifest
 
 DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  x: {unknown: [1, yes]}\n"
 WEB = {

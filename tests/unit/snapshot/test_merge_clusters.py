@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import cluster_from_json, merge_clusters
+from kpreempt.snapshot.load import cluster_from_json, merge_clusters
 
 
 def cluster(*pods: tuple[str, str, int], kind: str = "Pod") -> ClusterSnapshot:

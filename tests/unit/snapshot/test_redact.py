@@ -21,8 +21,8 @@ from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.plugins.node_declared_features import FEATURES
-from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact import unlisted_fields, well_known
 from kpreempt.snapshot.redact.tokens import Names, Space
 from kpreempt.snapshot.write import DumpHeader, dump_pieces

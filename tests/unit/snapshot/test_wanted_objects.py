@@ -15,9 +15,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import PodAnnotations, annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.snapshot import Loaded, cluster_from_json, decode_object, load_snapshot, merge_clusters, object_decoder
 from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.decode import decode_object, object_decoder
 from kpreempt.snapshot.least import least
+from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 
 Document = dict[str, Any]

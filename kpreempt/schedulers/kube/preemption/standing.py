@@ -16,7 +16,7 @@ from msgspec import UNSET
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import sort_by_importance, tie_of
-from kpreempt.verdict import Standing
+from kpreempt.verdict.at_risk import Standing
 
 
 def rank_victims(

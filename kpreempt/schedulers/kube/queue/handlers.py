@@ -39,7 +39,7 @@ from kpreempt.schedulers.kube.queue.queue import (
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
-from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
+from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
 
 # Of a pod's updates only those that it makes itself count for the plugins that wait for these.
 _OWN = (

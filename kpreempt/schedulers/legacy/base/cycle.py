@@ -48,11 +48,11 @@ from kpreempt.verdict import (
     PodChoice,
     PossibleOutcome,
     Selection,
-    Standing,
     Status,
     Verdict,
     Victim,
 )
+from kpreempt.verdict.at_risk import Standing
 from kpreempt.verdict.status import is_lasting
 
 

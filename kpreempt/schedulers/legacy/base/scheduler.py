@@ -18,7 +18,8 @@ from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster
 from kpreempt.schedulers.legacy.base.predicates import Filter
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Verdict
+from kpreempt.verdict.at_risk import Standing
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges

@@ -13,7 +13,8 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.check.rollout.shape import ApplyOptions
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import cluster_from_json, decode_object
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.load import cluster_from_json
 
 Document = dict[str, Any]
 

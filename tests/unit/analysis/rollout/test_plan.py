@@ -552,7 +552,7 @@ def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any
 def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
     from kpreempt.analysis.check.rollout.plan import plan_change
     from kpreempt.analysis.check.rollout.shape import ApplyOptions
-    from kpreempt.snapshot import decode_object
+    from kpreempt.snapshot.decode import decode_object
 
     given = [ManifestDocument(manifest, "change.yaml", 1)]
     options = ApplyOptions(namespace="shop")

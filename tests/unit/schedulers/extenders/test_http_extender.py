@@ -26,7 +26,7 @@ from kpreempt.schedulers.extender_protocol import (
     uid_of,
 )
 from kpreempt.schedulers.extender_protocol.dialect import pod_document
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 from tests.factories import make_node, make_pod
 from tests.strategies import incoming_pods
 

@@ -9,7 +9,7 @@ import pytest
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod, assume_of_pods
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.decode import decode_object
 from kpreempt.verdict import AssumptionKind
 
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}

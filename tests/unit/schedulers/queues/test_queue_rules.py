@@ -8,7 +8,7 @@ from kpreempt.analysis.algorithms import queue_for
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.interface import QueuedPodInfo, QueueRules
 from kpreempt.schedulers.queues import SchedulingQueue
-from kpreempt.verdict import MoverKind, QueuedPod
+from kpreempt.verdict.queue import MoverKind, QueuedPod
 from tests.queue_events import (
     START,
     Event,

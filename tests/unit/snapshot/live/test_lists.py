@@ -12,7 +12,6 @@ import yaml
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
-from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
@@ -26,6 +25,7 @@ from kpreempt.snapshot.live.listing import (
     plural_of,
 )
 from kpreempt.snapshot.live.lists import Reading, read_cluster
+from kpreempt.snapshot.load import load_snapshot
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]

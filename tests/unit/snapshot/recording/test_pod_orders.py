@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import PodOrder
-from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.recording.segments import Limits
 from tests.unit.snapshot.recording.making import Document, Making, a_node, a_pod
 

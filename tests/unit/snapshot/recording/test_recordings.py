@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.least import least
-from kpreempt.snapshot.load import Loaded
+from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.recording.past import Moment, info_of, past_of
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of

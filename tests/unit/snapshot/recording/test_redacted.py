@@ -19,8 +19,8 @@ from kpreempt.analysis.image_sizes import NamedImages
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.recording.chronicle import Subject, history_of
 from kpreempt.snapshot.recording.past import Moment, info_of, past_of
 from kpreempt.snapshot.recording.redacted import Images, redact_recording
