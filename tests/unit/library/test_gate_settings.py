@@ -29,7 +29,9 @@ def test_without_anything_the_rules_are_strict_and_the_others_off(tmp_path: Path
     off = {RuleId.MAX_VICTIMS, RuleId.MAX_VICTIMS_PER_WORKLOAD, RuleId.FORBID_VICTIMS, RuleId.MAX_SNAPSHOT_AGE}
     assert {rule for rule, limit in limits.items() if limit is None} == off
     assert limits[RuleId.MAX_CASCADE_DEPTH] == 1
-    assert {limit for rule, limit in limits.items() if rule not in off | {RuleId.MAX_CASCADE_DEPTH}} == {0}
+    assert {rule: limit for rule, limit in limits.items() if limit} == {
+        rule: rule.row.default for rule in RuleId if rule.row.default
+    }
     assert (found.config, found.waivers, found.baseline.accepted) == ("", [], [])
 
 
