@@ -15,10 +15,10 @@ from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, plain_drain, upgraded
-from kpreempt.eviction.kubectl_drain import parse_command
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.verdict.drain import Drain
+from tests.conformance.drain_command import parse_command
 from tests.rollouts import NOW, Document, chances, paces
 
 
@@ -40,7 +40,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
     question = DrainQuestion(
         cluster=cluster,
         shifts=shifts,
-        command=command,
+        options=command.options,
         told=f"kubectl drain {line}",
         rules=more.pop("rules", GateRules(command="drain")),
         excuses=Excuses(today=NOW.date()),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kpreempt.cli.clusters import single_use_of_stdin
 from kpreempt.cli.runner import Run, write_gated
 from kpreempt.cli.workers import Spread
-from kpreempt.library.drain import drain_command
+from kpreempt.library.drain import drain_options
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.questions import answer
 from kpreempt.snapshot.collect import Needs
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def drain(request: DrainRequest) -> int:
     """Answer the request, and return the exit code."""
     # Most mistakes are in the options: they are told before a cluster is read.
-    drain_command(request)
+    drain_options(request)
     request.refuse_contradictions()
     single_use_of_stdin(
         {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}

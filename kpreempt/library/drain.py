@@ -11,7 +11,7 @@ from kpreempt.analysis.check.gate import with_custom_rules
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, Upgraded, plain_drain, upgraded
 from kpreempt.errors import NotFoundError, UsageError, nearest
-from kpreempt.eviction.kubectl_drain import CommandError, DrainCommand, DrainOptions, timeout_seconds
+from kpreempt.eviction.kubectl_drain import CommandError, DrainOptions, timeout_seconds
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.library.check import simulation_context
 from kpreempt.library.options import fields_of, option_of
@@ -33,7 +33,7 @@ def drain(context: Context, request: Drain) -> Answered:
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
     cluster = context.loaded.cluster
     require(cluster, "Node")
-    command = drain_command(request)
+    options = drain_options(request)
     nodes = _nodes(request, cluster)
     upgrade = _upgrade(request)
     at = context.at
@@ -43,7 +43,7 @@ def drain(context: Context, request: Drain) -> Answered:
         DrainQuestion(
             cluster=way.cluster,
             shifts=way.shifts,
-            command=command,
+            options=options,
             told=_told(request, upgrade),
             rules=gate.rules,
             excuses=excuses,
@@ -61,7 +61,7 @@ def drain(context: Context, request: Drain) -> Answered:
     return Answered(msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer)), cluster)
 
 
-def drain_command(asked: Drain) -> DrainCommand:
+def drain_options(asked: Drain) -> DrainOptions:
     """As ``kubectl drain`` understands it. Raises ``UsageError`` for what it refuses, and for contradictions."""
     try:
         parse_selector(asked.pod_selector)
@@ -85,18 +85,17 @@ def drain_command(asked: Drain) -> DrainCommand:
         raise UsageError(f"--remove goes by the rules of autoscalers, and {option} is of kubectl drain: one of both")
     if asked.remove:
         # Autoscalers ask nobody where their rules let a pod be moved.
-        options = DrainOptions(force=True, ignore_daemon_sets=True, delete_empty_dir_data=True)
-    else:
-        options = DrainOptions(
-            force=asked.force,
-            ignore_daemon_sets=asked.ignore_daemonsets,
-            delete_empty_dir_data=asked.delete_emptydir_data,
-            pod_selector=asked.pod_selector,
-            skip_wait_for_delete_timeout_seconds=asked.skip_wait_for_delete_timeout,
-            grace_period_seconds=max(asked.grace_period, -1),
-            disable_eviction=asked.disable_eviction,
-        )
-    return DrainCommand(tuple(dict.fromkeys(asked.nodes)), selector, options, timeout)
+        return DrainOptions(force=True, ignore_daemon_sets=True, delete_empty_dir_data=True)
+    return DrainOptions(
+        force=asked.force,
+        ignore_daemon_sets=asked.ignore_daemonsets,
+        delete_empty_dir_data=asked.delete_emptydir_data,
+        pod_selector=asked.pod_selector,
+        skip_wait_for_delete_timeout_seconds=asked.skip_wait_for_delete_timeout,
+        grace_period_seconds=max(asked.grace_period, -1),
+        disable_eviction=asked.disable_eviction,
+        timeout=timeout,
+    )
 
 
 def _flags(asked: Drain) -> list[str]:

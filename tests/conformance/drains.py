@@ -27,12 +27,13 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.errors import InputError, KpreemptError, within_calendar
-from kpreempt.eviction.kubectl_drain import CommandError, DrainCommand, parse_command
+from kpreempt.eviction.kubectl_drain import CommandError
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.load import cluster_from_json
+from tests.conformance.drain_command import DrainCommand, parse_command
 from tests.conformance.eviction_lines import (
     answer_line,
     decode_budget,

@@ -16,7 +16,6 @@ from kpreempt.controllers.pods import is_ready
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
     Choice,
-    DrainCommand,
     choose_pods,
     not_evicted,
     still_there,
@@ -26,6 +25,7 @@ from kpreempt.eviction.records import TOO_MANY_REQUESTS, Answer
 from kpreempt.eviction.selectors import Requirement
 from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.model.pod import Pod
+from tests.conformance.drain_command import DrainCommand
 from tests.conformance.replayed_cluster import ReplayedCluster
 
 _POLL = 1.0
@@ -156,7 +156,7 @@ class DrainRun:
         deadline = self._deadline()
         is_dry_run = self._command.dry_run == "server"
         for each in pods:
-            self._cluster.delete(each.key, self._command.grace, is_dry_run=is_dry_run)
+            self._cluster.delete(each.key, self._command.options.grace, is_dry_run=is_dry_run)
         return self._together([self._wait_for_all(pods, deadline)]) if pods else []
 
     def _together(self, works: Sequence[_Work]) -> list[str]:
@@ -185,7 +185,7 @@ class DrainRun:
             state = self._state()
             if state != shown:
                 since, shown = self._cluster.seconds, state
-            is_idle = self._cluster.seconds - since > max(_FOR_EVER, 2 * self._command.timeout)
+            is_idle = self._cluster.seconds - since > max(_FOR_EVER, 2 * self._command.options.timeout)
             is_stopped = self._stopped_after is not None and self._cluster.seconds > self._stopped_after
             if is_idle or is_stopped:
                 break
@@ -210,7 +210,7 @@ class DrainRun:
         while True:
             self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
             if cluster.seconds >= deadline:
-                return not_evicted(pod, timed_out(self._command.timeout))
+                return not_evicted(pod, timed_out(self._command.options.timeout))
             if held_back:
                 yield held_back
                 held_back = 0.0
@@ -247,7 +247,7 @@ class DrainRun:
             found = cluster.pods.get(key)
             if found is not None and not is_dry_run and cluster.collides(found):
                 yield _COLLISION
-            answer = cluster.evict(key, self._command.grace, is_dry_run=is_dry_run)
+            answer = cluster.evict(key, self._command.options.grace, is_dry_run=is_dry_run)
             wait = answer.details.retry_after_seconds if answer.details is not None else 0
             if not wait or silent == _SILENT_RETRIES:
                 break
@@ -282,7 +282,7 @@ class DrainRun:
                 return DEADLINE
 
     def _deadline(self) -> float:
-        timeout = self._command.timeout
+        timeout = self._command.options.timeout
         return self._cluster.seconds + timeout if timeout else float("inf")
 
     def _print(self, stream: str, text: str) -> None:

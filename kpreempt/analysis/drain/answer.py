@@ -26,7 +26,7 @@ from kpreempt.analysis.drain.kubectl import Shift, in_order, plain_drain
 from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
 from kpreempt.analysis.drain.unblock import Way, with_remedies
 from kpreempt.controllers.replacement import is_replaced
-from kpreempt.eviction.kubectl_drain import DrainCommand
+from kpreempt.eviction.kubectl_drain import DrainOptions
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMITTED_LABELS
@@ -76,7 +76,7 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: ClusterSnapshot
     shifts: Sequence[Shift]
-    command: DrainCommand
+    options: DrainOptions
     told: str
     rules: GateRules
     excuses: Excuses
@@ -95,9 +95,9 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     daemon_sets, lacking = _daemon_sets(cluster)
 
     def runs(
-        of: ClusterSnapshot, shifts: Sequence[Shift], command: DrainCommand, arriving: Sequence[Pod] = ()
+        of: ClusterSnapshot, shifts: Sequence[Shift], options: DrainOptions, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
-        play = DrainRuns(of, shifts, command, daemon_sets, context, arriving)
+        play = DrainRuns(of, shifts, options, daemon_sets, context, arriving)
         going = {node for shift in shifts for node in shift.nodes}
         decisions = sum(pod.spec.node_name in going for pod in of.pods) * len(of.nodes)
         return Simulations(play, context, decisions=decisions, cluster=of)
@@ -107,27 +107,26 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         found = removals(
             cluster,
             [name for shift in question.shifts for name in shift.nodes],
-            lambda nodes: runs(cluster, plain_drain(nodes), question.command).by_chance(question.seed),
+            lambda nodes: runs(cluster, plain_drain(nodes), question.options).by_chance(question.seed),
         )
         can_go, shifts = found.nodes, plain_drain(found.going)
     order: DrainOrder | None = None
     if question.seeks_order:
         shifts, order = best_order(
             shifts,
-            lambda tried: runs(cluster, tried, question.command).by_chance(question.seed),
+            lambda tried: runs(cluster, tried, question.options).by_chance(question.seed),
             cluster,
         )
 
     def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
-        command = question.command
+        options = question.options
         if option:
-            options = msgspec.structs.replace(command.options, **{_OPTIONS[option]: True})
-            command = msgspec.structs.replace(command, options=options)
-        return runs(of, shifts, command, arriving).by_chance(question.seed)
+            options = msgspec.structs.replace(options, **{_OPTIONS[option]: True})
+        return runs(of, shifts, options, arriving).by_chance(question.seed)
 
     summary = summed_up(cluster, context.now)
     general = [*question.assumptions, *lacking, *_of_the_way(question, scheduler)]
-    drains = runs(cluster, shifts, question.command)
+    drains = runs(cluster, shifts, question.options)
     simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [
@@ -218,7 +217,7 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
     has_storage = any(volume.empty_dir or volume.host_path for pod in cluster.pods for volume in pod.spec.volumes)
     if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
         # Every cluster has some; dumps of former versions say of none.
-        is_allowed = question.command.options.delete_empty_dir_data
+        is_allowed = question.options.delete_empty_dir_data
         kind = AssumptionKind.TOLD if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
         found.append(Assumption("Pod", "spec.volumes", message, kind))

@@ -21,7 +21,7 @@ from kpreempt.analysis.simulation.client import Client
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
     Choice,
-    DrainCommand,
+    DrainOptions,
     choose_pods,
     not_evicted,
     still_there,
@@ -123,13 +123,13 @@ class KubectlDrain:
     def __init__(
         self,
         shifts: Sequence[Shift],
-        command: DrainCommand,
+        options: DrainOptions,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
         order: Callable[[Sequence[Pod]], list[Pod]] = list,
     ) -> None:
         self._shifts = [(shift, [NodeWork(node) for node in shift.nodes]) for shift in shifts]
-        self._command, self._selector, self._daemon_sets, self._order = command, selector, daemon_sets, order
+        self._options, self._selector, self._daemon_sets, self._order = options, selector, daemon_sets, order
         self._now = 0
         self._is_begun = False
 
@@ -198,11 +198,11 @@ class KubectlDrain:
 
     def _begin_node(self, work: NodeWork, client: Client) -> None:
         work.began = client.cluster.at
-        command = self._command
-        if command.timeout:
-            work.deadline = client.cluster.at + command.timeout
+        options = self._options
+        if options.timeout:
+            work.deadline = client.cluster.at + options.timeout
         pods = client.cluster.pods_on(work.node)
-        choice = choose_pods(pods, work.node, command.options, self._selector, self._daemon_sets, client.cluster.now)
+        choice = choose_pods(pods, work.node, options, self._selector, self._daemon_sets, client.cluster.now)
         work.choice = choice
         asked = [each for each in pods if all(part.matches(each.metadata.labels) for part in self._selector)]
         work.stays = len(asked) - len(choice.pods) - sum(map(len, choice.errors.values()))
@@ -211,8 +211,8 @@ class KubectlDrain:
             work.ended = client.cluster.at
             return
         for pod in self._order(choice.pods):
-            if command.options.disable_eviction:
-                client.kill(pod.key, command.grace, work.node)
+            if options.disable_eviction:
+                client.kill(pod.key, options.grace, work.node)
                 self._accepted(work, pod)
             else:
                 self._ask(work, pod, client)
@@ -228,9 +228,9 @@ class KubectlDrain:
         self._notice(work, client)
         if work.ended is None and client.cluster.at >= work.deadline:
             # The time for a node is over.
-            over = timed_out(self._command.timeout)
+            over = timed_out(self._options.timeout)
             work.errors += [not_evicted(each.pod, over) for each in work.refused.values()]
-            if self._command.options.disable_eviction:
+            if self._options.disable_eviction:
                 work.errors += [DEADLINE] if work.going else []
             else:
                 work.errors += [still_there(pod, DEADLINE) for pod in work.going.values()]
@@ -238,7 +238,7 @@ class KubectlDrain:
 
     def _ask(self, work: NodeWork, pod: Pod, client: Client) -> None:
         key = pod.key
-        answer = client.evict(key, self._command.grace, work.node)
+        answer = client.evict(key, self._options.grace, work.node)
         work.refused.pop(key, None)
         if answer.status == CREATED:
             self._accepted(work, pod)

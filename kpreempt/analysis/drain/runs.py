@@ -12,7 +12,7 @@ from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationCo
 from kpreempt.analysis.drain.kubectl import KubectlDrain, NodeWork, Shift
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.chance import Pace
-from kpreempt.eviction.kubectl_drain import DrainCommand
+from kpreempt.eviction.kubectl_drain import DrainOptions
 from kpreempt.eviction.records import Answer
 from kpreempt.eviction.selectors import parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
@@ -57,13 +57,13 @@ class DrainRuns:
         self,
         cluster: ClusterSnapshot,
         shifts: Sequence[Shift],
-        command: DrainCommand,
+        options: DrainOptions,
         daemon_sets: Collection[tuple[str, str]],
         context: SimulationContext,
         arriving: Sequence[Pod] = (),
     ) -> None:
-        self._cluster, self._shifts, self._command, self._daemon_sets = cluster, shifts, command, daemon_sets
-        self._selector = parse_selector(command.options.pod_selector)
+        self._cluster, self._shifts, self._options, self._daemon_sets = cluster, shifts, options, daemon_sets
+        self._selector = parse_selector(options.pod_selector)
         self._scheduler = timed_by_part(context.scheduler, context.phases)
         self._now, self._arriving, self._phases = context.at, arriving, context.phases
         self._prepared: Any = None
@@ -73,7 +73,7 @@ class DrainRuns:
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(self._cluster, now=self._now)
-        kubectl = KubectlDrain(self._shifts, self._command, self._selector, self._daemon_sets, order=pace.in_any_order)
+        kubectl = KubectlDrain(self._shifts, self._options, self._selector, self._daemon_sets, order=pace.in_any_order)
         start = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
         with self._phases.phase("simulation"):
             simulation, assumptions, after = simulate(
