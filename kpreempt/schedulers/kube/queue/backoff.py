@@ -135,10 +135,6 @@ class BackoffQueue:
         """Take a pod out; False where it is not here."""
         return self.pods.delete(key) or self.error_pods.delete(key)
 
-    def pop_backoff(self) -> QueuedPodInfo | None:
-        """Take the first pod that plugins refused, though it backs off; never one after an error."""
-        return self.pods.pop()
-
     def get(self, key: str) -> QueuedPodInfo | None:
         """The pod of that name, if it is here."""
         return self.pods.get(key) or self.error_pods.get(key)

@@ -27,7 +27,7 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.interface import QueueRules
+from kpreempt.schedulers.interface import NO_RULES, QueueRules
 from kpreempt.schedulers.kube.framework.events import (
     ASSIGNED_POD,
     NODE,
@@ -40,10 +40,16 @@ from kpreempt.schedulers.kube.framework.events import (
 from kpreempt.schedulers.kube.framework.resources import pod_requests
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
-from kpreempt.schedulers.kube.queue.backoff import BackoffQueue, QueuedPodInfo, comes_first
+from kpreempt.schedulers.kube.queue.backoff import (
+    DEFAULT_INITIAL_BACKOFF,
+    DEFAULT_MAX_BACKOFF,
+    BackoffQueue,
+    QueuedPodInfo,
+    comes_first,
+)
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.interface import Ticker
+from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue, Ticker
 from kpreempt.schedulers.queues.nominated import Nominator
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
@@ -53,11 +59,6 @@ MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
 # Which pods are looked at after an event.
 Asked = Callable[[QueuedPodInfo], bool]
-
-
-def every_pod(_: QueuedPodInfo) -> bool:
-    """Look at all of them."""
-    return True
 
 
 class Strategy(IntEnum):
@@ -116,30 +117,38 @@ class Aside(dict[str, QueuedPodInfo]):
             self._num_of_kind[kind] -= 1
 
 
-class PriorityQueue:
-    """The three queues, the pods in flight and the nominated ones.
+class PriorityQueue(SchedulingQueue):
+    """The three queues, the pods in flight and the nominated ones; ``handlers.py`` adds the event handlers.
 
     ``unmodelled_hints`` collects the plugins and events whose hint was taken to say yes without being looked at.
     """
+
+    scheduling_cycle: int
+    # Nothing depends on it any more.
+    move_request_cycle: int
 
     def __init__(
         self,
         started: datetime,
         behaviour: Behaviour,
+        initial_backoff: timedelta | None = None,
+        max_backoff: timedelta | None = None,
         *,
-        initial_backoff: timedelta,
-        max_backoff: timedelta,
-        rules: QueueRules,
+        rules: QueueRules = NO_RULES,
     ) -> None:
-        """``started`` is when the scheduler started; ``rules`` are what out-of-tree plugins make of the queue."""
+        """``started`` is when the scheduler started; ``rules`` are what out-of-tree plugins make of the queue.
+
+        Without backoffs it has the usual ones.
+        """
         self._rules = rules
+        self._behaviour = behaviour
         self._asks_hints = behaviour.scheduler_queueing_hints
         self.pops_from_backoff = behaviour.scheduler_pop_from_backoff_q
         order = rules.comes_first or comes_first
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
         self.backoff = BackoffQueue(
-            initial_backoff,
-            max_backoff,
+            DEFAULT_INITIAL_BACKOFF if initial_backoff is None else initial_backoff,
+            DEFAULT_MAX_BACKOFF if max_backoff is None else max_backoff,
             pops=self.pops_from_backoff,
             comes_first=order,
             counts_attempts=behaviour.backs_off_by_attempts,
@@ -154,6 +163,7 @@ class PriorityQueue:
         self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
         self._now = started
+        self._popped: dict[str, QueuedPodInfo] = {}
 
     def advance(self, now: datetime) -> None:
         """Look for completed backoff and for leftovers as often as the timers would have done up to ``now``."""
@@ -179,7 +189,7 @@ class PriorityQueue:
         """Add a new pod, to the active queue unless it is gated."""
         self._move_to_active(QueuedPodInfo(pod, now), UNSCHEDULED_POD_ADD)
 
-    def activate(self, pod: Pod) -> None:
+    def activate(self, pod: Pod, now: datetime) -> None:
         """Move a pod to the active queue, whether or not it backs off; one in flight remembers the request."""
         info = self.unschedulable.get(pod.key)
         from_backoff = info is None
@@ -192,31 +202,38 @@ class PriorityQueue:
             self.in_flight.record([Happening(FORCE_ACTIVATE, None, pod)])
         self.move_request_cycle = self.scheduling_cycle
 
-    def pop(self) -> QueuedPodInfo | None:
+    def pop(self, now: datetime) -> Pod | None:
         """Take the head of the active queue, or if that is empty the first pod that backs off; ``None`` without any."""
         info = self.active.pop()
         if info is None and self.pops_from_backoff:
-            info = self.backoff.pop_backoff()
-        if info is not None:
-            info.attempts += 1
-            self.in_flight.begin(info.pod)
-            self.scheduling_cycle += 1
-            info.cycle = self.scheduling_cycle
-        return info
+            # One that backs off after an error is never taken.
+            info = self.backoff.pods.pop()
+        if info is None:
+            return None
+        info.attempts += 1
+        self.in_flight.begin(info.pod)
+        self.scheduling_cycle += 1
+        info.cycle = self.scheduling_cycle
+        self._popped[info.key] = info
+        return info.pod
 
-    def done(self, pod: Pod) -> None:
+    def done(self, pod: Pod, now: datetime) -> None:
         """The scheduler is done with a pod."""
+        self._popped.pop(pod.key, None)
         self.in_flight.end(pod)
 
-    def add_unschedulable_if_not_present(self, info: QueuedPodInfo, now: datetime) -> bool:
-        """Take back a pod that could not be placed; False where it is in a queue already.
+    def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
+        """``handleSchedulingFailure``: take back a pod, as the cluster has it by then, that is in no queue.
 
-        It goes aside until something helps it that its plugins wait for. Where that happened while it was in flight,
+        It goes aside until something helps it that its plugins wait for. If that happened while it was in flight,
         or no plugin refused it, it is tried again after its backoff.
         """
+        info = self._popped.get(pod.key) or QueuedPodInfo(pod, now)
+        info.pod = pod
+        info.unschedulable_plugins, info.pending_plugins = set(attempt.plugins), set(attempt.pending)
         try:
             if info.key in self.unschedulable or info.key in self.active or self.backoff.get(info.key) is not None:
-                return False
+                return
             if info.rejector_plugins:
                 info.unschedulable_count += 1
                 info.consecutive_errors_count = 0
@@ -234,18 +251,19 @@ class PriorityQueue:
                 found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
                 strategy_for_in_flight = max(found, default=Strategy.SKIP)
             self._requeue(info, strategy_for_in_flight, None, now)
-            return True
         finally:
-            self.done(info.pod)
+            self.done(pod, now)
 
-    def restore(self, info: QueuedPodInfo, now: datetime) -> None:
-        """A pod that was tried at ``now``, often enough for the longest backoff."""
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+        """Set the pod aside, as one that was tried so often that its backoff is the longest."""
+        info = QueuedPodInfo(pod, time)
+        info.unschedulable_plugins, info.pending_plugins = set(attempt.plugins), set(attempt.pending)
         if info.rejector_plugins:
             info.unschedulable_count = MANY_ATTEMPTS
             self.unschedulable[info.key] = info
         else:
             info.consecutive_errors_count = MANY_ATTEMPTS
-            self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
+            self._requeue(info, Strategy.AFTER_BACKOFF, None, time)
         self.nominator.add(info.pod)
 
     def flush_backoff_completed(self, now: datetime) -> None:
@@ -290,29 +308,44 @@ class PriorityQueue:
                 if info.key not in self.unschedulable:
                     return
 
-    def delete(self, pod: Pod) -> None:
+    def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
         """Take the pod out of the queue that it is in, and forget its nomination."""
         self.nominator.delete(pod)
         if not self.active.delete(pod.key) and not self.backoff.delete(pod.key):
             self.unschedulable.leave(pod.key)
 
-    def move_all(self, happening: Happening, now: datetime, is_asked: Asked = every_pod) -> None:
-        """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
+    def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
+        """``AddNominatedPod``; a pod that has a node by now is not nominated."""
+        if not pod.spec.node_name:
+            self.nominator.add(pod, node_name)
+
+    def clear_nomination(self, pod: Pod, now: datetime) -> None:
+        """``DeleteNominatedPodIfExists``."""
+        self.nominator.delete(pod)
+
+    def nominated(self) -> dict[str, list[str]]:
+        """The nominated pods of each node."""
+        return self.nominator.by_node()
+
+    def assumed_hints(self) -> list[tuple[str, str]]:
+        """The plugins and events whose hint is not modelled, of those that moved a pod."""
+        return sorted(self.unmodelled_hints)
+
+    def move(self, happening: Happening, now: datetime, is_asked: Asked | None = None) -> None:
+        """Something happened that may help unschedulable pods; only those that ``is_asked`` selects are looked at."""
         with_others = self._rules.awaits_everything
-        if is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
-            if is_asked is every_pod:
-                infos: Iterable[QueuedPodInfo]
-                # The unschedulable pods but those of which no plugin that refused them waits for the event.
-                if happening.event.is_wild_card:
-                    infos = list(self.unschedulable.values())
-                else:
-                    waiting = self._awaiting(happening.event)
-                    infos = self.unschedulable.refused_by(
-                        lambda plugins: not plugins or any(map(waiting.__getitem__, plugins))
-                    )
-            else:
-                infos = list(filter(is_asked, self.unschedulable.values()))
-            self._move_pods(infos, happening, now)
+        if not is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
+            return
+        infos: Iterable[QueuedPodInfo]
+        if is_asked is not None:
+            infos = list(filter(is_asked, self.unschedulable.values()))
+        elif happening.event.is_wild_card:
+            infos = list(self.unschedulable.values())
+        else:
+            # Of the others no plugin that refused them waits for the event.
+            waiting = self._awaiting(happening.event)
+            infos = self.unschedulable.refused_by(lambda plugins: not plugins or any(map(waiting.__getitem__, plugins)))
+        self._move_pods(infos, happening, now)
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         waiting = self._awaiting(happening.event)
