@@ -329,12 +329,6 @@ class _Cursor:
         return found
 
 
-class _Open(NamedTuple):
-    """What has been opened and not closed: ``}`` or ``]``."""
-
-    end: str
-
-
 def problem_of(text: str) -> str:
     """Go's message for the first value of a text that is not JSON; empty if nothing is wrong with it."""
     cursor = _Cursor(text)
@@ -350,16 +344,17 @@ def problem_of(text: str) -> str:
 
 def _values(cursor: _Cursor) -> None:
     """Go through one value with all that is in it, however deep."""
-    stack: list[_Open] = []
+    # What has been opened and not closed: ``}`` or ``]``.
+    stack: list[str] = []
     while True:
         cursor.skip_space()
         if cursor.peek() in "{[":
-            stack.append(_Open("}" if cursor.expect("{[", _VALUE) == "{" else "]"))
+            stack.append("}" if cursor.expect("{[", _VALUE) == "{" else "]")
             if len(stack) > MAX_DEPTH:
                 raise _FoundError(_TOO_DEEP)
             cursor.skip_space()
-            if cursor.peek() != stack[-1].end:
-                if stack[-1].end == "}":
+            if cursor.peek() != stack[-1]:
+                if stack[-1] == "}":
                     _key(cursor)
                 continue
             cursor.at += 1
@@ -368,7 +363,7 @@ def _values(cursor: _Cursor) -> None:
             _scalar(cursor)
         while stack:
             cursor.skip_space()
-            end = stack[-1].end
+            end = stack[-1]
             after = "after object key:value pair" if end == "}" else "after array element"
             if cursor.expect(f",{end}", after) == ",":
                 cursor.skip_space()
@@ -444,10 +439,7 @@ def _quoted(character: str) -> str:
     if character in special:
         return special[character]
     # Go looks at bytes.
-    byte = character.encode("utf-8", "replace")[0]
-    return f"'{character}'" if " " <= character <= "~" else f"'{_latin(byte)}'"
-
-
-def _latin(byte: int) -> str:
-    shown = chr(byte)
-    return shown if shown.isprintable() else f"\\x{byte:02x}"
+    if not " " <= character <= "~":
+        byte = character.encode("utf-8", "replace")[0]
+        character = chr(byte) if chr(byte).isprintable() else f"\\x{byte:02x}"
+    return f"'{character}'"

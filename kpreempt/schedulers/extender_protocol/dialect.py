@@ -9,7 +9,7 @@ containers, and no annotation but those that a record keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.extender_protocol.settings import ExtenderSettings
 
 
 class Names(NamedTuple):
@@ -34,11 +33,6 @@ class Names(NamedTuple):
     sends_nulls: bool
 
 
-def _not_in_cache(settings: ExtenderSettings, node: str) -> str:
-    what = f"claims to preempt on node: {node} but the node is not found in nodeNameToInfo map"
-    return f"extender: {settings.address} {what}"
-
-
 class Dialect(NamedTuple):
     """A version's side of the protocol.
 
@@ -46,35 +40,25 @@ class Dialect(NamedTuple):
     from the scheduler's cache. ``formats_errors`` runs an extender's own error through Go's formatting, which makes
     something else of every percent sign. ``counts_violations`` keeps the numbers of violated budgets in both ways.
     ``has_unresolvable`` knows nodes that no eviction mends; ``knows_interest`` resources that an extender manages.
-    ``status_words`` are the message for another status than 200, ``unknown_node`` that for victims on no node.
+    ``status_words`` are the message for another status than 200, with ``{verb}``, ``{url}``, ``{address}`` and
+    ``{status}``; ``unknown_node`` is that for victims on no node, with ``{address}`` and ``{node}``.
     """
 
     names: Names
-    status_words: Callable[[ExtenderSettings, str, int], str]
+    status_words: str
     refuses_foreign_names: bool = False
     formats_errors: bool = True
     counts_violations: bool = False
     has_unresolvable: bool = False
     knows_interest: bool = True
     has_preempt_verb: bool = True
-    unknown_node: Callable[[ExtenderSettings, str], str] = _not_in_cache
+    unknown_node: str = (
+        "extender: {address} claims to preempt on node: {node} but the node is not found in nodeNameToInfo map"
+    )
 
 
-def _failed(word: str) -> Callable[[ExtenderSettings, str, int], str]:
-    def words(settings: ExtenderSettings, verb: str, status: int) -> str:
-        return f"{word} {verb} with extender at URL {settings.shown_url(verb)}, code {status}"
-
-    return words
-
-
-def _failed_1_8(settings: ExtenderSettings, verb: str, status: int) -> str:
-    return f"Failed {verb} with extender at URL {settings.address}, code {status}"
-
-
-def _not_in_snapshot(_: ExtenderSettings, node: str) -> str:
-    return f'nodeinfo not found for node name "{node}"'
-
-
+_FAILED = "Failed {verb} with extender at URL {url}, code {status}"
+_NOT_IN_SNAPSHOT = 'nodeinfo not found for node name "{node}"'
 _OLD_NAMES = Names(
     "pod", "nodes", "nodenames", "nodeToVictims", "nodeNameToMetaVictims", "pods", "uid", "numPDBViolations", False
 )
@@ -82,18 +66,18 @@ _NEW_NAMES = Names(
     "Pod", "Nodes", "NodeNames", "NodeNameToVictims", "NodeNameToMetaVictims", "Pods", "UID", "NumPDBViolations", True
 )
 
-V1_8 = Dialect(_OLD_NAMES, _failed_1_8, knows_interest=False, has_preempt_verb=False)
+V1_8 = Dialect(_OLD_NAMES, _FAILED.replace("{url}", "{address}"), knows_interest=False, has_preempt_verb=False)
 # The version panics where an unknown node is named with victims or without; the words are those that it has for it.
-V1_13 = Dialect(_OLD_NAMES, _failed("Failed"))
-V1_18 = Dialect(_NEW_NAMES, _failed("Failed"), refuses_foreign_names=True, unknown_node=_not_in_snapshot)
+V1_13 = Dialect(_OLD_NAMES, _FAILED)
+V1_18 = Dialect(_NEW_NAMES, _FAILED, refuses_foreign_names=True, unknown_node=_NOT_IN_SNAPSHOT)
 CURRENT = Dialect(
     _NEW_NAMES,
-    _failed("failed"),
+    _FAILED.replace("Failed", "failed"),
     refuses_foreign_names=True,
     formats_errors=False,
     counts_violations=True,
     has_unresolvable=True,
-    unknown_node=_not_in_snapshot,
+    unknown_node=_NOT_IN_SNAPSHOT,
 )
 
 

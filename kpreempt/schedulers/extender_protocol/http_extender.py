@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Container, Pod
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol.answers import (
     ExtenderError,
     ExtenderStatusError,
@@ -80,42 +80,22 @@ class HttpExtender:
         self._dialect = dialect
         self._call = call
         self._managed = frozenset(settings.managed_resources)
-
-    @property
-    def name(self) -> str:
-        """Where it is, which is also what messages call it; its place in the configuration where that says nothing."""
-        return self.settings.address or f"extenders[{self.settings.index}]"
-
-    @property
-    def is_ignorable(self) -> bool:
-        """Whether scheduling goes on where it fails."""
-        return self.settings.ignorable
-
-    @property
-    def supports_preemption(self) -> bool:
-        """Whether it is asked about victims."""
-        return self._dialect.has_preempt_verb and bool(self.settings.preempt_verb)
-
-    @property
-    def is_filter(self) -> bool:
-        """Whether it is asked about nodes."""
-        return bool(self.settings.filter_verb)
-
-    @property
-    def is_prioritizer(self) -> bool:
-        """Whether it is asked for scores."""
-        return bool(self.settings.prioritize_verb)
+        # Where it is, which is also what messages call it; its place in the configuration if that says nothing.
+        self.name = settings.address or f"extenders[{settings.index}]"
+        # Whether scheduling goes on when it fails.
+        self.is_ignorable = settings.ignorable
+        # What it is asked about: victims, nodes, scores.
+        self.supports_preemption = dialect.has_preempt_verb and bool(settings.preempt_verb)
+        self.is_filter = bool(settings.filter_verb)
+        self.is_prioritizer = bool(settings.prioritize_verb)
 
     def is_interested(self, pod: Pod) -> bool:
         """Whether a container asks for a resource that it manages, be it none of it; all pods where it names none."""
         if not self._managed or not self._dialect.knows_interest:
             return True
-        return self._names_managed(pod.spec.containers) or self._names_managed(pod.spec.init_containers)
-
-    def _names_managed(self, containers: Iterable[Container]) -> bool:
         return any(
             not self._managed.isdisjoint(each.resources.requests) or not self._managed.isdisjoint(each.resources.limits)
-            for each in containers
+            for each in (*pod.spec.containers, *pod.spec.init_containers)
         )
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
@@ -164,7 +144,17 @@ class HttpExtender:
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
         names, sends_uids = self._dialect.names, self.settings.node_cache_capable
-        victims = {node: self._victims_document(candidates[node], sends_uids=sends_uids) for node in sorted(candidates)}
+        # Before 1.36 the number was forgotten where UIDs are sent.
+        is_counted = self._dialect.counts_violations or not sends_uids
+        victims = {
+            node: {
+                names.pods: [
+                    {names.uid: uid_of(victim)} if sends_uids else pod_document(victim) for victim in each.pods
+                ],
+                names.violations: each.num_violations if is_counted else 0,
+            }
+            for node, each in sorted(candidates.items())
+        }
         arguments = {
             names.pod: pod_document(pod),
             names.victims: None if sends_uids else victims,
@@ -177,7 +167,7 @@ class HttpExtender:
     def _victims(self, node: str, meta: MetaVictims, pods_of: PodsOfNode) -> NodeVictims:
         pods = pods_of(node)
         if pods is None:
-            raise ExtenderError(self._dialect.unknown_node(self.settings, node))
+            raise ExtenderError(self._dialect.unknown_node.format(address=self.settings.address, node=node))
         by_uid: dict[str, Pod] = {}
         for pod in pods:
             by_uid.setdefault(uid_of(pod), pod)
@@ -199,18 +189,13 @@ class HttpExtender:
         }
         return left_out_if_empty(names, arguments)
 
-    def _victims_document(self, victims: NodeVictims, *, sends_uids: bool) -> dict[str, Any]:
-        names = self._dialect.names
-        pods = [{names.uid: uid_of(pod)} if sends_uids else pod_document(pod) for pod in victims.pods]
-        # Before 1.36 the number was forgotten where UIDs are sent.
-        is_counted = self._dialect.counts_violations or not sends_uids
-        return {names.pods: pods, names.violations: victims.num_violations if is_counted else 0}
-
     def _send(self, verb: str, arguments: Mapping[str, Any]) -> bytes:
         try:
             return self._call(self.settings.url(verb), msgspec.json.encode(arguments))
         except ExtenderStatusError as error:
-            raise ExtenderError(self._dialect.status_words(self.settings, verb, error.status)) from None
+            at = {"url": self.settings.shown_url(verb), "address": self.settings.address}
+            message = self._dialect.status_words.format(verb=verb, status=error.status, **at)
+            raise ExtenderError(message) from None
 
 
 def _quoted(text: str) -> str:
