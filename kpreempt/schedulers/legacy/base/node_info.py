@@ -19,7 +19,6 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, ResourceList
-from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.verdict.details import Shortfall
@@ -49,6 +48,12 @@ class PodInfo:
         self.key = pod.key
         self.priority = pod.priority
         self.start: datetime | None = pod.status.start_time
+        affinity = pod.spec.affinity
+        near, apart = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
+        # Whether it states any pod affinity or anti-affinity, and what it requires.
+        self.has_affinity = near is not None or apart is not None
+        self.affinity_terms: list[PodAffinityTerm] = near.required if near else []
+        self.anti_affinity_terms: list[PodAffinityTerm] = apart.required if apart else []
         self._accounting = accounting
 
     @cached_property
@@ -60,24 +65,6 @@ class PodInfo:
     def ports(self) -> list[PortKey]:
         """The host ports that it takes."""
         return list(self._accounting.ports(self.pod))
-
-    @property
-    def has_affinity(self) -> bool:
-        """Whether the pod states any pod affinity or anti-affinity."""
-        affinity = self.pod.spec.affinity
-        return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
-
-    @property
-    def affinity_terms(self) -> list[PodAffinityTerm]:
-        """The pod affinity that it requires."""
-        affinity = self.pod.spec.affinity
-        return affinity.pod_affinity.required if affinity and affinity.pod_affinity else []
-
-    @property
-    def anti_affinity_terms(self) -> list[PodAffinityTerm]:
-        """The pod anti-affinity that it requires."""
-        affinity = self.pod.spec.affinity
-        return affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else []
 
 
 class NodeInfo:
@@ -237,30 +224,15 @@ class Cluster:
         self.node_infos = [NodeInfo(node, assigned[node.metadata.name], accounting) for node in snapshot.nodes]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self.num_pods = sum(map(len, assigned.values()))
+        # Claims by ``namespace/name``, all others by name; what CSI drivers say of nodes by that of the node.
+        self.persistent_volume_claims = {each.key: each for each in snapshot.persistent_volume_claims}
+        self.persistent_volumes = {each.metadata.name: each for each in snapshot.persistent_volumes}
+        self.storage_classes = {each.metadata.name: each for each in snapshot.storage_classes}
+        self.csi_nodes = {each.metadata.name: each for each in snapshot.csi_nodes}
 
     @cached_property
     def budgets(self) -> SelectingBudgets:
         return SelectingBudgets(self.snapshot.pod_disruption_budgets)
-
-    @cached_property
-    def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:
-        """Claims by ``namespace/name``."""
-        return {claim.key: claim for claim in self.snapshot.persistent_volume_claims}
-
-    @cached_property
-    def persistent_volumes(self) -> dict[str, PersistentVolume]:
-        """Volumes by name."""
-        return {volume.metadata.name: volume for volume in self.snapshot.persistent_volumes}
-
-    @cached_property
-    def storage_classes(self) -> dict[str, StorageClass]:
-        """Storage classes by name."""
-        return {storage_class.metadata.name: storage_class for storage_class in self.snapshot.storage_classes}
-
-    @cached_property
-    def csi_nodes(self) -> dict[str, CSINode]:
-        """What CSI drivers say of nodes, by node name."""
-        return {csi_node.metadata.name: csi_node for csi_node in self.snapshot.csi_nodes}
 
 
 def is_same_pod(one: Pod, other: Pod) -> bool:

@@ -419,6 +419,16 @@ def claim_of(cluster: Cluster, pod: Pod, name: str) -> PersistentVolumeClaim | N
     return cluster.persistent_volume_claims.get(f"{pod.metadata.namespace}/{name}")
 
 
+def check_claims(cluster: Cluster, pod: Pod) -> None:
+    """All claims are there and stay (``podPassesBasicChecks``); raises ``LegacyError``."""
+    for name in claim_names(pod):
+        claim = claim_of(cluster, pod, name)
+        if claim is None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" not found')
+        if claim.metadata.deletion_timestamp is not None:
+            raise LegacyError(f'persistentvolumeclaim "{name}" is being deleted')
+
+
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
     """The storage class that the claim asks for; empty where it names none."""
     annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS)

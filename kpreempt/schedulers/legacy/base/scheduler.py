@@ -46,31 +46,18 @@ class LegacyScheduler:
         gates: Mapping[str, bool] | None = None,
     ) -> None:
         self.version = version
+        self.algorithm = version.algorithm
         self.filters = version.filters if filters is None else filters
         self.extenders = extenders
+        # Extenders are told everything about a pod, and its priority may mean anything to them.
+        self.tells_pods_apart = bool(extenders)
+        self.goes_by_priority = not extenders
+        # The one name whose pods it schedules.
         self.scheduler_name = scheduler_name
+        self.scheduler_names = frozenset([scheduler_name])
         self.no_preemption = no_preemption
         self.assumptions = list(assumptions)
         self.settings = Settings(gates or {})
-
-    @property
-    def algorithm(self) -> str:
-        return self.version.algorithm
-
-    @property
-    def scheduler_names(self) -> frozenset[str]:
-        """The one name whose pods it schedules."""
-        return frozenset([self.scheduler_name])
-
-    @property
-    def tells_pods_apart(self) -> bool:
-        """Whether extenders are asked, which are told everything about a pod."""
-        return bool(self.extenders)
-
-    @property
-    def goes_by_priority(self) -> bool:
-        """Whether no extenders are asked, to whom a pod's priority may mean anything."""
-        return not self.extenders
 
     def prepare(
         self,

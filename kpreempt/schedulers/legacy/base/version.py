@@ -76,6 +76,23 @@ class Version(ABC):
     words: Words
     # What to know of the filters.
     assumptions: Sequence[Assumption] = ()
+    # Raises ``LegacyError`` if the pod is given up before any node is looked at.
+    check_pod: Callable[[Cluster, Pod], None] = staticmethod(lambda _cluster, _pod: None)
+    # Which of two pods is put back first: the one with the higher priority.
+    importance: Callable[[datetime], Importance] = staticmethod(
+        lambda _: lambda one, other: one.priority > other.priority
+    )
+    # The rules of the choice.
+    criteria: Callable[[datetime], Sequence[Criterion]]
+    # Whether the pod has been given a node but waits to be bound, which its eviction ends (1.18).
+    is_waiting: Callable[[Pod], bool] = staticmethod(lambda _: False)
+    message: Callable[[int, dict[str, Status]], str] = staticmethod(numbered_message)
+    # What is random in the search for victims on these nodes and shown in one of its ways.
+    assumptions_about_candidates: Callable[[Cluster, PodInfo, Sequence[str]], list[Assumption]] = staticmethod(
+        lambda _cluster, _pod, _nodes: []
+    )
+    # What of the pod or the cluster this version would take into account and is not modelled.
+    assumptions_about: Callable[[Cluster, Pod], list[Assumption]] = staticmethod(lambda _cluster, _pod: [])
 
     @classmethod
     @abstractmethod
@@ -97,9 +114,6 @@ class Version(ABC):
     @abstractmethod
     def requests(self, pod: Pod) -> Amounts:
         """What the pod to be scheduled asks for."""
-
-    def check_pod(self, cluster: Cluster, pod: Pod) -> None:  # noqa: B027 (most versions have nothing to check)
-        """Raise ``LegacyError`` where the pod is given up before any node is looked at."""
 
     @abstractmethod
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
@@ -124,28 +138,6 @@ class Version(ABC):
         ):
             return Eligibility(False, REASON_TERMINATING)
         return Eligibility(True)
-
-    def importance(self, now: datetime) -> Importance:
-        """Who is put back before whom: the higher priority."""
-        return lambda one, other: one.priority > other.priority
-
-    @abstractmethod
-    def criteria(self, now: datetime) -> Sequence[Criterion]:
-        """The rules of the choice."""
-
-    def is_waiting(self, pod: Pod) -> bool:
-        """Whether the pod has been given a node but waits to be bound, which its eviction ends (1.18)."""
-        return False
-
-    message: Callable[[int, dict[str, Status]], str] = staticmethod(numbered_message)
-
-    def assumptions_about_candidates(self, cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
-        """What is random in the search for victims on these nodes and shown in one of its ways."""
-        return []
-
-    def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
-        """What of the pod or the cluster this version would take into account and is not modelled."""
-        return []
 
 
 BY_TAINTS = "TaintNodesByCondition"

@@ -206,16 +206,6 @@ VOLUME_PREDICATES = (
 )
 
 
-def check_claims(cluster: Cluster, pod: Pod) -> None:
-    """All claims are there and stay (``podPassesBasicChecks``); raises ``LegacyError``."""
-    for name in claim_names(pod):
-        claim = claim_of(cluster, pod, name)
-        if claim is None:
-            raise LegacyError(f'persistentvolumeclaim "{name}" not found')
-        if claim.metadata.deletion_timestamp is not None:
-            raise LegacyError(f'persistentvolumeclaim "{name}" is being deleted')
-
-
 def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
     """The claims for which a volume is assumed to be found on any node."""
     return [
@@ -303,11 +293,14 @@ class PodMetadata(Metadata):
         """Whether the pod's terms and those of the pods that are there allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self.refusing:
-                return self._existing_conflict(pair)
+                conflict = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
+                return refusal(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=conflict)
         labels = node_info.labels
         terms = self.pod.affinity_terms
         missing = next((term for term in terms if _pair(term, labels) not in self.wanted), None)
-        if missing is not None and (self.wanted or not self._selects_itself()):
+        # The first of a group of pods that want each other has none yet to be next to.
+        pod = self.pod.pod
+        if missing is not None and (self.wanted or not all(term_selects(pod, term, pod) for term in terms)):
             detail = _conflict("affinity", missing, labels, [])
             return refusal(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
         for term in self.pod.anti_affinity_terms:
@@ -316,15 +309,6 @@ class PodMetadata(Metadata):
                 detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
                 return refusal(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
         return PASSES
-
-    def _existing_conflict(self, pair: Pair) -> Status:
-        detail = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
-        return refusal(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=detail)
-
-    def _selects_itself(self) -> bool:
-        """The first of a group of pods that want each other has nobody yet to be beside."""
-        pod = self.pod.pod
-        return all(term_selects(pod, term, pod) for term in self.pod.affinity_terms)
 
     def _pairs_refusing(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
         return _pairs((term for term in info.anti_affinity_terms if term_selects(info.pod, term, self.pod.pod)), labels)

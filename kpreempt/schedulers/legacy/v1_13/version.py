@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import ClassVar
 
-from kpreempt.model.pod import Pod
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.choice import (
     FEWEST_VICTIMS,
     FEWEST_VIOLATIONS,
     LOWEST_FIRST_VICTIM,
     SMALLEST_SUM,
-    Criterion,
 )
 from kpreempt.schedulers.extender_protocol import V1_13
 from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, Dialect
 from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
 from kpreempt.schedulers.legacy.base.policy import SERVICE_AFFINITY
-from kpreempt.schedulers.legacy.base.predicates import Metadata
+from kpreempt.schedulers.legacy.base.predicates import Metadata, check_claims
 from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words
 from kpreempt.schedulers.legacy.base.victims import PodWithBudgets
 from kpreempt.schedulers.legacy.v1_13 import predicates as rules
-from kpreempt.verdict import Assumption, BudgetUse
+from kpreempt.verdict import BudgetUse
 
 DIALECT = Dialect(
     algorithm="kube-1.13",
@@ -109,23 +106,15 @@ class Version113(PredicateVersion):
         SERVICE_AFFINITY,
         *_NAMES[_BEHIND_TAINTS:],
     )
+    check_pod = staticmethod(check_claims)
     budget_rule = staticmethod(mark_violations)
+    # Budgets, the first victim's priority, the sum, the count; then any.
+    criteria = staticmethod(lambda _: (FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
+    assumptions_about = staticmethod(rules.claim_assumptions)
     words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
-
-    def check_pod(self, cluster: Cluster, pod: Pod) -> None:
-        """The pod's claims are all there."""
-        rules.check_claims(cluster, pod)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
         return rules.PodMetadata(cluster, pod, self.requests(pod.pod), self.ignored)
-
-    def criteria(self, now: datetime) -> Sequence[Criterion]:
-        """Budgets, the first victim's priority, the sum, the count; then any."""
-        return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS
-
-    def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
-        """Claims for which a volume is assumed to be found."""
-        return rules.claim_assumptions(cluster, pod)
 
 
 VERSION = Version113

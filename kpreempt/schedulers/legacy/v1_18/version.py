@@ -15,17 +15,17 @@ from typing import Self
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.budgets import SelectingBudgets
-from kpreempt.schedulers.choice import Criterion, usual_criteria
+from kpreempt.schedulers.choice import usual_criteria
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.node_info import Amounts, Cluster, PodInfo
 from kpreempt.schedulers.legacy.base.policy import Policy
-from kpreempt.schedulers.legacy.base.predicates import LegacyError
+from kpreempt.schedulers.legacy.base.predicates import check_claims
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.schedulers.legacy.base.victims import Importance, PodWithBudgets, really_taken
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, filters_of, run_pre_filters
 from kpreempt.schedulers.legacy.v1_18.node_filters import accounting, requests_of
 from kpreempt.schedulers.legacy.v1_18.policy import DIALECT, plugins_of
-from kpreempt.schedulers.legacy.v1_18.volume_binding import claim_problem, order_assumptions
+from kpreempt.schedulers.legacy.v1_18.volume_binding import order_assumptions
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Eligibility, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
@@ -90,6 +90,22 @@ def depends_on_order(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> bool
     return False
 
 
+def assumptions_about_candidates(cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
+    """Nodes where the order of the budgets, which is random in 1.18, decides what counts as a violation."""
+    importance = more_important(cluster.now)
+    decided = []
+    for node in nodes:
+        lower = [info for info in cluster.by_name[node].pods if info.priority < pod.priority]
+        if depends_on_order(sorted_as_before_go_1_19(lower, importance), cluster.budgets):
+            decided.append(node)
+    if not decided:
+        return []
+    message = "several cover one pod; 1.18 takes them in a random order, here in that of the input, and it decides"
+    where = f"{len(decided)} nodes, {decided[0]} among them" if len(decided) > 1 else f"node {decided[0]}"
+    field = "status.disruptionsAllowed"
+    return [Assumption("PodDisruptionBudgets", field, f"on {where}, {message}", AssumptionKind.UNCERTAIN)]
+
+
 class Version118(Version):
     """1.18: filter plugins whose status says whether evictions may help, budgets that are counted down, start times.
 
@@ -98,7 +114,16 @@ class Version118(Version):
     """
 
     dialect = DIALECT
+    check_pod = staticmethod(check_claims)
     budget_rule = staticmethod(count_budgets)
+    importance = staticmethod(more_important)
+    criteria = staticmethod(usual_criteria)
+    # A pod that the scheduler's cache has on a node while the API server has not: it waits at Permit.
+    is_waiting = staticmethod(
+        lambda pod: any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
+    )
+    assumptions_about_candidates = staticmethod(assumptions_about_candidates)
+    assumptions_about = staticmethod(order_assumptions)
     words = Words(
         nomination="status.nominatedNodeName",
         preempted="Preempted by {pod} on node {node}",
@@ -136,12 +161,6 @@ class Version118(Version):
         """Containers or the largest init container, and the overhead."""
         return requests_of(pod, counts_overhead=self._counts_overhead)
 
-    def check_pod(self, cluster: Cluster, pod: Pod) -> None:
-        """Every claim must be there."""
-        problem = claim_problem(pod, cluster.persistent_volume_claims)
-        if problem:
-            raise LegacyError(problem)
-
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
         return run_pre_filters(self.plugins, pod, cluster)
 
@@ -158,37 +177,6 @@ class Version118(Version):
         if self._never_preempts and pod.pod.spec.preemption_policy == "Never":
             return Eligibility(False, REASON_NEVER)
         return super().eligibility(cluster, pod)
-
-    def is_waiting(self, pod: Pod) -> bool:
-        """A pod that the scheduler's cache has on a node while the API server has not: it waits at Permit."""
-        return any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
-
-    def importance(self, now: datetime) -> Importance:
-        """Priority, then the earlier start."""
-        return more_important(now)
-
-    def criteria(self, now: datetime) -> Sequence[Criterion]:
-        """The latest start comes last."""
-        return usual_criteria(now)
-
-    def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
-        """The order of equal volumes, where it decides."""
-        return order_assumptions(cluster, pod)
-
-    def assumptions_about_candidates(self, cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
-        """Nodes where the order of the budgets, which is random in 1.18, decides what counts as a violation."""
-        importance = more_important(cluster.now)
-        decided = []
-        for node in nodes:
-            lower = [info for info in cluster.by_name[node].pods if info.priority < pod.priority]
-            if depends_on_order(sorted_as_before_go_1_19(lower, importance), cluster.budgets):
-                decided.append(node)
-        if not decided:
-            return []
-        message = "several cover one pod; 1.18 takes them in a random order, here in that of the input, and it decides"
-        where = f"{len(decided)} nodes, {decided[0]} among them" if len(decided) > 1 else f"node {decided[0]}"
-        field = "status.disruptionsAllowed"
-        return [Assumption("PodDisruptionBudgets", field, f"on {where}, {message}", AssumptionKind.UNCERTAIN)]
 
 
 VERSION = Version118

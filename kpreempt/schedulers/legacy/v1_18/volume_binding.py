@@ -8,7 +8,7 @@ same about claims and storage classes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -259,17 +259,6 @@ def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
             yield f"{pod.metadata.namespace}/{name}", name
-
-
-def claim_problem(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> str:
-    """The claim that is missing or going, without which no node is looked at (``podPassesBasicChecks``), or nothing."""
-    for key, name in claim_keys(pod):
-        claim = claims.get(key)
-        if claim is None:
-            return f'persistentvolumeclaim "{name}" not found'
-        if claim.metadata.deletion_timestamp is not None:
-            return f'persistentvolumeclaim "{name}" is being deleted'
-    return ""
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> Quantity:

@@ -6,12 +6,11 @@ its victims leave, and does nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
 from kpreempt.schedulers.extender_protocol import V1_8
 from kpreempt.schedulers.legacy.base.configuration import Dialect
 from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
@@ -83,6 +82,8 @@ class Version18(PredicateVersion):
     budget_rule = staticmethod(without_budgets)
     asks_extenders_after_choice = True
     clears_nominations = False
+    # The highest victim's priority, the sum, the count; then any.
+    criteria = staticmethod(lambda _: (LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
     message = staticmethod(fit_error)
     words = Words("annotation NominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
 
@@ -93,10 +94,6 @@ class Version18(PredicateVersion):
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> Metadata:
         return rules.PodMetadata(cluster, pod, self.requests(pod.pod), self.ignored)
-
-    def criteria(self, now: datetime) -> Sequence[Criterion]:
-        """The highest victim's priority, the sum, the count; then any."""
-        return LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS
 
 
 VERSION = Version18
