@@ -23,8 +23,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.framework.pod_resources import has_only_containers
-from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
+from kpreempt.schedulers.kube.framework.resources import has_only_containers, pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind, Outcome, Verdict
 from kpreempt.verdict.at_risk import SizeName, Threshold
 

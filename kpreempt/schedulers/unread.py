@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 
 from kpreempt.model.affinity import Affinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
@@ -106,7 +107,9 @@ class Seen:
     @property
     def selects_namespaces(self) -> bool:
         """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
-        return any(_selects(each) for each in (self.pod, *self.cluster.pods))
+        # A simulation asks after each change, and few pods state affinity.
+        affinities = filter(None, map(attrgetter("spec.affinity"), (self.pod, *self.cluster.pods)))
+        return any(term.namespace_selector is not None for affinity in affinities for term in _terms(affinity))
 
     @property
     def has_devices(self) -> bool:
@@ -208,11 +211,6 @@ def _matters(kind: str, seen: Seen) -> bool:
         return False
     asked = _MATTERS_IF_ABSENT.get(kind) if state is KindState.ABSENT else None
     return (asked or _MATTERS[kind])(seen)
-
-
-def _selects(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and any(term.namespace_selector is not None for term in _terms(affinity))
 
 
 def _terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:

@@ -38,7 +38,8 @@ def test_a_resource_list_is_read_as_volcano_reads_it(case: dict[str, Any]) -> No
     assert amounts.max_tasks == case["maxTaskNum"]
 
 
-@pytest.mark.parametrize("operation", sorted({key for case in PAIRS for key in case} - {"a", "b"}))
+# FitDelta is recorded too, but no session modelled here takes it.
+@pytest.mark.parametrize("operation", sorted({key for case in PAIRS for key in case} - {"a", "b", "FitDelta"}))
 def test_an_operation_gives_what_volcanos_gives_on_all_pairs(operation: str) -> None:
     assert PAIRS
     wrong = [
@@ -66,7 +67,6 @@ def result_of(operation: str, left: dict[str, Any], right: dict[str, Any]) -> An
         "DiffInfinity": lambda: [plain(each) for each in a.difference(b, infinity)],
         "DiffZero": lambda: [plain(each) for each in a.difference(b, zero)],
         "Equal": lambda: a.equals(b),
-        "FitDelta": lambda: plain(a.take_fit(b)),
         "IsEmpty": a.is_empty,
         "LessEqualInfinity": lambda: a.less_equal(b, infinity),
         "LessEqualZero": lambda: a.less_equal(b, zero),

@@ -10,15 +10,14 @@ from typing import Any
 from kpreempt.model.labels import LabelSelector, format_requirement
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.default_selector import default_selector, services_of
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
+from kpreempt.schedulers.kube.framework.label_selectors import default_selector, services_of
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState as AffinityState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import SpreadConstraint
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import LowestCounts
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import LowestCounts, SpreadConstraint
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
 from kpreempt.verdict import Status
 from tests.conformance.cases import cluster_of, pod_of

@@ -15,17 +15,15 @@ from kpreempt.model.pod import ContainerPort, Pod, PodMeta
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.choice import earliest_start
-from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
-from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts
-from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToStatus, normalize_to_max
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToStatus, no_node_message, normalize_to_max
+from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import piecewise_linear
 from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, pod_requests
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.importance import is_more_important
-from kpreempt.schedulers.kube.sampling import sampling_of
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, is_more_important
+from kpreempt.schedulers.kube.preemption.odds import sampling_of
 from kpreempt.schedulers.kube.versions import behaviour
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of, record
 from tests.conformance.statuses import status_of

@@ -25,9 +25,15 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.plugins.node_declared_features import NodeDeclaredFeatures
-from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
-from kpreempt.schedulers.kube.plugins.volume_binding.claims import IllegalClaimError, claims_of, sort_claims
-from kpreempt.schedulers.kube.plugins.volume_binding.scoring import StorageUse, score
+from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
+    ClaimMatches,
+    IllegalClaimError,
+    PodVolumes,
+    VolumeBinder,
+    claims_of,
+    sort_claims,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.plugin import StorageUse, score
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of

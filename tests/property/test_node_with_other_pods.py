@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
+from kpreempt.schedulers.kube.framework.pods_by_place import PodsByLabels
 from tests.conformance.cases import pod_of
 from tests.factories import make_node
 

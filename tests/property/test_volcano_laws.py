@@ -14,7 +14,7 @@ from kpreempt.admission import apply_cluster_defaults
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
-from kpreempt.schedulers.volcano.order import Chance
+from kpreempt.schedulers.volcano.session import Chance
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import cluster_from_json

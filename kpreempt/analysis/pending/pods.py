@@ -38,7 +38,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.interface import QueueRules
-from kpreempt.schedulers.kube.claims import claims_of
+from kpreempt.schedulers.kube.assumptions import claims_of
 from kpreempt.verdict import Assumption, ClusterSummary, Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import (

@@ -26,8 +26,7 @@ from kpreempt.model.storage import (
     VolumeNodeAffinity,
 )
 from kpreempt.schedulers.interface import Settings
-from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.framework.volumes import (
+from kpreempt.schedulers.kube.framework.csi_translation import (
     BIND_COMPLETED_ANNOTATION,
     NO_PROVISIONER,
     STORAGE,
@@ -37,6 +36,7 @@ from kpreempt.schedulers.kube.framework.volumes import (
     requested_storage,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes, is_bound_to
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Assumption, AssumptionKind

@@ -23,10 +23,9 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity_text
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.assumptions import qos_class
-from kpreempt.schedulers.kube.framework.csi_translation import DRIVERS, PORTWORX, in_tree_plugin
+from kpreempt.schedulers.kube.framework.csi_translation import DRIVERS, PORTWORX, class_of_claim, in_tree_plugin
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource, pod_requests
-from kpreempt.schedulers.kube.framework.volumes import class_of_claim
 
 # From this priority on pods are critical (``SystemCriticalPriority``).
 _CRITICAL_PRIORITY = 2_000_000_000

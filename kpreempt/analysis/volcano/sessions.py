@@ -23,7 +23,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
 from kpreempt.schedulers.volcano import VolcanoConfiguration, job_id_of, run_session
-from kpreempt.schedulers.volcano.order import Chance
+from kpreempt.schedulers.volcano.session import Chance
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.volcano import (
     AttemptOutcome,

@@ -1,18 +1,53 @@
-"""What a verdict takes for granted about the scheduler that runs: its queue, its search, what nominations protect."""
+"""What a verdict takes for granted about the scheduler that runs: its queue, its search, what nominations protect.
+
+Then there is what the scheduler does, in order (``framework/preemption/executor.go`` and ``schedule_one.go``, v1.36.3).
+
+Preemption is asynchronous: the nomination is recorded at once and the victims are deleted meanwhile, the last one after
+all others. Without the gate SchedulerAsyncPreemption victims are deleted first, and lower nominations cleared after
+them. Where several nodes tie, the effects are those on the one that the message names, or on the first. An uncertain
+verdict has none.
+
+What a reader needs to know of the victims of a candidate (owner, start, grace period, budgets), and where devices make
+an answer uncertain: fields that are not modelled, and what no object of the cluster shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from kpreempt.model.devices import ResourceSlice
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.model.quantity import quantity_text
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import PostFilterResult, PreemptionEvidence
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
+from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
-from kpreempt.verdict import Assumption, AssumptionKind, Sampling, Victim
+from kpreempt.verdict import (
+    AllocatedDevice,
+    Assumption,
+    AssumptionKind,
+    Candidate,
+    Effect,
+    Outcome,
+    Sampling,
+    Verdict,
+    Victim,
+)
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.devices.pod_devices import PodDevices
+    from kpreempt.schedulers.kube.devices.search import Allocated
 
 
 def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
@@ -161,3 +196,247 @@ def through_others(plugins: ProfilePlugins, extending: Extending | None, error: 
     if not plugins.has_foreign and not has_failed:
         return []
     return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]
+
+
+# The API server's limit for the text of an event (k8s.io/api events: NoteLengthLimit).
+NOTE_LENGTH_LIMIT = 1024
+_TRUNCATED = " ..."
+
+
+def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFilterResult | None) -> Verdict:
+    """The verdict with its ``effects``."""
+    if verdict.outcome == Outcome.UNCERTAIN:
+        return verdict
+    if verdict.outcome == Outcome.LANDS:
+        effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.lands_on[0]}")]
+        return msgspec.structs.replace(verdict, effects=effects)
+    effects = []
+    effects += [
+        Effect(action, f"resourceclaim {key}")
+        for action, keys in (("deallocate", verdict.deallocated_claims), ("deleteClaim", verdict.deleted_claims))
+        for key in keys
+    ]
+    if verdict.nominated_nodes:
+        node = _node_of(verdict, result)
+        effects += _preemption_effects(verdict.victims[node], node, pod, cluster)
+    effects.append(Effect("event", _pod_target(pod.key), f"Warning FailedScheduling: {event_note(verdict.message)}"))
+    effects.append(Effect("setCondition", _pod_target(pod.key), f"PodScheduled=False Unschedulable: {verdict.message}"))
+    effects += _nomination_effects(verdict, pod, result)
+    return msgspec.structs.replace(verdict, effects=effects)
+
+
+def _node_of(verdict: Verdict, result: PostFilterResult | None) -> str:
+    """The node that stands for all that tie: the one that the message names, where it names one."""
+    told = result.told_node if result is not None else ""
+    return told if told in verdict.nominated_nodes else verdict.nominated_nodes[0]
+
+
+def _nomination_effects(verdict: Verdict, pod: Pod, result: PostFilterResult | None) -> list[Effect]:
+    target = _pod_target(pod.key)
+    if verdict.nominated_nodes:
+        return [Effect("nominate", target, f"status.nominatedNodeName={_node_of(verdict, result)}")]
+    nominated = pod.status.nominated_node_name
+    if not nominated:
+        return []
+    if result is not None and result.nominated_node_names is not None:
+        return [Effect("clearNomination", target, f"status.nominatedNodeName={nominated} is cleared")]
+    return [Effect("keepNomination", target, f"status.nominatedNodeName={nominated} stays")]
+
+
+def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: ClusterState) -> list[Effect]:
+    behaviour = cluster.behaviour
+    to_delete = [victim for victim in victims if behaviour.deletes_terminating_victims or not victim.terminating]
+    cleared = [
+        Effect("clearNomination", _pod_target(info.key), f"status.nominatedNodeName={node} is cleared")
+        for info in cluster.nominated_pods.get(node, ())
+        if info.priority < pod.priority
+    ]
+    if not to_delete:
+        return [] if behaviour.scheduler_async_preemption else cleared
+    effects = cleared if behaviour.scheduler_async_preemption else []
+    uid = pod.metadata.uid or "(its UID)"
+    scheduler = pod.spec.scheduler_name
+    for victim in to_delete:
+        target = _pod_target(victim.pod)
+        condition = f"{scheduler}: preempting to accommodate a higher priority pod"
+        if behaviour.pod_disruption_conditions:
+            told = f"DisruptionTarget=True PreemptionByScheduler: {condition}"
+            effects.append(Effect("setCondition", target, told))
+        effects += [
+            Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
+            Effect("event", target, f"Normal Preempted: Preempted by pod {uid} on node {node}"),
+        ]
+    return effects if behaviour.scheduler_async_preemption else effects + cleared
+
+
+def event_note(message: str) -> str:
+    """The message as an event carries it, cut at 1,024 bytes."""
+    encoded = message.encode()
+    if len(encoded) <= NOTE_LENGTH_LIMIT:
+        return message
+    return encoded[: NOTE_LENGTH_LIMIT - len(_TRUNCATED)].decode(errors="ignore") + _TRUNCATED
+
+
+def _pod_target(key: str) -> str:
+    return f"pod {key}"
+
+
+def victims_by_node(
+    candidates: Iterable[Candidate], cluster: ClusterState, before: SelectingBudgets | None = None
+) -> dict[str, list[Victim]]:
+    """Each candidate's victims, most important first, with what their evictions really take from the budgets.
+
+    ``before`` are budgets of which it is known already what they select.
+    """
+    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets, before)
+    return {candidate.node: _victims_of(candidate, cluster, budgets) for candidate in candidates}
+
+
+def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetIndex) -> list[Victim]:
+    on_node = {info.key: info for info in cluster.by_name[candidate.node].pods}
+    infos = [on_node[key] for key in candidate.victims]
+    return [
+        Victim(
+            pod=counted.pod_info.key,
+            priority=counted.pod_info.priority,
+            owner=controller_name(counted.pod_info.pod.metadata),
+            start_time=counted.pod_info.start,
+            grace_period_seconds=counted.pod_info.pod.spec.grace_seconds,
+            terminating=counted.pod_info.pod.metadata.deletion_timestamp is not None,
+            budgets=counted.budgets,
+        )
+        for counted in budgets.count(infos)
+    ]
+
+
+_UNREAD = "a field of {} is not modelled, and may decide which devices are allocated"
+
+
+def claims_of(pod: Pod) -> list[str]:
+    """The pod's claims by name; one that is made from a template, and not yet known, by its reference in the pod."""
+    generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+    return [claim.resource_claim_name or generated.get(claim.name) or claim.name for claim in pod.spec.resource_claims]
+
+
+def devices_on(nodes: Iterable[str], state: CycleState) -> dict[str, list[AllocatedDevice]]:
+    """The devices that were found for the pod on these nodes, after a cycle with this state."""
+    claims = pod_devices(state)
+    if claims is None or not claims.found:
+        return {}
+    known = {node: claims.found[node] for node in nodes if node in claims.found}
+    return {
+        node: [
+            _told(claim.key, each)
+            for claim, devices in zip(found.claims, found.devices, strict=True)
+            for each in devices
+        ]
+        for node, found in known.items()
+    }
+
+
+def _told(claim: str, found: Allocated) -> AllocatedDevice:
+    driver, pool, device = found.device.id
+    consumed = {name: quantity_text(amount) for name, amount in found.consumed.items()}
+    return AllocatedDevice(claim, found.request, driver, pool, device, found.is_share, consumed)
+
+
+def claim_assumptions(pod: Pod, state: CycleState, cluster: ClusterState) -> list[Assumption]:
+    """What is assumed about the devices of a pod, after its cycle; only what is told leaves the outcome certain."""
+    claims = pod_devices(state)
+    if claims is None or not claims.claims:
+        return []
+    return [*_about_search(claims, pod), *_about_order(claims, pod, cluster), *_about_fields(claims, cluster)]
+
+
+def _about_search(claims: PodDevices, pod: Pod) -> Iterator[Assumption]:
+    if claims.is_hidden:
+        yield Assumption(
+            f"Pod {pod.key}", "spec.resourceClaims", "what selects its devices is redacted, and which these are unknown"
+        )
+    elif claims.given_up:
+        yield Assumption(
+            f"Node {claims.given_up}",
+            "ResourceSlices",
+            "the search for devices was given up after many combinations; a scheduler may find some in its 10 s",
+        )
+    if len(claims.rivals) > 1:
+        yield Assumption(
+            f"Pod {pod.key}",
+            "spec.resourceClaims",
+            f"which of {', '.join(claims.rivals)} is deallocated is left to chance",
+            AssumptionKind.TOLD,
+        )
+
+
+def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterator[Assumption]:
+    """What the order of pools decides up to 1.35, which is that of a Go map."""
+    if cluster.behaviour.sorts_pools_of_devices or claims.allocator is None:
+        return
+    subject = f"Pod {pod.key}"
+    yield Assumption(
+        subject,
+        "spec.resourceClaims",
+        "where several pools have such devices, which of them are taken is left to chance",
+        AssumptionKind.TOLD,
+    )
+    if names := [each.name for each in cluster.node_infos if claims.fails_by_order(each)]:
+        more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
+        message = "whether the search for devices comes to one on which it ends in an error is left to chance"
+        yield Assumption(f"Node {names[0]}{more}", "ResourceSlices", message)
+    if cluster.behaviour.allocates_from_incomplete_pools and cluster.behaviour.dra_consumable_capacity:
+        message = "with DRAConsumableCapacity, 1.34 holds amounts against another device too, which is not modelled"
+        yield Assumption(subject, "spec.resourceClaims", message)
+    if cluster.behaviour.allocates_from_incomplete_pools and any(
+        pool.invalid for node in cluster.node_infos for pool in cluster.devices.slices.pools_of(node.node)
+    ):
+        message = "some pool is invalid: whether the search comes to it, and ends in an error, is left to chance"
+        yield Assumption("ResourceSlices", "", message)
+
+
+def _about_fields(claims: PodDevices, cluster: ClusterState) -> Iterator[Assumption]:
+    for claim in claims.claims:
+        for field in claim.unread_fields:
+            yield Assumption(f"ResourceClaim {claim.key}", field, _UNREAD.format(f"claim {claim.key}"))
+    if claims.allocator is None:
+        return
+    for device_class in cluster.cluster.device_classes:
+        for field in device_class.unread_fields:
+            yield Assumption(f"DeviceClass {device_class.metadata.name}", field, _UNREAD.format("a device class"))
+    slices = cluster.cluster.resource_slices
+    for field, found in _unread_of_slices(slices).items():
+        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+        yield Assumption(f"ResourceSlice {found[0]}{more}", field, _UNREAD.format("slices"))
+    if not cluster.behaviour.finds_shared_counters_everywhere and (shared := _shared_pool_name(slices)):
+        yield Assumption(
+            f"ResourceSlice {shared}",
+            "spec.pool.name",
+            "pools of several drivers have this name, whose shared counters are mixed up in an order that is not known",
+        )
+
+
+def _unread_of_slices(slices: Iterable[ResourceSlice]) -> dict[str, list[str]]:
+    """The slices that have something that is not modelled, by its field."""
+    found: dict[str, list[str]] = {}
+    for each in slices:
+        fields = list(each.unread_fields)
+        if each.spec.skip_node_operations:
+            fields.append("spec.skipNodeOperations")
+        for device in each.spec.devices:
+            if device.node_allocatable_resources or device.node_allocatable_resource_mappings:
+                fields.append("spec.devices[].nodeAllocatableResources")
+            if any(attribute.typed is None for attribute in device.attributes.values()):
+                fields.append("spec.devices[].attributes")
+        for field in dict.fromkeys(fields):
+            found.setdefault(field, []).append(each.metadata.name)
+    return found
+
+
+def _shared_pool_name(slices: Iterable[ResourceSlice]) -> str:
+    """A slice with counters whose pool has the name of another driver's with counters."""
+    drivers: dict[str, str] = {}
+    for each in slices:
+        if each.spec.shared_counters:
+            pool, driver = each.spec.pool.name, each.spec.driver
+            if drivers.setdefault(pool, driver) != driver:
+                return each.metadata.name
+    return ""

@@ -20,37 +20,38 @@ from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.kube.assumptions import (
     MISSED_ERRORS,
     asked_about_more,
+    claim_assumptions,
+    devices_on,
+    effects_of,
     nomination_assumptions,
     rounded_images,
     through_others,
     unordered_budgets,
     unpatched,
     unprotected,
+    victims_by_node,
 )
-from kpreempt.schedulers.kube.claims import claim_assumptions, devices_on
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
-from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.filtered_nodes import FilteredNodes
-from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
 from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
+    NO_NODES,
     FrameworkError,
     NodeToStatus,
     PluginError,
     PostFilterResult,
+    no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.lasting import is_refused_for_good
+from kpreempt.schedulers.kube.framework.runner import FilteredNodes, Framework
+from kpreempt.schedulers.kube.node_story import is_refused_for_good
 from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.preemption.evaluator import first_error
+from kpreempt.schedulers.kube.preemption.odds import sampling_of
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
-from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
-from kpreempt.schedulers.kube.sampling import sampling_of
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged
 from kpreempt.verdict import (

@@ -2,22 +2,37 @@
 
 The filters run as in a scheduling cycle, and once more without the pods of lower priority, as a dry run of preemption
 begins (``SelectVictimsOnNode``, ``plugins/defaultpreemption/default_preemption.go``, v1.36.3).
+
+``fits_on`` is the look at a node that came or changed which the scheduling queue takes where it asks no queueing hints.
+It follows ``preCheckForNode`` and ``AdmissionCheck`` in ``pkg/scheduler/eventhandlers.go`` of v1.31.14: pods that do
+not fit on the node as it is stay aside, whatever plugin refused them. What a profile configures has no part in it, and
+nominated pods have none.
+
+And ``room_of_nodes`` is how many more pods like one fit on each node as it is, where what a node says hangs on that
+node alone; ``is_refused_for_good`` whether a pod that no node takes could be held by any state of these nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.foreign import attributed_to
+from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.resources import Resource, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims import without_potential_victims
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Code, NodeEvaluation, Status
+from kpreempt.verdict.status import is_lasting
 
 
 def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEvaluation:
@@ -93,3 +108,99 @@ def _run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: No
         return plugin.filter(state, pod, node_info)
     except PluginError as error:
         return Status(Code.ERROR, [str(error)])
+
+
+_REPELLING = frozenset(("NoSchedule",))
+
+
+def fits_on(pod: Pod, node_info: NodeInfo, behaviour: Behaviour) -> bool:
+    """Whether resources, required node affinity, the node's name, host ports and taints let the pod onto the node."""
+    node = node_info.node
+    return (
+        _has_room(pod, node_info, behaviour)
+        and pod.spec.selects(node.name, node.labels)
+        and pod.spec.node_name in ("", node.name)
+        and not any(
+            node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port)
+            for port in host_ports_of(pod, counts_sidecars=behaviour.counts_ports_of_sidecars)
+        )
+        and find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING) is None
+    )
+
+
+def _has_room(pod: Pod, node_info: NodeInfo, behaviour: Behaviour) -> bool:
+    wanted = Resource.from_nano(pod_requests(pod, pod_level=behaviour.pod_level_resources))
+    total, used = node_info.allocatable, node_info.requested
+    amounts = [
+        (wanted.milli_cpu, used.milli_cpu, total.milli_cpu),
+        (wanted.memory, used.memory, total.memory),
+        (wanted.ephemeral_storage, used.ephemeral_storage, total.ephemeral_storage),
+        *((want, used.scalar.get(name, 0), total.scalar.get(name, 0)) for name, want in wanted.scalar.items()),
+    ]
+    return node_info.num_pods < total.allowed_pod_number and all(
+        want == 0 or want <= whole - there for want, there, whole in amounts
+    )
+
+
+def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int] | None:
+    """How many such pods each node holds, ``most`` at most; ``None`` where another node's pods could matter.
+
+    One pod after the other takes its room, and where all filters that run look at nothing but the node, it is the same
+    in which order nodes are filled.
+    """
+    volumes = pod.spec.volumes
+    if pod.spec.resource_claims or any(each.ephemeral or each.persistent_volume_claim for each in volumes):
+        # Each has claims of its own, or all share one, which only one pod may be allowed to use.
+        return None
+    state = CycleState(records_steps=False)
+    try:
+        names, status, _ = framework.run_pre_filter(state, pod)
+        if not framework.looks_at_nodes_alone(state):
+            return None
+        if not status.is_success:
+            return {}
+        cluster = framework.cluster
+        info = PodInfo(pod, cluster.behaviour)
+        found = {}
+        for node_info in cluster.node_infos:
+            if names is not None and node_info.name not in names:
+                continue
+            count = 0
+            if framework.run_filters_with_nominated_pods(state, pod, node_info).is_success:
+                filled = node_info.snapshot()
+                while count < most:
+                    count += 1
+                    filled.add_pod(info)
+                    if not framework.run_filters_with_nominated_pods(state, pod, filled).is_success:
+                        break
+            if count:
+                found[node_info.name] = count
+    except FrameworkError:
+        return None
+    return found
+
+
+def is_refused_for_good(
+    framework: Framework, state: CycleState, pod: Pod, status_of: Callable[[str], Status], pre_filter: Status | None
+) -> bool:
+    """Whether each node refuses the pod whatever runs there, be it by a filter that was not reached.
+
+    ``status_of`` gives every node's status, by its name, ``state`` is the one after PreFilter, and ``pre_filter`` is
+    what PreFilter says where it refuses the pod.
+    """
+    if pre_filter is not None:
+        # What a pod requires of its node contradicts itself; all else that is refused there may yet come about.
+        return pre_filter.plugin == NodeAffinity.name
+    filters = [
+        plugin
+        for plugin in framework.plugins.filters
+        if isinstance(plugin, NodeResourcesFit | NodeAffinity) and plugin.name not in state.skip_filter_plugins
+    ]
+    try:
+        return all(
+            is_lasting(status_of(node_info.name))
+            or any(is_lasting(plugin.filter(state, pod, node_info)) for plugin in filters)
+            for node_info in framework.cluster.node_infos
+        )
+    except PluginError:
+        return False

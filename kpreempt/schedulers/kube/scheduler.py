@@ -230,7 +230,7 @@ class KubeScheduler:
         rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
         if self.behaviour.scheduler_queueing_hints:
             return rules
-        from kpreempt.schedulers.kube.node_check import fits_on  # noqa: PLC0415 - only queues of old need it
+        from kpreempt.schedulers.kube.node_story import fits_on  # noqa: PLC0415 - only queues of old need it
 
         def fits(pod: Pod, node: Node) -> bool:
             node_info = prepared().cluster.by_name.get(node.name)
@@ -324,7 +324,7 @@ class KubeScheduler:
 
     def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
         """How many pods like this one each node holds (``room.py``), ``most`` at most."""
-        from kpreempt.schedulers.kube.room import room_of_nodes  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.node_story import room_of_nodes  # noqa: PLC0415 - few ask for it
 
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         return None if framework is None or self.extenders else room_of_nodes(framework, pod, most)
@@ -334,9 +334,7 @@ class KubeScheduler:
 
         Raises ``KeyError`` for a node that is not there.
         """
-        from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex  # noqa: PLC0415 - few ask for it
-        from kpreempt.schedulers.kube.preemption.importance import stand_in_order  # noqa: PLC0415
-        from kpreempt.schedulers.kube.preemption.standing import rank_victims  # noqa: PLC0415
+        from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, rank_victims, stand_in_order  # noqa: PLC0415
 
         cluster = prepared.cluster
         budgets = BudgetIndex(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpreempt.model.node import Node as ClusterNode
 from kpreempt.model.volcano import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
-from kpreempt.schedulers.volcano.parsing import parse_float
+from kpreempt.schedulers.volcano.configuration import parse_float
 from kpreempt.schedulers.volcano.resources import Resource
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 

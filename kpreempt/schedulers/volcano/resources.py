@@ -161,18 +161,6 @@ class Resource:
             if name not in self.scalars or amount > self.scalars[name]:
                 self.scalars[name] = amount
 
-    def take_fit(self, other: Resource) -> Resource:
-        """Take away ``other`` and a little more; what is negative then does not fit (``FitDelta``)."""
-        if other.cpu > 0:
-            self.cpu -= other.cpu + EPSILON
-        if other.memory > 0:
-            self.memory -= other.memory + EPSILON
-        scalars = self.scalars = {} if self.scalars is None else self.scalars
-        for name, amount in (other.scalars or {}).items():
-            if amount > 0:
-                scalars[name] = scalars.get(name, 0.0) - (amount + EPSILON)
-        return self
-
     def less(self, other: Resource, missing: Missing) -> bool:
         """Whether every amount is less, without tolerance."""
         return self._all(other, missing, _is_less)

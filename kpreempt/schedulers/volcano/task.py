@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.volcano.parsing import parse_bool, parse_int32
+from kpreempt.schedulers.volcano.configuration import parse_bool, parse_int32
 from kpreempt.schedulers.volcano.resources import Resource, request_of
 
 _PREEMPTABLE = "volcano.sh/preemptable"

@@ -20,20 +20,21 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.framework.volumes import (
+from kpreempt.schedulers.kube.framework.csi_translation import (
     SELECTED_NODE_ANNOTATION,
     claim_name_of,
     is_ephemeral,
     ownership_error,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     ClaimMatches,
+    PodClaims,
     PodVolumes,
     VolumeBinder,
+    sort_claims,
 )
-from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims, sort_claims
 from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task

@@ -61,7 +61,7 @@ from kpreempt.model.quantity import NANO_PER_UNIT
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
 from kpreempt.schedulers.interface import Settings
-from kpreempt.schedulers.kube.framework.volumes import class_of_claim, requested_storage
+from kpreempt.schedulers.kube.framework.csi_translation import class_of_claim, requested_storage
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 

@@ -23,7 +23,7 @@ from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Handle
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 
 
 def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, distinct, order_by
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.verdict import BudgetUse
 
 

@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
 from kpreempt.verdict import SUCCESS, BudgetUse, Code, Reprieve, Status
 

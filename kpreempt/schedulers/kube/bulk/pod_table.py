@@ -18,12 +18,19 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
-from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
-from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resource
+from kpreempt.schedulers.kube.framework.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PodResource,
+    Resource,
+    has_only_containers,
+    resource_calculator,
+)
 from kpreempt.schedulers.kube.preemption.importance import NO_START
 from kpreempt.schedulers.kube.versions import Behaviour
 

@@ -14,7 +14,7 @@ from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possib
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, dense
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.ties import follow_on_node
 
 # The key of a budget of which nothing is left.

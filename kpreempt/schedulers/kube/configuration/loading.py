@@ -28,7 +28,7 @@ from kpreempt.schedulers.kube.configuration.schema import (
 )
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
-from kpreempt.schedulers.kube.framework.field_errors import aggregate
+from kpreempt.schedulers.kube.framework.arg_types import aggregate
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
 from kpreempt.schedulers.kube.plugin_table import (

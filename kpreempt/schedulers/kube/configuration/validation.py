@@ -7,8 +7,8 @@ from typing import Any
 
 from kpreempt.model.durations import format_duration
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_ARGS, VERSION
-from kpreempt.schedulers.kube.framework.field_errors import aggregate, duplicate, invalid, required
-from kpreempt.schedulers.kube.framework.label_names import label_key_problems
+from kpreempt.schedulers.kube.framework.arg_types import aggregate, duplicate, invalid, required
+from kpreempt.schedulers.kube.framework.label_selectors import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.versions import Behaviour

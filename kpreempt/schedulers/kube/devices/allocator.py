@@ -1,42 +1,47 @@
 """Devices for a pod's claims on each node (``structured/internal/incubating`` of v0.36.3).
 
-What is found out about the slices of a cluster is kept for all pods and nodes.
+What is found out about the slices of a cluster is kept for all pods and nodes, with the taints that rules put on
+devices (``dynamic-resource-allocation`` v0.36.3 ``resourceslice/tracker/tracker.go``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import (
     ALL_DEVICES,
     EXACT_COUNT,
     MOST_RESULTS,
+    Device,
     DeviceClass,
     DeviceId,
     DeviceRequest,
     DeviceSubRequest,
     DeviceTaintRule,
+    DeviceTaintSelector,
     ExactDeviceRequest,
     ResourceClaim,
     ResourceSlice,
 )
 from kpreempt.model.node import Node
-from kpreempt.schedulers.kube.devices.capacity import UnrepresentableError, has_room
-from kpreempt.schedulers.kube.devices.constraints import Constraint, constraint_of
-from kpreempt.schedulers.kube.devices.in_use import InUse, devices_in_use, results_of
+from kpreempt.schedulers.kube.devices.capacity import InUse, UnrepresentableError, devices_in_use, has_room, results_of
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, Slices
 from kpreempt.schedulers.kube.devices.rules import AllocatorRules, allocator_rules
 from kpreempt.schedulers.kube.devices.search import (
     Allocated,
     AllocationError,
     ClaimWishes,
+    Constraint,
     Counters,
     Search,
     Steps,
     Wish,
+    constraint_of,
     is_selected,
 )
 from kpreempt.schedulers.kube.devices.selectors import Selectors
@@ -77,7 +82,6 @@ def _tainted(
     """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
     if not rules:
         return slices
-    from kpreempt.schedulers.kube.devices.taint_rules import with_taints  # noqa: PLC0415 - few clusters have rules
 
     return with_taints(slices, rules, needs_selector=needs_selector)
 
@@ -267,3 +271,36 @@ def _refuse_capacity(claim: str, request: DeviceRequest, *, names_alternatives: 
     raise AllocationError(
         f"claim {claim}, {whose}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
     )
+
+
+def with_taints(
+    slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
+) -> Iterator[ResourceSlice]:
+    """The slices, their devices with the taints of all rules that mean them after their own.
+
+    A rule without a selector means all devices, or none where it ``needs_selector``.
+    """
+    rules = [each for each in rules if each.spec.device_selector is not None] if needs_selector else rules
+    for record in slices:
+        spec = record.spec
+        devices = [_with_taints(device, record, rules) for device in spec.devices]
+        if any(new is not old for new, old in zip(devices, spec.devices, strict=True)):
+            yield msgspec.structs.replace(record, spec=msgspec.structs.replace(spec, devices=devices))
+        else:
+            yield record
+
+
+def _with_taints(device: Device, record: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> Device:
+    taints = [each.spec.taint for each in rules if _means(each.spec.device_selector, device, record)]
+    return msgspec.structs.replace(device, taints=[*device.taints, *taints]) if taints else device
+
+
+def _means(selector: DeviceTaintSelector | None, device: Device, record: ResourceSlice) -> bool:
+    if selector is None:
+        return True
+    pairs = (
+        (selector.driver, record.spec.driver),
+        (selector.pool, record.spec.pool.name),
+        (selector.device, device.name),
+    )
+    return all(wanted in (None, own) for wanted, own in pairs)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.devices import DeviceId, ResourceClaim
 from kpreempt.schedulers.kube.devices.allocator import Allocator, Attempt, Devices
-from kpreempt.schedulers.kube.devices.in_use import devices_in_use, results_of
+from kpreempt.schedulers.kube.devices.capacity import devices_in_use, results_of
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice
 from kpreempt.schedulers.kube.devices.search import (
     AllocationError,

@@ -25,7 +25,7 @@ from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import NANO_PER_UNIT
 from kpreempt.schedulers.kube.devices.pools import is_for, reaches
 from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError, SelectorError
-from kpreempt.schedulers.kube.framework.container_requests import is_sidecar
+from kpreempt.schedulers.kube.framework.resources import is_sidecar
 from kpreempt.verdict.details import EXTENDED_RESOURCES
 
 if TYPE_CHECKING:

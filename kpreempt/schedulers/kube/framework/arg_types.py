@@ -1,11 +1,17 @@
 """The types of what a configuration holds, arguments of plugins included, with the names that messages give them.
 
 Follows ``k8s.io/kube-scheduler`` v0.36.3 ``config/v1``.
+
+Validation errors are in the words of ``field.Error`` (``k8s.io/apimachinery`` v0.36.3 ``pkg/util/validation/field``).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from kpreempt.errors import ConfigurationError
 
 
 class Scalar(NamedTuple):
@@ -54,3 +60,45 @@ REQUIREMENT: dict[str, Type] = {"key": STRING, "operator": STRING, "values": STR
 # What several scoring plugins take.
 RESOURCES = ListOf(Struct("ResourceSpec", {"name": STRING, "weight": INT64}))
 SHAPE = ListOf(Struct("UtilizationShapePoint", {"utilization": INT32, "score": INT32}))
+
+
+def invalid(path: str, value: object, detail: str) -> str:
+    """A value that is not allowed."""
+    return f"{path}: Invalid value: {_shown(value)}: {detail}"
+
+
+def required(path: str, detail: str = "") -> str:
+    """A value that is missing."""
+    return f"{path}: Required value" + (f": {detail}" if detail else "")
+
+
+def forbidden(path: str, detail: str) -> str:
+    """A field that must not be there."""
+    return f"{path}: Forbidden: {detail}"
+
+
+def duplicate(path: str, value: object) -> str:
+    """A value that is there already."""
+    return f"{path}: Duplicate value: {_shown(value)}"
+
+
+def unsupported(path: str, value: str, supported: Sequence[str]) -> str:
+    """A value that is none of a few."""
+    listed = ", ".join(map(_shown, supported))
+    return f"{path}: Unsupported value: {_shown(value)}: supported values: {listed}"
+
+
+def child(path: str, field: str) -> str:
+    """The path of a field, where ``path`` may be empty."""
+    return f"{path}.{field}" if path else field
+
+
+def aggregate(problems: Iterable[str], prefix: str = "") -> None:
+    """Raise ``ConfigurationError`` with all problems, each once, if there are any."""
+    distinct = list(dict.fromkeys(problems))
+    if distinct:
+        raise ConfigurationError(prefix + (distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"))
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -11,22 +11,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceClaim
+from kpreempt.model.frozen import FrozenList, frozen
 from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.pods_by_place import (
     NOWHERE,
     NominatedTo,
     Place,
+    PodsByLabels,
     add_by_place,
     moved,
     regrouped,
@@ -36,7 +37,6 @@ from kpreempt.schedulers.kube.versions import Behaviour
 if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.devices.allocator import Devices
-    from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -252,7 +252,7 @@ class ClusterState:
 
     @cached_property
     def _pods_by_labels(self) -> PodsByLabels:
-        from kpreempt.schedulers.kube.framework.pods_by_labels import PodsByLabels  # noqa: PLC0415 - simulations need it
+        from kpreempt.schedulers.kube.framework.pods_by_place import PodsByLabels  # noqa: PLC0415 - simulations need it
 
         return PodsByLabels(self.node_infos)
 
@@ -406,3 +406,33 @@ def zone_of(node: Node) -> tuple[str, str]:
     region = next((labels[key] for key in REGION_LABELS if key in labels), "")
     zone = next((labels[key] for key in ZONE_LABELS if key in labels), "")
     return region, zone
+
+
+# By its identity a record, which so stays the one with this identity, and the record frozen.
+_Frozen = dict[int, tuple[Any, Any]]
+
+
+class FrozenObjects:
+    """A ``ClusterSnapshot`` as out-of-tree plugins see it: kind by kind, frozen when they first ask for it.
+
+    Records that ``before`` has frozen are not frozen again.
+    """
+
+    def __init__(self, cluster: ClusterSnapshot, before: FrozenObjects | None = None) -> None:
+        self._cluster = cluster
+        self._frozen: dict[str, _Frozen] = {}
+        self._before: dict[str, _Frozen] = {} if before is None else before._before | before._frozen
+
+    def __getattr__(self, field: str) -> Any:
+        # Called only for what was not asked for yet.
+        value = getattr(self._cluster, field)
+        if isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
+            known, seen = self._before.pop(field, {}), dict[int, tuple[Any, Any]]()
+            for record in value:
+                seen[id(record)] = known.get(id(record)) or (record, frozen(record))
+            self._frozen[field] = seen
+            found: Any = FrozenList([seen[id(record)][1] for record in value])
+        else:
+            found = frozen(value)
+        self.__dict__[field] = found
+        return found

@@ -3,6 +3,8 @@
 A plugin is a class that derives from the extension points that it implements; it is made once per profile and cluster,
 and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
 ``framework/interface.go``.
+
+Also the text of a FailedScheduling event (``FitError``, ``pkg/scheduler/framework/types.go``, v1.36.3).
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
+from kpreempt.schedulers.kube.framework.read_only import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
-    # It needs NumPy, which is loaded for big clusters only.
     from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
-    from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+    from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
+
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -412,3 +414,28 @@ __all__ = [
     "normalize_to_max",
     "points_of",
 ]
+
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str = "", post_filter: str = "") -> str:
+    """``0/N nodes are available: …``.
+
+    Reasons are counted over the nodes, written as ``count reason`` and sorted as text. Where PreFilter refused the pod,
+    its message stands in their place. ``post_filter`` is appended as it is.
+    """
+    message = f"0/{num_nodes} nodes are available:"
+    if pre_filter:
+        message += f" {pre_filter}."
+    else:
+        counts = statuses.reasons
+        absent = num_nodes - statuses.num_refused
+        if absent > 0:
+            for reason in statuses.absent.reasons:
+                counts[reason] += absent
+        # Go sorts by bytes; UTF-8 keeps the order of code points, which is Python's.
+        reasons = sorted(f"{count} {reason}" for reason, count in counts.items())
+        if reasons:
+            message += f" {', '.join(reasons)}."
+    return f"{message} {post_filter}" if post_filter else message

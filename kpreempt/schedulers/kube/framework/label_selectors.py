@@ -2,15 +2,26 @@
 
 The words are those of ``k8s.io/apimachinery`` v0.36.3 (``pkg/labels/selector.go``). The API server refuses such
 selectors; in a manifest that never met one they make the scheduler give up on the pod.
+
+Beside them: pod affinity terms ready to match (``k8s.io/kube-scheduler`` v0.36.3 ``framework/types.go``,
+``AffinityTerm``); what is wrong with a label key or value (``pkg/api/validate/content/kube.go``, apimachinery v0.36.3);
+and the pods that count as a pod's peers where only defaults say how to spread (``plugins/helper/spread.go``, v1.36.3),
+which are selected by the services that match the pod together with the controller that owns it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
+from kpreempt.model.affinity import PodAffinityTerm, WeightedPodAffinityTerm
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
 
 def narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
@@ -73,3 +84,156 @@ def _go_syntax(value: object) -> str:
     if value is None:
         return "[]string(nil)"
     return f"[]string{{{', '.join(map(_json, value))}}}" if isinstance(value, list) else _json(value)
+
+
+class AffinityTerm:
+    """A term of one pod, with the namespaces that it looks at.
+
+    ``selector`` None matches no pod; ``namespace_selector`` None matches no namespace.
+    """
+
+    __slots__ = ("namespace_selector", "namespaces", "selector", "topology_key")
+
+    def __init__(self, pod: Pod, term: PodAffinityTerm) -> None:
+        self.namespaces = frozenset(term.namespaces)
+        if not self.namespaces and term.namespace_selector is None:
+            self.namespaces = frozenset([pod.metadata.namespace])
+        self.namespace_selector: LabelSelector | None = term.namespace_selector
+        self.selector: LabelSelector | None = term.label_selector
+        self.topology_key = term.topology_key
+
+    def matches(self, pod: Pod, namespace_labels: Mapping[str, str] | None) -> bool:
+        """Whether the term selects ``pod``, whose namespace has ``namespace_labels`` (None: not known)."""
+        if pod.metadata.namespace not in self.namespaces and not (
+            self.namespace_selector is not None and self.namespace_selector.matches(namespace_labels or {})
+        ):
+            return False
+        return self.selector is not None and self.selector.matches(pod.metadata.labels)
+
+
+class WeightedAffinityTerm(AffinityTerm):
+    """A preferred term with its weight."""
+
+    __slots__ = ("weight",)
+
+    def __init__(self, pod: Pod, term: WeightedPodAffinityTerm) -> None:
+        super().__init__(pod, term.pod_affinity_term)
+        self.weight = term.weight
+
+
+def affinity_terms(pod: Pod, terms: list[PodAffinityTerm]) -> list[AffinityTerm]:
+    """Required terms; none at all where one of them has a selector that cannot be built, as upstream."""
+    if not all(_is_valid(term) for term in terms):
+        return []
+    return [AffinityTerm(pod, term) for term in terms]
+
+
+def weighted_affinity_terms(pod: Pod, terms: list[WeightedPodAffinityTerm]) -> list[WeightedAffinityTerm]:
+    """Preferred terms; none at all where one of them has a selector that cannot be built, as upstream."""
+    if not all(_is_valid(term.pod_affinity_term) for term in terms):
+        return []
+    return [WeightedAffinityTerm(pod, term) for term in terms]
+
+
+def _is_valid(term: PodAffinityTerm) -> bool:
+    return all(selector is None or selector.is_valid() for selector in (term.label_selector, term.namespace_selector))
+
+
+_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_KEY_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+    f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
+)
+_VALUE = f"({_KEY})?"
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
+    f" end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is"
+    f" '{_VALUE}')"
+)
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
+    f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_MAX_NAME = 63
+_MAX_SUBDOMAIN = 253
+_EMPTY = "must be non-empty"
+
+
+def label_key_problems(key: str) -> list[str]:
+    """What is wrong with a qualified name like ``example.com/name``; nothing for a good one."""
+    *prefixes, name = key.split("/")
+    if len(prefixes) > 1:
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_KEY_RULE} {optional}"]
+    problems = [f"prefix part {problem}" for prefix in prefixes for problem in _prefix_problems(prefix)]
+    if not name:
+        problems.append(f"name part {_EMPTY}")
+    elif len(name.encode()) > _MAX_NAME:
+        problems.append(f"name part {_too_long(_MAX_NAME)}")
+    if not re.fullmatch(_KEY, name):
+        problems.append(f"name part {_KEY_RULE}")
+    return problems
+
+
+def label_value_problems(value: str) -> list[str]:
+    """What is wrong with a label's value; nothing for a good one."""
+    problems = [_too_long(_MAX_NAME)] if len(value.encode()) > _MAX_NAME else []
+    return problems if re.fullmatch(_VALUE, value) else [*problems, _VALUE_RULE]
+
+
+def _prefix_problems(prefix: str) -> list[str]:
+    if not prefix:
+        return [_EMPTY]
+    problems = [_too_long(_MAX_SUBDOMAIN)] if len(prefix.encode()) > _MAX_SUBDOMAIN else []
+    return problems if re.fullmatch(_SUBDOMAIN, prefix) else [*problems, _SUBDOMAIN_RULE]
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} bytes"
+
+
+_Owner = TypeVar("_Owner", ReplicationController, ReplicaSet, StatefulSet)
+
+
+def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
+    """All of what the pod's services and its controller select; empty where there is neither."""
+    labels: dict[str, str] = {}
+    for service in services_of(pod, cluster.services):
+        labels |= service.spec.selector
+    owner = controller_of(pod.metadata)
+    if owner is None:
+        return LabelSelector(match_labels=labels)
+    namespace = pod.metadata.namespace
+    kind = (owner.api_version, owner.kind)
+    if kind == ("v1", "ReplicationController"):
+        controller = _named(cluster.replication_controllers, namespace, owner.name)
+        return LabelSelector(match_labels=labels | (controller.spec.selector if controller else {}))
+    selector = None
+    if kind == ("apps/v1", "ReplicaSet"):
+        replica_set = _named(cluster.replica_sets, namespace, owner.name)
+        selector = replica_set.spec.selector if replica_set else None
+    elif kind == ("apps/v1", "StatefulSet"):
+        stateful_set = _named(cluster.stateful_sets, namespace, owner.name)
+        selector = stateful_set.spec.selector if stateful_set else None
+    # A controller's selector that cannot be parsed is left out, as upstream.
+    if selector is None or selector_error(selector) is not None:
+        return LabelSelector(match_labels=labels)
+    return narrowed(selector, labels)
+
+
+def services_of(pod: Pod, services: list[Service]) -> list[Service]:
+    """The services of the pod's namespace that select it; a service without selector selects nothing."""
+    labels = pod.metadata.labels.items()
+    return [
+        service
+        for service in services
+        if service.metadata.namespace == pod.metadata.namespace
+        and service.spec.selector
+        and service.spec.selector.items() <= labels
+    ]
+
+
+def _named(objects: list[_Owner], namespace: str, name: str) -> _Owner | None:
+    return next((each for each in objects if each.metadata.name == name and each.metadata.namespace == namespace), None)

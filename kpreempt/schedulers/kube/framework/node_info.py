@@ -10,15 +10,14 @@ from kpreempt.model.frozen import frozen
 from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube import versions
-from kpreempt.schedulers.kube.framework.affinity_terms import (
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.label_selectors import (
     AffinityTerm,
     WeightedAffinityTerm,
     affinity_terms,
     weighted_affinity_terms,
 )
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.pod_resources import PodResource, resource_calculator
-from kpreempt.schedulers.kube.framework.resources import Resource
+from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
 from kpreempt.schedulers.kube.versions import Behaviour
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})

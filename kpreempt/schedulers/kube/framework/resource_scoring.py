@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units, wrap_int64
-from kpreempt.schedulers.kube.framework.field_errors import invalid, required
+from kpreempt.schedulers.kube.framework.arg_types import invalid, required
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import (

@@ -2,25 +2,187 @@
 
 Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``PodRequests``) and ``k8s.io/kubernetes`` v1.36.3
 ``pkg/scheduler/framework/types.go`` (``Resource``). Sums are exact, in 1e-9 units, and rounded up once at the end.
+
+What the containers of a pod ask for together, and how a resize of a running one counts, follows
+``k8s.io/component-helpers`` v0.37.1 ``resource/helpers.go`` (``AggregateContainerRequests``), and what came before it:
+that of v0.36.3 and v0.32.13, and ``pkg/api/v1/resource/helpers.go`` of ``k8s.io/kubernetes`` v1.31.14.
+
+What running pods occupy is computed once for all pods that ask for the same. It follows ``CalculateResource`` in
+``pkg/scheduler/framework/types.go`` of v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from enum import Enum, auto
+from functools import cache
+from typing import NamedTuple
 
-from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.model.pod import Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
-from kpreempt.schedulers.kube.framework.container_requests import (
-    NanoRequests,
-    Resizes,
-    add,
-    container_requests,
-    is_resize_infeasible,
-    is_sidecar,
-    largest,
-    nano,
-    own_requests,
-)
+from kpreempt.schedulers.kube.versions import Behaviour
+
+# Exact amounts in 1e-9 units, by resource.
+NanoRequests = dict[str, int]
+
+
+class Resizes(Enum):
+    """Whose word counts beside the spec where a running pod is being resized.
+
+    A container's allocation alone, its cgroups alone (what its status has under resources), the larger of both by
+    container, or the larger of their totals.
+    """
+
+    BY_ALLOCATION = auto()
+    BY_CGROUPS = auto()
+    BY_CONTAINER = auto()
+    BY_POD = auto()
+
+
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Whether the kubelet has refused an in-place resize for good."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container goes on running beside the containers."""
+    return container.restart_policy == "Always"
+
+
+# What one container asks for, as a new dictionary.
+_Own = Callable[[Container], NanoRequests]
+
+
+def _spec_of(container: Container) -> NanoRequests:
+    return {name: amount.nano for name, amount in container.resources.requests.items()}
+
+
+def own_requests(pod: Pod, use_status: bool, resizes: Resizes) -> _Own:
+    """What each container asks for, where that is settled container by container."""
+    if not use_status:
+        return _spec_of
+    statuses = _statuses_of(pod)
+    inits = {id(each) for each in pod.spec.init_containers}
+
+    def by_allocation(container: Container) -> NanoRequests:
+        status = None if id(container) in inits else statuses.get(container.name)
+        if status is None:
+            return _spec_of(container)
+        return largest([status.allocated_resources], _spec_of(container), pod.status.resize == "Infeasible")
+
+    def by_cgroups(container: Container) -> NanoRequests:
+        status = None if id(container) in inits else statuses.get(container.name)
+        if status is None or status.resources is None:
+            return _spec_of(container)
+        return largest([status.resources.requests], _spec_of(container), pod.status.resize == "Infeasible")
+
+    def by_container(container: Container) -> NanoRequests:
+        status = statuses.get(container.name) if id(container) not in inits or is_sidecar(container) else None
+        if status is None or status.resources is None:
+            return _spec_of(container)
+        given = [status.resources.requests, status.allocated_resources]
+        return largest(given, _spec_of(container), is_resize_infeasible(pod))
+
+    ways = {Resizes.BY_ALLOCATION: by_allocation, Resizes.BY_CGROUPS: by_cgroups}
+    return ways.get(resizes, by_container)
+
+
+def container_requests(
+    pod: Pod, use_status: bool, resizes: Resizes, pod_level_status: bool, non_missing: Mapping[str, int] | None
+) -> NanoRequests:
+    """What the containers ask for together; ``non_missing`` stands in for what a container does not ask for.
+
+    With ``use_status`` a resize counts as ``resizes`` says; ``pod_level_status`` lets what the status says of the pod
+    as a whole go before what it says of containers.
+    """
+    if not use_status or resizes is not Resizes.BY_POD:
+        return _summed(pod, own_requests(pod, use_status, resizes), non_missing)
+    infeasible = is_resize_infeasible(pod)
+    totals = [] if infeasible else [_summed(pod, _spec_of, non_missing)]
+    whole = pod.status.resources
+    if pod_level_status and pod.status.allocated_resources and whole is not None and whole.requests:
+        totals += [nano(pod.status.allocated_resources), nano(whole.requests)]
+    else:
+        statuses = _statuses_of(pod)
+
+        def allocated(container: Container) -> NanoRequests:
+            status = statuses.get(container.name)
+            if status is not None and status.allocated_resources:
+                return nano(status.allocated_resources)
+            return {} if infeasible else _spec_of(container)
+
+        def actuated(container: Container) -> NanoRequests:
+            status = statuses.get(container.name)
+            if status is not None and status.resources is not None and status.resources.requests:
+                return nano(status.resources.requests)
+            return allocated(container)
+
+        totals += [_summed(pod, allocated, non_missing), _summed(pod, actuated, non_missing)]
+    requests: NanoRequests = {}
+    for total in totals:
+        raise_to(requests, total)
+    return requests
+
+
+def _summed(pod: Pod, own: _Own, non_missing: Mapping[str, int] | None) -> NanoRequests:
+    """What the containers need together, or one step of starting them where that is more."""
+
+    def needed(container: Container) -> NanoRequests:
+        needs = own(container)
+        for name, amount in (non_missing or {}).items():
+            needs.setdefault(name, amount)
+        return needs
+
+    total: NanoRequests = {}
+    for container in pod.spec.containers:
+        add(total, needed(container))
+    sidecars: NanoRequests = {}
+    while_starting: NanoRequests = {}
+    for container in pod.spec.init_containers:
+        needs = needed(container)
+        if is_sidecar(container):
+            add(total, needs)
+            add(sidecars, needs)
+            needs = sidecars
+        else:
+            add(needs, sidecars)
+        raise_to(while_starting, needs)
+    raise_to(total, while_starting)
+    return total
+
+
+def largest(given: Iterable[ResourceList], spec: NanoRequests, infeasible: bool) -> NanoRequests:
+    """The largest of what is given and the spec; without that where the resize is infeasible."""
+    result = {} if infeasible else spec
+    for amounts in given:
+        raise_to(result, nano(amounts))
+    return result
+
+
+def _statuses_of(pod: Pod) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+
+
+def nano(amounts: ResourceList) -> NanoRequests:
+    """The amounts, exactly."""
+    return {name: amount.nano for name, amount in amounts.items()}
+
+
+def add(total: NanoRequests, more: NanoRequests) -> None:
+    """Add ``more`` to ``total``."""
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def raise_to(total: NanoRequests, least: NanoRequests) -> None:
+    """Raise ``total`` where ``least`` has more."""
+    for name, amount in least.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
+
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -243,3 +405,134 @@ def _replace_by_pod_level(requests: NanoRequests, pod: Pod, follows_status: bool
     for name in wanted if resizes is Resizes.BY_POD else resources.requests:
         if is_supported_pod_level(name):
             requests[name] = wanted.get(name, 0)
+
+
+class PodResource(NamedTuple):
+    """What a running pod occupies, and with how much of CPU and memory it counts in scores. Not to be changed."""
+
+    resource: Resource
+    non_zero_milli_cpu: int
+    non_zero_memory: int
+
+
+class ResourceCalculator:
+    """Computes what running pods occupy, once for all pods that ask for the same."""
+
+    # Enough for any real cluster; forgotten when full, so that a long batch of many clusters stays small.
+    _MOST_KEPT = 65536
+
+    def __init__(
+        self, *, use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
+    ) -> None:
+        self._use_status = use_status
+        self._pod_level = pod_level
+        self._pod_level_status = pod_level_status
+        self._resizes = resizes
+        self._adds_sidecars = adds_sidecars
+        self._known: dict[Hashable, PodResource] = {}
+
+    def of(self, pod: Pod) -> PodResource:
+        """What ``pod`` occupies on its node."""
+        key = _requests_key(pod)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= self._MOST_KEPT:
+                self._known.clear()
+            known = self._known[key] = self._compute(pod)
+        return known
+
+    def _compute(self, pod: Pod) -> PodResource:
+        use_status, pod_level, pod_level_status = self._use_status, self._pod_level, self._pod_level_status
+        resizes = self._resizes
+        requests = pod_requests(
+            pod, use_status=use_status, pod_level=pod_level, pod_level_status=pod_level_status, resizes=resizes
+        )
+        if not self._adds_sidecars:
+            counted = non_zero_requests_without_sidecars(pod, use_status=use_status, resizes=resizes)
+            return PodResource(Resource.from_nano(requests), *counted)
+        non_zero = non_zero_requests(
+            pod,
+            requests,
+            use_status=use_status,
+            pod_level=pod_level,
+            pod_level_status=pod_level_status,
+            resizes=resizes,
+        )
+        return PodResource(
+            Resource.from_nano(requests), ceil_milli(non_zero.get(CPU, 0)), ceil_units(non_zero.get(MEMORY, 0))
+        )
+
+
+def resource_calculator(behaviour: Behaviour) -> ResourceCalculator:
+    """The calculator for what holds, shared by all clusters."""
+    return _calculator(
+        behaviour.in_place_pod_vertical_scaling,
+        behaviour.pod_level_resources,
+        behaviour.in_place_pod_level_resources_vertical_scaling,
+        _resizes(behaviour),
+        behaviour.adds_sidecars_to_scored_requests,
+    )
+
+
+def _resizes(behaviour: Behaviour) -> Resizes:
+    if behaviour.follows_allocated_resources_alone:
+        return Resizes.BY_ALLOCATION
+    if behaviour.follows_actuated_resources_alone:
+        return Resizes.BY_CGROUPS
+    return Resizes.BY_POD if behaviour.compares_resizes_by_pod else Resizes.BY_CONTAINER
+
+
+@cache
+def _calculator(
+    use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
+) -> ResourceCalculator:
+    return ResourceCalculator(
+        use_status=use_status,
+        pod_level=pod_level,
+        pod_level_status=pod_level_status,
+        resizes=resizes,
+        adds_sidecars=adds_sidecars,
+    )
+
+
+def has_only_containers(pod: Pod) -> bool:
+    """Whether the resources of its containers alone decide what the pod occupies, as with by far the most pods."""
+    spec, status = pod.spec, pod.status
+    return not (
+        spec.init_containers
+        or spec.overhead
+        or spec.resources
+        or status.container_statuses
+        or status.init_container_statuses
+    )
+
+
+def _requests_key(pod: Pod) -> Hashable:
+    """Equal for pods whose requests are computed from the same values."""
+    spec, status = pod.spec, pod.status
+    if len(spec.containers) == 1 and has_only_containers(pod):
+        requests = spec.containers[0].resources.requests
+        return (*requests, *[amount.nano for amount in requests.values()])
+    return (
+        tuple((each.name, _amounts(each.resources)) for each in spec.containers),
+        tuple((each.name, each.restart_policy, _amounts(each.resources)) for each in spec.init_containers),
+        _list_key(spec.overhead),
+        _amounts(spec.resources),
+        tuple(
+            (each.name, each.resources is None, _amounts(each.resources), _list_key(each.allocated_resources))
+            for each in (*status.container_statuses, *status.init_container_statuses)
+        ),
+        status.resources is None,
+        _amounts(status.resources),
+        _list_key(status.allocated_resources),
+        is_resize_infeasible(pod),
+        status.resize,
+    )
+
+
+def _amounts(resources: ResourceRequirements | None) -> Hashable:
+    return _list_key(resources.requests) if resources else ()
+
+
+def _list_key(amounts: ResourceList) -> Hashable:
+    return tuple((name, amount.nano) for name, amount in amounts.items())

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import INT32
+from kpreempt.schedulers.kube.framework.arg_types import INT32, child, invalid
 from kpreempt.schedulers.kube.framework.events import Action, on_pod
-from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin

@@ -10,10 +10,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import DURATION
+from kpreempt.schedulers.kube.framework.arg_types import DURATION, child, invalid
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, is_own, on, on_node, on_pod
-from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,

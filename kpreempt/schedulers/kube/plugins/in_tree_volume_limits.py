@@ -14,7 +14,14 @@ from typing import ClassVar, NamedTuple
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim, PersistentVolumeSpec
-from kpreempt.schedulers.kube.framework.csi_translation import AWS_EBS
+from kpreempt.schedulers.kube.framework.csi_translation import (
+    AWS_EBS,
+    MIGRATED_PLUGINS_ANNOTATION,
+    claim_name_of,
+    is_ephemeral,
+    not_found,
+    ownership_error,
+)
 from kpreempt.schedulers.kube.framework.csi_translation import AZURE_DISK as AZURE_DISK_PLUGIN
 from kpreempt.schedulers.kube.framework.csi_translation import CINDER as CINDER_PLUGIN
 from kpreempt.schedulers.kube.framework.csi_translation import GCE_PD as GCE_PD_PLUGIN
@@ -31,13 +38,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import ATTACHABLE_VOLUMES_PREFIX
-from kpreempt.schedulers.kube.framework.volumes import (
-    MIGRATED_PLUGINS_ANNOTATION,
-    claim_name_of,
-    is_ephemeral,
-    not_found,
-    ownership_error,
-)
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 

@@ -22,10 +22,9 @@ from kpreempt.model.affinity import (
 from kpreempt.model.labels import format_requirement, parse_int64
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, ListOf, Struct
+from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, ListOf, Struct, child, invalid, unsupported
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on_node
-from kpreempt.schedulers.kube.framework.field_errors import child, invalid, unsupported
 from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -36,7 +35,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
     normalize_to_max,
 )
-from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
+from kpreempt.schedulers.kube.framework.label_selectors import label_key_problems, label_value_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status, details

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import RESOURCES
+from kpreempt.schedulers.kube.framework.arg_types import RESOURCES, child, duplicate, invalid
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo

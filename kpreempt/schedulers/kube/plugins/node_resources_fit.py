@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import RESOURCES, SHAPE, STRING, STRINGS, Struct
-from kpreempt.schedulers.kube.framework.container_requests import is_sidecar
+from kpreempt.schedulers.kube.framework.arg_types import (
+    RESOURCES,
+    SHAPE,
+    STRING,
+    STRINGS,
+    Struct,
+    child,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_place, is_same, on, on_node, on_pod
-from kpreempt.schedulers.kube.framework.field_errors import child, forbidden, invalid, required, unsupported
 from kpreempt.schedulers.kube.framework.in_tree import (
     BulkScorePlugin,
     LimitedFilterPlugin,
@@ -30,7 +39,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
     PreScorePlugin,
 )
-from kpreempt.schedulers.kube.framework.label_names import label_key_problems
+from kpreempt.schedulers.kube.framework.label_selectors import label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
@@ -45,6 +54,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     PODS,
     Resource,
     is_extended_resource,
+    is_sidecar,
     pod_requests,
 )
 from kpreempt.schedulers.kube.versions import Behaviour

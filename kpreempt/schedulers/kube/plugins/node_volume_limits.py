@@ -17,10 +17,16 @@ from kpreempt.schedulers.kube.framework.csi_translation import (
     CINDER,
     DRIVERS,
     IN_TREE_PLUGINS,
+    MIGRATED_PLUGINS_ANNOTATION,
     PORTWORX,
     CSIHandle,
     TranslationError,
+    claim_name_of,
+    class_of_claim,
     in_tree_plugin,
+    is_ephemeral,
+    not_found,
+    ownership_error,
     translate_inline,
     translate_volume,
 )
@@ -36,14 +42,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import ATTACHABLE_VOLUMES_PREFIX
-from kpreempt.schedulers.kube.framework.volumes import (
-    MIGRATED_PLUGINS_ANNOTATION,
-    claim_name_of,
-    class_of_claim,
-    is_ephemeral,
-    not_found,
-    ownership_error,
-)
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import GCEPersistentDisk, ISCSIVolume, Pod, RBDVolume, Volume
+from kpreempt.schedulers.kube.framework.csi_translation import not_found
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
@@ -20,7 +21,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.volumes import not_found
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from kpreempt.schedulers.kube.framework.csi_translation import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    ZONE,
+    ZONE_DELIMITER,
+    class_of_claim,
+    not_found,
+)
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
@@ -21,7 +29,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.volumes import class_of_claim, not_found
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 

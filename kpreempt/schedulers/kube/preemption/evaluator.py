@@ -17,8 +17,6 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.filtered_nodes import FilteredNodes
-from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
     AtOnce,
     FrameworkError,
@@ -28,22 +26,20 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
     PreemptionEvidence,
     Victims,
+    no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.importance import stand_in_order
-from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, odds_of_tiers, search_order
-from kpreempt.schedulers.kube.preemption.remembered import Ranking, RememberedDryRuns, Tried
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
+from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
-from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
+from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS, alternatives_of
 from kpreempt.schedulers.kube.preemption.victims import select_victims
 from kpreempt.verdict import (
     SUCCESS,
     Alternatives,
     Candidate,
     Code,
-    Eligibility,
     Odds,
     Reprieve,
     SearchOrder,
@@ -97,16 +93,6 @@ class Evaluator:
         if not eligibility.eligible:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
-        if not state.records_nodes and isinstance(filtered, FilteredNodes):
-            short = self._in_short(state, pod, filtered, eligibility)
-            if short is not None:
-                return self._nominating(short)
-        return self._in_full(state, pod, filtered, eligibility)
-
-    def _in_full(
-        self, state: CycleState, pod: Pod, filtered: NodeToStatus, eligibility: Eligibility
-    ) -> tuple[PostFilterResult | None, Status]:
-        """What is decided, with what was seen of each node."""
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
             tried, steps_of = self._dry_runs(state, pod, potential, filtered)
@@ -180,70 +166,6 @@ class Evaluator:
         victims = next(each.victims for each in evidence.candidates if each.node == node)
         told = f"{FOUND_PLACEMENT}{node}, preempting {len(victims)} victims"
         return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [told])
-
-    def _in_short(
-        self, state: CycleState, pod: Pod, filtered: FilteredNodes, eligibility: Eligibility
-    ) -> PreemptionEvidence | None:
-        """What is decided by candidates in memory, brought up to date, without a look at each node.
-
-        ``None`` where it takes one: where there is no candidate, and where more than the usual rules has a part in it.
-        """
-        if extending_of(state) is not None or self._rules.overrides("ordered_score_functions"):
-            return None
-        remembered = self._remembered(state, pod, with_steps=False)
-        potential = set[str]().union(
-            *(names for (_, code), names in filtered.refused.items() if code == Code.UNSCHEDULABLE)
-        )
-        untried = remembered.untried(potential) if remembered is not None else None
-        order = search_order(filtered, is_list_known=pod.status.nominated_node_name not in self._cluster.by_name)
-        is_in_order = order is SearchOrder.LIST and self._num_candidates(len(potential)) < len(potential)
-        if remembered is None or untried is None or is_in_order:
-            return None
-        steps = Steps(MAX_STEPS)
-        with state.phases.phase("dryRun"):
-            tried, _ = self._try(state, pod, untried, steps, is_at_once=len(untried) > _FEW_NODES)
-        if steps.left <= 0:
-            return None
-        remembered.remember(tried)
-        with state.phases.phase("choice"):
-            criteria, now = usual_criteria(self._cluster.now), self._cluster.now
-            ranking = remembered.ranking(lambda tried: _rank(tried, now).rank)
-            if not ranking:
-                return None
-            selection = Selection([], next(ranking.tiers()))
-        with state.phases.phase("odds"):
-            odds = self._odds_of(ranking, len(potential), order)
-        alternatives = None
-        if ranking.open:
-            # Of those whose victims are certain only the best can win, or keep others from it.
-            likely = remembered.of([*ranking.best_certain(), *ranking.open])
-            victims = {each.name: each.of_choice for each in likely}
-            alternatives = self._alternatives(state, likely, victims, criteria, selection, is_usual=True)
-        return PreemptionEvidence(
-            eligibility,
-            [],
-            {},
-            [each.candidate for each in remembered.of(_names_that_may_win(selection, odds, alternatives))],
-            selection,
-            odds,
-            alternatives=alternatives,
-            hangs_on_budget_order=bool(ranking.hanging),
-        )
-
-    def _odds_of(self, ranking: Ranking, num_potential: int, order: SearchOrder) -> Odds | None:
-        """The same as ``_odds``, from candidates in memory."""
-        wanted = self._num_candidates(num_potential)
-        if wanted >= num_potential:
-            return None
-        return odds_of_tiers(
-            ranking.tiers(),
-            potential_nodes=num_potential,
-            rivals=ranking.rivals,
-            candidates=len(ranking),
-            wanted=wanted,
-            order=order,
-            parallelism=self._handle.parallelism,
-        )
 
     def _num_candidates(self, num_potential: int) -> int:
         """How many candidates a search wants."""

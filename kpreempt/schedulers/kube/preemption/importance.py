@@ -3,18 +3,36 @@
 ``MoreImportantPod`` (``pkg/scheduler/util/utils.go``, v1.36.3) compares priority, then start time. It has no last
 tie-break, and a pod without a start time counts as starting now, with ``now`` read twice in a comparison. So the order
 of equal pods is an artefact of the sorting algorithm.
+
+Which evictions would violate a PodDisruptionBudget follows ``filterPodsWithPDBViolation`` in
+``plugins/defaultpreemption/default_preemption.go`` of v1.36.3.
+
+And ``rank_victims`` says in which order the pods of a node would go (``SelectVictimsOnNode``,
+``default_preemption.go``, v1.36.3).
+
+Victim selection takes all pods of lower priority off the node, then puts them back: those whose eviction violates a
+budget first, each part most important first. So the last to be put back is the first to go, as long as it frees what
+the incoming pod lacks; one that frees nothing of that stays wherever it stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from msgspec import UNSET
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.verdict import BudgetUse
+from kpreempt.verdict.at_risk import Standing
 
 # A start time that is missing; it counts as now.
 NO_START = float("inf")
@@ -100,3 +118,91 @@ def stand_in_order(
     counted = {info.key for info in node_info.pods if priority is None or info.priority < priority}
     in_order = [key for key in order.places if key in counted]
     return not counted & order.unplaced and in_order == [key for key in keys if key in counted]
+
+
+class PodWithBudgets(NamedTuple):
+    """A pod, what its eviction takes from each budget that protects it, and whether one of them is violated.
+
+    ``passed_over`` says that a violated budget was not the last that protects it, and those after it were left alone.
+    """
+
+    pod_info: PodInfo
+    budgets: list[BudgetUse]
+    violates: bool
+    passed_over: bool = False
+
+
+class BudgetIndex(SelectingBudgets):
+    """The budgets of a cluster, and which of them protect a pod.
+
+    Where it ``stops_at_violated``, a pod that violates a budget takes nothing from those after it.
+    """
+
+    def __init__(
+        self,
+        budgets: Sequence[PodDisruptionBudget],
+        before: SelectingBudgets | None = None,
+        *,
+        stops_at_violated: bool = False,
+    ) -> None:
+        super().__init__(budgets, before)
+        self.stops_at_violated = stops_at_violated
+
+    def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:
+        """The budgets that count the pod; a pod that a budget holds as disrupted already is not counted again."""
+        return [
+            budget
+            for budget in self.selecting(pod_info.pod)
+            if budget.status is None or pod_info.pod.metadata.name not in budget.status.disrupted_pods
+        ]
+
+    def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
+        """What evicting all these pods, in this order, takes from the budgets."""
+        protecting = [self.protecting(each) for each in pod_infos]
+        taken = taken_in_turn(protecting, stops_at_violated=self.stops_at_violated)
+        return [
+            PodWithBudgets(pod_info, uses, any(use.left < 0 for use in uses), len(uses) < len(all_of))
+            for pod_info, uses, all_of in zip(pod_infos, taken, protecting, strict=True)
+        ]
+
+
+def rank_victims(
+    node_info: NodeInfo,
+    priority: int,
+    budgets: BudgetIndex,
+    now: datetime,
+    *,
+    has_scheduler_order: bool,
+    reads_starts_once: bool = False,
+) -> list[Standing]:
+    """The node's pods below ``priority``, the first to go first."""
+    potential = [info for info in node_info.pods if info.priority < priority]
+    counted = budgets.count(
+        sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once)
+    )
+    put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
+    places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
+    spans = {} if has_scheduler_order else _spans(counted, places)
+    return [
+        Standing(
+            pod=each.pod_info.key,
+            priority=each.pod_info.priority,
+            place=spans.get(each.pod_info.key, (place, UNSET))[0],
+            last_place=spans.get(each.pod_info.key, (place, UNSET))[1],
+            start_time=each.pod_info.start,
+            violates_budget=each.violates,
+            budgets=each.budgets,
+        )
+        for place, each in enumerate(reversed(put_back), start=1)
+    ]
+
+
+def _spans(counted: Sequence[PodWithBudgets], places: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """The first and the last place of each pod that has equals. Of these, too, any may be the one that violates."""
+    spans: dict[str, tuple[int, int]] = {}
+    for _, tie in groupby(counted, lambda each: tie_of(each.pod_info)):
+        keys = [each.pod_info.key for each in tie]
+        if len(keys) > 1:
+            taken = [places[key] for key in keys]
+            spans |= dict.fromkeys(keys, (min(taken), max(taken)))
+    return spans

@@ -8,6 +8,9 @@ That order is, as a rule, that of the Go map of refused nodes (``NodesForStatusC
 which is made anew for every attempt: any order is then as likely as any other, or nearly so. Where PreFilter refused
 the pod on all nodes at once, and where the map is so small that it is not hashed at all, it is the order of the
 scheduler's list from a random start. Both are counted as a search would go that looks at one node after the other.
+
+``sampling_of`` says how many nodes that fit are enough to score (``numFeasibleNodesToFind``, ``schedule_one.go``,
+v1.36.3).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
-from kpreempt.verdict import Code, Odds, OddsOutcome, SearchOrder
+from kpreempt.verdict import Code, Odds, OddsOutcome, Sampling, SearchOrder
 
 # Starts of searches: from the first one up to, but without, the second.
 _Span = tuple[int, int]
@@ -87,27 +90,7 @@ def odds_of(
         outcomes = outcomes_from_a_start(potential_nodes, candidates, wanted)
     else:
         outcomes = outcomes_in_any_order(candidates, wanted)
-    return _odds(order, wanted, outcomes, len(potential_nodes), parallelism)
-
-
-def odds_of_tiers(
-    tiers: Iterable[list[str]],
-    *,
-    potential_nodes: int,
-    rivals: int,
-    candidates: int,
-    wanted: int,
-    order: SearchOrder,
-    parallelism: int = DEFAULT_PARALLELISM,
-) -> Odds:
-    """The same where the order is that of a map, for so many nodes and so many ``candidates``.
-
-    ``tiers`` are those of the ``rivals`` among them that can win, each rank's nodes, the best first.
-    """
-    return _odds(order, wanted, _outcomes_of_tiers(tiers, rivals, candidates, wanted), potential_nodes, parallelism)
-
-
-def _odds(order: SearchOrder, wanted: int, outcomes: list[OddsOutcome], size: int, parallelism: int) -> Odds:
+    size = len(potential_nodes)
     chunk_size = max(1, min(math.isqrt(size), size // parallelism + 1))
     return Odds(order, wanted, outcomes, parallelism, chunk_size)
 
@@ -117,20 +100,15 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
 
     Of equal nodes each is as likely as the others. No outcomes where no candidate is wanted, or there is none.
     """
-    rivals = _rivals(candidates)
-    return _outcomes_of_tiers(_by_rank(rivals), len(rivals), len(candidates), wanted)
-
-
-def _outcomes_of_tiers(
-    tiers: Iterable[list[str]], num_rivals: int, num_candidates: int, wanted: int
-) -> list[OddsOutcome]:
     if wanted == 0:
         return []
+    rivals = _rivals(candidates)
+    best_first = sorted(rivals, key=rivals.__getitem__, reverse=True)
     # That none of the better ones is among the first candidates: as many candidates are left to draw from.
-    none_before, left = 1.0, num_candidates
+    none_before, left = 1.0, len(candidates)
     shares = []
-    for tier in tiers:
-        share = 0.0
+    for _, names in groupby(best_first, key=rivals.__getitem__):
+        tier, share = list(names), 0.0
         for _ in tier:
             is_drawn = min(wanted, left) / left
             share += none_before * is_drawn
@@ -140,7 +118,7 @@ def _outcomes_of_tiers(
         if none_before < _NEVER_AT_ALL:
             break
     # Candidates that violate budgets may fill the sample. The search then goes on to the first that does not.
-    return _likely([OddsOutcome(tier, share + none_before * len(tier) / num_rivals) for tier, share in shares])
+    return _likely([OddsOutcome(tier, share + none_before * len(tier) / len(rivals)) for tier, share in shares])
 
 
 def outcomes_from_a_start(
@@ -184,12 +162,6 @@ def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
     """The candidates that can win: one without violations, where there is one, is in every search, and beats others."""
     clean = {name: each.rank for name, each in candidates.items() if not each.violates_budgets}
     return clean or {name: each.rank for name, each in candidates.items()}
-
-
-def _by_rank(rivals: Mapping[str, Rank]) -> list[list[str]]:
-    """The nodes of each rank, the best first."""
-    best_first = sorted(rivals, key=rivals.__getitem__, reverse=True)
-    return [list(tier) for _, tier in groupby(best_first, key=rivals.__getitem__)]
 
 
 def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
@@ -282,3 +254,26 @@ def _is_reached(index: int, size: int, ends: Sequence[int], starts: list[int]) -
     before = bisect_right(starts, index) - bisect_left(starts, first_start(index))
     around = len(starts) - bisect_left(starts, first_start(index + size))
     return before > 0 or around > 0
+
+
+MIN_FEASIBLE_NODES = 100
+MIN_PERCENTAGE = 5
+_MAX_PERCENTAGE = 50
+_NODES_PER_PERCENT = 125
+
+
+def sampling_of(
+    nodes: int, feasible: int, *, percentage: int, is_scoring: bool, is_restricted: bool = False
+) -> Sampling | None:
+    """The sampling of a search through ``nodes`` nodes, ``feasible`` of which fit; ``None`` where it finds them all.
+
+    A ``percentage`` of 0 lets the number of nodes decide. Without plugins that score (``is_scoring``) the first node
+    that fits is taken. Where PreFilter left some nodes only (``is_restricted``), these come in the order of a Go map.
+    """
+    if percentage == 0:
+        percentage = max(_MAX_PERCENTAGE - nodes // _NODES_PER_PERCENT, MIN_PERCENTAGE)
+    nodes_to_find = nodes if nodes < MIN_FEASIBLE_NODES else max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
+    if not is_scoring:
+        nodes_to_find = 1
+    order = order_of_map(nodes) if is_restricted else SearchOrder.LIST
+    return Sampling(nodes, nodes_to_find, percentage, order) if feasible > nodes_to_find else None

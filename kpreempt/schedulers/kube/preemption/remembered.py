@@ -7,10 +7,8 @@ and on nothing else where all filters that run look at nodes alone. So where one
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -22,27 +20,25 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import Victims
 from kpreempt.schedulers.kube.framework.memory import Changes, Findings
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.alternatives import told_outcome
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.odds import Rank, SampledCandidate
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate
+from kpreempt.schedulers.kube.preemption.ties import told_outcome
 from kpreempt.verdict import Candidate
 
 
 class Tried:
     """The victims on a node, and what is made of them later, each thing once: it stays with them in memory.
 
-    ``helps`` says whether there are any. ``rank`` is how good a candidate the node is, where that hangs on no time, and
-    ``key`` sorts it among others in memory, the best first.
+    ``helps`` says whether there are any. ``rank`` is how good a candidate the node is, where that hangs on no time.
     """
 
-    __slots__ = ("_candidate", "_of_choice", "helps", "key", "name", "rank", "victims")
+    __slots__ = ("_candidate", "_of_choice", "helps", "name", "rank", "victims")
 
     def __init__(self, name: str, victims: Victims) -> None:
         self.name = name
         self.victims = victims
         self.helps = victims.status.is_success
         self.rank: SampledCandidate | None = None
-        self.key: tuple[float, ...] | None = None
         self._candidate: Candidate | None = None
         self._of_choice: CandidateVictims | None = None
 
@@ -73,66 +69,6 @@ def _candidate(node: str, victims: Victims) -> Candidate:
     )
 
 
-class Ranking:
-    """The candidates in the order of their ranks, the best first, brought up to date as they come and go.
-
-    ``open`` are those whose victims hang on the order of equal pods, by name; ``hanging`` those whose victims hang on
-    that of budgets.
-    """
-
-    def __init__(self) -> None:
-        self._sorted: list[tuple[tuple[float, ...], str]] = []
-        self.open: dict[str, Tried] = {}
-        self.hanging: set[str] = set()
-
-    def __len__(self) -> int:
-        return len(self._sorted)
-
-    def add(self, tried: Tried, rank: Rank, place: int) -> None:
-        """A candidate comes; ``place`` is that of the node in the list."""
-        tried.key = (*(-each for each in rank), place)
-        insort(self._sorted, (tried.key, tried.name))
-        if tried.victims.outcomes:
-            self.open[tried.name] = tried
-        if tried.victims.hangs_on_budget_order:
-            self.hanging.add(tried.name)
-
-    def discard(self, tried: Tried) -> None:
-        """A candidate goes, if it is one."""
-        if tried.key is None:
-            return
-        del self._sorted[bisect_left(self._sorted, (tried.key,))]
-        tried.key = None
-        self.open.pop(tried.name, None)
-        self.hanging.discard(tried.name)
-
-    def best_certain(self) -> list[str]:
-        """The best of those whose victims are known."""
-        found = ([name for name in tier if name not in self.open] for tier in self._tiers(len(self._sorted)))
-        return next(filter(None, found), [])
-
-    @property
-    def rivals(self) -> int:
-        """How many can win: those without violations, if there is any, else all."""
-        return bisect_left(self._sorted, ((1,),)) or len(self._sorted)
-
-    def tiers(self) -> Iterator[list[str]]:
-        """Those that can win, together where they are equally good, in the order of the list of nodes."""
-        return self._tiers(self.rivals)
-
-    def _tiers(self, count: int) -> Iterator[list[str]]:
-        tier: list[str] = []
-        last: tuple[float, ...] = ()
-        for key, name in islice(self._sorted, count):
-            if tier and key[:-1] != last:
-                yield tier
-                tier = []
-            last = key[:-1]
-            tier.append(name)
-        if tier:
-            yield tier
-
-
 class _Seen(NamedTuple):
     """What of a node a dry run hangs on: how many of its pods that could go each budget selects, by its position.
 
@@ -149,9 +85,6 @@ class _Known:
 
     def __init__(self, changes: Changes) -> None:
         self.tried: dict[str, Tried] = {}
-        self.ranking = Ranking()
-        # Those that are not in the ranking yet.
-        self.unranked: dict[str, Tried] = {}
         self._changes = changes
         self._place = 0
         self._now: datetime | None = None
@@ -167,7 +100,6 @@ class _Known:
         name = tried.name
         self.forget([name])
         self.tried[name] = tried
-        self.unranked[name] = tried
         if seen.is_timed:
             self._timed.add(name)
         if self._seen.get(name) is not seen:
@@ -185,7 +117,6 @@ class _Known:
         before, self._budgets = self._budgets, budgets
         if before is None or not budgets.selects_as(before):
             self.tried.clear()
-            self.ranking = Ranking()
             self._seen.clear()
             self._by_budget.clear()
             self._timed.clear()
@@ -220,9 +151,7 @@ class _Known:
     def forget(self, names: Iterable[str]) -> None:
         """What dry runs of these nodes came to does not hold any more."""
         for name in names:
-            tried = self.tried.pop(name, None)
-            if tried is not None:
-                self.ranking.discard(tried)
+            self.tried.pop(name, None)
 
 
 class RememberedDryRuns:
@@ -246,31 +175,6 @@ class RememberedDryRuns:
         if not self._own:
             return list(map(tried.get, names))
         return [None if name in self._own else tried.get(name) for name in names]
-
-    def untried(self, potential: set[str]) -> list[NodeInfo] | None:
-        """Those of the nodes to be tried that are not known; ``None`` where others than these are to be kept, too.
-
-        Others are forgotten.
-        """
-        if self._own:
-            return None
-        known = self._known
-        known.forget(known.tried.keys() - potential)
-        missing = potential - known.tried.keys()
-        return sorted((self._nodes[name] for name in missing), key=lambda each: self._position[each.name])
-
-    def ranking(self, rank_of: Callable[[Tried], Rank]) -> Ranking:
-        """All that were tried and are candidates."""
-        known = self._known
-        for name, tried in known.unranked.items():
-            if tried.helps and known.tried.get(name) is tried:
-                known.ranking.add(tried, rank_of(tried), self._position[name])
-        known.unranked.clear()
-        return known.ranking
-
-    def of(self, names: Iterable[str]) -> list[Tried]:
-        """What is known of these nodes, in the order of the list of nodes."""
-        return [self._known.tried[name] for name in sorted(names, key=self._position.__getitem__)]
 
     def remember(self, tried: Iterable[Tried]) -> None:
         """Keep what dry runs came to."""

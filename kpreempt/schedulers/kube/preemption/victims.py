@@ -20,8 +20,9 @@ from kpreempt.schedulers.kube.framework.interface import FilterRunner, Framework
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
 from kpreempt.schedulers.kube.framework.runner import cloned
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import (
+    BudgetIndex,
+    PodWithBudgets,
     have_equal_rank,
     is_more_important,
     sort_by_importance,

@@ -13,8 +13,7 @@ from itertools import chain
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import wants
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity, wants
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
     Refused,
+    Statement,
     Turn,
     because,
     fits,
@@ -14,9 +15,7 @@ from kpreempt.schedulers.volcano.actions.common import (
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.job import FitErrors, Job
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.order import PriorityQueue
-from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused, nil
-from kpreempt.schedulers.volcano.statement import Statement
+from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, has_refused, nil
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.schedulers.volcano.volumes import VolumeError
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.job import Job
-from kpreempt.schedulers.volcano.order import PriorityQueue
-from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.session import PriorityQueue, Session
 from kpreempt.verdict.volcano import Attempt, AttemptOutcome, Purpose
 
 

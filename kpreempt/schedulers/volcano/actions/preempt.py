@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
+    Statement,
     Trial,
     Turn,
     eviction_refusal,
@@ -16,9 +17,7 @@ from kpreempt.schedulers.volcano.actions.common import (
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.order import PriorityQueue
-from kpreempt.schedulers.volcano.session import PredicateError, Session
-from kpreempt.schedulers.volcano.statement import Statement
+from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 

@@ -14,9 +14,8 @@ from kpreempt.schedulers.volcano.actions.common import (
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.order import PriorityQueue
 from kpreempt.schedulers.volcano.resources import Resource
-from kpreempt.schedulers.volcano.session import PredicateError, Session
+from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 

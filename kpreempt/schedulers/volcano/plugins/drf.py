@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.cache import Queue
-from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.configuration import PluginOption, parse_float
 from kpreempt.schedulers.volcano.job import Job
-from kpreempt.schedulers.volcano.parsing import parse_float
 from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError, share_of
-from kpreempt.schedulers.volcano.session import Session, nil
+from kpreempt.schedulers.volcano.session import Session, Vote, nil
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task
-from kpreempt.schedulers.volcano.votes import Vote
 
 NAME = "drf"
 # Shares that differ by less count as equal when victims are chosen.

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.configuration import PluginOption
 from kpreempt.schedulers.volcano.job import FitErrors, Job
-from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
+from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session, Vote
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
-from kpreempt.schedulers.volcano.votes import Vote
 from kpreempt.verdict.volcano import PodGroupCondition
 
 NAME = "gang"

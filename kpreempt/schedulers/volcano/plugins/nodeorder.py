@@ -24,12 +24,10 @@ from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.taint_toleration import SOFT_EFFECT, TaintToleration
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.kube_plugins import PodAffinity, SelectorSpread
-from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR, without_sidecars
+from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR, PodAffinity, SelectorSpread, without_sidecars
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.session import ScoreError, Session
+from kpreempt.schedulers.volcano.session import ScoreError, Session, Vote
 from kpreempt.schedulers.volcano.task import Task
-from kpreempt.schedulers.volcano.votes import Vote
 
 NAME = "nodeorder"
 _ROUNDS_BY_CONTAINER = BEHAVIOUR.rounds_requests_by_container

@@ -5,8 +5,7 @@ from __future__ import annotations
 from kpreempt.schedulers.volcano.configuration import PluginOption
 from kpreempt.schedulers.volcano.job import Job, still_reserved
 from kpreempt.schedulers.volcano.resources import Missing, Resource
-from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
-from kpreempt.schedulers.volcano.votes import Vote
+from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session, Vote
 from kpreempt.verdict.volcano import SessionEvent
 
 NAME = "overcommit"

@@ -15,12 +15,10 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopol
 from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
 from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.kube_plugins import PodAffinity, VolumeLimits
-from kpreempt.schedulers.volcano.kube_view import without_sidecars
+from kpreempt.schedulers.volcano.kube_view import PodAffinity, VolumeLimits, without_sidecars
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.session import PredicateError, Session
+from kpreempt.schedulers.volcano.session import PredicateError, Session, Vote
 from kpreempt.schedulers.volcano.task import Task
-from kpreempt.schedulers.volcano.votes import Vote
 from kpreempt.verdict.status import SUCCESS, Code, Status
 
 NAME = "predicates"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.session import Session, Vote
 from kpreempt.schedulers.volcano.task import Task
-from kpreempt.schedulers.volcano.votes import Vote
 
 NAME = "priority"
 

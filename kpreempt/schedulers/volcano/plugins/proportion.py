@@ -16,9 +16,8 @@ from kpreempt.schedulers.volcano.resources import (
     share_of,
     smaller,
 )
-from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
+from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session, Vote
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
-from kpreempt.schedulers.volcano.votes import Vote
 from kpreempt.verdict.volcano import SessionEvent
 
 NAME = "proportion"

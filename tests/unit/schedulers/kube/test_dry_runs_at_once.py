@@ -13,8 +13,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube import scheduler
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.evaluator import Evaluator
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.factories import NOW, decide, make_node, make_pod

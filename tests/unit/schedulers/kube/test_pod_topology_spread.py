@@ -24,9 +24,9 @@ from kpreempt.model.workloads import (
     StatefulSet,
     WorkloadSpec,
 )
-from kpreempt.schedulers.kube.framework.default_selector import default_selector
+from kpreempt.schedulers.kube.framework.label_selectors import default_selector
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import MAX_DOMAINS
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.logarithm import natural_log
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import natural_log
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour

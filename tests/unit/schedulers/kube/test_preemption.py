@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
 from kpreempt.schedulers.choice import CandidateVictims, rank_of, select_nodes, usual_criteria, usual_rank
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_budget, make_node, make_pod

@@ -13,7 +13,7 @@ import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import ALWAYS, NEVER, Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
     REASON_AFFINITY,
@@ -21,9 +21,9 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
     REASON_EXISTING_ANTI_AFFINITY,
     FilterState,
     TopologyCounts,
+    matches_all_terms,
     unmet_affinity_term,
 )
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import matches_all_terms
 from kpreempt.verdict import Code, Status
 
 

@@ -1,20 +1,231 @@
-"""Required pod affinity and anti-affinity as counts (``plugins/interpodaffinity/filtering.go``, v1.36.3)."""
+"""Required pod affinity and anti-affinity as counts (``plugins/interpodaffinity/filtering.go``, v1.36.3).
+
+The incoming pod has its affinity terms ready to match (``plugins/interpodaffinity/plugin.go``, v1.36.3).
+
+The namespaces that a term's selector picks are looked up once and added to the term, and the selector is dropped. Some
+versions drop it on a copy: it stays, and is matched against no labels at all. So a selector that holds for a namespace
+without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace there.
+
+Which pods stand behind a refusal is looked up only once a node is refused (``Evidence``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm, selector_error
 from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, matches_all_terms
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.details import AffinityConflict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
+
+# More holders than this tell a reader nothing more.
+MAX_HOLDERS = 5
+
+TopologyPair = tuple[str, str]
+
+
+class _Conflict(NamedTuple):
+    """A pod on a node, and the term that it matches or holds."""
+
+    node_name: str
+    pod_info: PodInfo
+    term: AffinityTerm
+
+
+_Search = Callable[[NodeInfo], Iterator[tuple[TopologyPair, _Conflict]]]
+
+
+class _Growing:
+    """Conflicts of a domain, looked for as far as somebody reads, and kept."""
+
+    def __init__(self, source: Iterator[_Conflict]) -> None:
+        self._source = source
+        self._known: list[_Conflict] = []
+
+    def __iter__(self) -> Iterator[_Conflict]:
+        yield from self._known
+        for conflict in self._source:
+            self._known.append(conflict)
+            yield conflict
+
+
+class Evidence:
+    """Finds the pods that a refusal is due to, on the nodes of the domain alone, and no more of them than are told.
+
+    A dry run and nominated pods change nothing but the node that they look at, so for that node the pods that it holds
+    at the moment count, not the indexed ones.
+    """
+
+    def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo], findings: Findings | None = None) -> None:
+        self._incoming = incoming
+        self._nodes = nodes
+        self._findings = findings
+        # By topology key and value.
+        self._domains: dict[str, dict[str | None, list[NodeInfo]]] = {}
+        self._known: dict[tuple[str, TopologyPair], _Growing] = {}
+
+    def of_affinity(self, term: AffinityTerm, labels: Mapping[str, str]) -> AffinityConflict:
+        """The term for which no pod was found."""
+        value = labels.get(term.topology_key, "")
+        return AffinityConflict("affinity", term.topology_key, value, _text(term))
+
+    def of_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
+        """The pods in the domain that the incoming pod refuses."""
+        conflicts = self._present("affinity refused", pair, node_info, self._refused_on)
+        return _conflict("antiAffinity", pair, conflicts)
+
+    def of_existing_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
+        """The pods in the domain that refuse the incoming pod."""
+        conflicts = self._present("affinity refusing", pair, node_info, self._refusing_on)
+        return _conflict("existingAntiAffinity", pair, conflicts)
+
+    def _present(self, question: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
+        """The first few conflicts of a domain, without pods that are gone from the node."""
+        present = (
+            conflict
+            for conflict in self._conflicts(question, pair, search)
+            if conflict.node_name != node_info.name or conflict.pod_info in node_info.pods
+        )
+        found = list(islice(present, MAX_HOLDERS))
+        # Nothing left: then it is due to a nominated pod, which no node of the cluster holds.
+        return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
+
+    def _conflicts(self, question: str, pair: TopologyPair, search: _Search) -> _Growing:
+        conflicts = self._known.get((question, pair))
+        if conflicts is None:
+            conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
+        return conflicts
+
+    def _found(self, question: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
+        key, value = pair
+        if key not in self._domains:
+            domains = self._domains[key] = {}
+            for node_info in self._nodes:
+                domains.setdefault(node_info.node.labels.get(key), []).append(node_info)
+        nodes = self._domains[key].get(value, [])
+        if self._findings is None:
+            conflicts: Iterable[Iterable[tuple[TopologyPair, _Conflict]]] = map(search, nodes)
+        else:
+            conflicts = answers_on(self._findings.on(question), nodes, lambda node_info: tuple(search(node_info)))
+        return (conflict for other, conflict in chain.from_iterable(conflicts) if other == pair)
+
+    def _refused_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
+        labels = node_info.node.labels
+        terms = [term for term in self._incoming.anti_affinity_terms if term.topology_key in labels]
+        for pod_info in node_info.pods:
+            for term in terms:
+                if term.matches(pod_info.pod, None):
+                    pair = (term.topology_key, labels[term.topology_key])
+                    yield pair, _Conflict(node_info.name, pod_info, term)
+
+    def _refusing_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
+        labels, incoming = node_info.node.labels, self._incoming
+        for pod_info in node_info.pods_with_required_anti_affinity:
+            for term in pod_info.required_anti_affinity_terms:
+                if term.topology_key in labels and term.matches(incoming.pod, incoming.namespace_labels):
+                    pair = (term.topology_key, labels[term.topology_key])
+                    yield pair, _Conflict(node_info.name, pod_info, term)
+
+
+def _conflict(rule: str, pair: TopologyPair, conflicts: list[_Conflict]) -> AffinityConflict:
+    """One record for several pods; the selector is that of the first one's term."""
+    selector = _text(conflicts[0].term) if conflicts else ""
+    holders = list(dict.fromkeys(conflict.pod_info.key for conflict in conflicts))
+    return AffinityConflict(rule, *pair, selector, holders)
+
+
+def _text(term: AffinityTerm) -> str:
+    return "nothing" if term.selector is None else str(term.selector)
+
+
+# The names of the namespaces that a selector picks.
+SelectedNamespaces = Callable[[LabelSelector], frozenset[str]]
+_Term = TypeVar("_Term", bound=AffinityTerm)
+
+
+class IncomingPod:
+    """A pod, its required terms with all namespaces that they look at, and the labels of its own namespace."""
+
+    __slots__ = ("affinity_terms", "anti_affinity_terms", "namespace_labels", "pod")
+
+    def __init__(
+        self,
+        pod_info: PodInfo,
+        namespaces: SelectedNamespaces,
+        namespace_labels: Mapping[str, str],
+        *,
+        keeps_selectors: bool,
+    ) -> None:
+        self.pod = pod_info.pod
+        self.affinity_terms = with_selected_namespaces(
+            pod_info.required_affinity_terms, namespaces, keeps_selectors=keeps_selectors
+        )
+        self.anti_affinity_terms = with_selected_namespaces(
+            pod_info.required_anti_affinity_terms, namespaces, keeps_selectors=keeps_selectors
+        )
+        self.namespace_labels = namespace_labels
+
+
+def with_selected_namespaces(
+    terms: Sequence[_Term], namespaces: SelectedNamespaces, *, keeps_selectors: bool
+) -> list[_Term]:
+    """The terms, each with the namespaces that its selector picks added to those that it names.
+
+    Unless the version ``keeps_selectors``, nothing is left but these names.
+    """
+    return [_with_selected_namespaces(term, namespaces, keeps_selectors) for term in terms]
+
+
+def _with_selected_namespaces(term: _Term, namespaces: SelectedNamespaces, keeps_selector: bool) -> _Term:
+    selector = term.namespace_selector
+    if selector is None or selector.is_empty():
+        return term
+    merged = copy(term)
+    merged.namespaces = term.namespaces | namespaces(selector)
+    if not keeps_selector:
+        merged.namespace_selector = None
+    return merged
+
+
+def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
+    """Whether there are terms and every one of them selects the pod."""
+    return bool(terms) and all(term.matches(pod, None) for term in terms)
+
+
+def parse_error(pod: Pod, behaviour: Behaviour) -> str | None:
+    """What upstream says of a pod with a selector in its terms that cannot be parsed (``PodInfo.Update``)."""
+    affinity = pod.spec.affinity
+    wanted = affinity.pod_affinity if affinity else None
+    refused = affinity.pod_anti_affinity if affinity else None
+    groups = {
+        "requiredAffinityTerms": wanted.required if wanted else [],
+        "requiredAntiAffinityTerms": refused.required if refused else [],
+        "preferredAffinityTerms": [each.pod_affinity_term for each in wanted.preferred] if wanted else [],
+        "preferredAntiAffinityTerms": [each.pod_affinity_term for each in refused.preferred] if refused else [],
+    }
+    errors = []
+    for group, terms in groups.items():
+        selectors = (selector for term in terms for selector in (term.label_selector, term.namespace_selector))
+        found = (selector_error(selector, as_json=behaviour.tells_selectors_as_json) for selector in selectors)
+        error = next(filter(None, found), None)
+        if error is not None:
+            errors.append(f"{group}: {error}")
+    if not errors:
+        return None
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
 
 REASON_AFFINITY = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"

@@ -12,11 +12,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.affinity_terms import WeightedAffinityTerm
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
+from kpreempt.schedulers.kube.framework.label_selectors import WeightedAffinityTerm
 from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import SelectedNamespaces, with_selected_namespaces
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import SelectedNamespaces, with_selected_namespaces
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable

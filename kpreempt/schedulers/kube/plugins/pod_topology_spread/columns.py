@@ -24,15 +24,16 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
+    REASON_SKEW,
+    FilterState,
     NodeInclusion,
     SpreadConstraint,
     has_all_keys,
     is_counted,
+    too_many,
 )
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import REASON_SKEW, FilterState, too_many
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.logarithm import natural_log
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import HOSTNAME
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import HOSTNAME, natural_log
 from kpreempt.verdict import Code, Status
 
 # On so many nodes the pods of all are asked for at once.

@@ -1,6 +1,8 @@
 """PodTopologySpread: how evenly matching pods are spread over zones, hosts or any other node label.
 
 Follows ``plugins/podtopologyspread`` of v1.36.3.
+
+``HINTS`` are the changes that may help a pod that it refused.
 """
 
 from __future__ import annotations
@@ -10,12 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
-from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, STRING, STRING_MAP, STRINGS, ListOf, Struct
+from kpreempt.schedulers.kube.framework.arg_types import (
+    INT32,
+    REQUIREMENT,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    ListOf,
+    Struct,
+    child,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.default_selector import default_selector
-from kpreempt.schedulers.kube.framework.events import Awaited
-from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
+from kpreempt.schedulers.kube.framework.events import Action, Awaited, has_place, is_same, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -25,16 +40,17 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
     PreScorePlugin,
 )
-from kpreempt.schedulers.kube.framework.label_names import label_key_problems
+from kpreempt.schedulers.kube.framework.label_selectors import default_selector, label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
     SYSTEM_DEFAULTS,
-    Action,
+    FilterState,
     NodeInclusion,
     SpreadConstraint,
+    UnsatisfiableAction,
+    check_node,
     constraints_for,
 )
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState, check_node
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -43,6 +59,7 @@ from kpreempt.verdict.status import SKIP
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
@@ -147,7 +164,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         """Turn crowding around: the least crowded node has the most."""
         return scores if isinstance(state.read(PRE_SCORE_KEY), list) else _score_state(state).normalized(scores, nodes)
 
-    def constraints_of(self, pod: Pod, action: Action) -> list[SpreadConstraint]:
+    def constraints_of(self, pod: Pod, action: UnsatisfiableAction) -> list[SpreadConstraint]:
         """The pod's own constraints or, where it has none at all, the default ones; raises ``PluginError``."""
         stated, labels = pod.spec.topology_spread_constraints, pod.metadata.labels
         kind = "hard" if action == "DoNotSchedule" else "soft"
@@ -246,7 +263,6 @@ _CONSTRAINT = Struct(
 
 
 def _awaits() -> Sequence[Awaited]:
-    from kpreempt.schedulers.kube.plugins.pod_topology_spread.hints import HINTS  # noqa: PLC0415
 
     return HINTS
 
@@ -257,4 +273,57 @@ PLUGIN = in_tree(
     default_args=default_args,
     arg_problems=arg_problems,
     awaits=_awaits,
+)
+
+
+def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod that one of the constraints counts came or left, or is counted otherwise now."""
+    if any(each is not None and not _is_in_spread(each, pod) for each in (old, new)):
+        return False
+    constraints = _spread_constraints(pod)
+    if old is None or new is None:
+        one = old or new
+        return one is not None and any(_selects(each, one) for each in constraints)
+    if (
+        is_same(new, pod)
+        and old.spec.tolerations != new.spec.tolerations
+        and any(each.node_taints_policy == "Honor" for each in constraints)
+    ):
+        return True
+    return any(_selects(each, old) != _selects(each, new) for each in constraints)
+
+
+def node_changes_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the node joins, leaves or changes a domain, or has other taints."""
+    keys = [each.topology_key for each in _spread_constraints(pod)]
+    was_in = old is not None and all(key in old.labels for key in keys)
+    is_in = new is not None and all(key in new.labels for key in keys)
+    if old is None or new is None:
+        return was_in or is_in
+    if was_in != is_in:
+        return True
+    return is_in and (old.spec.taints != new.spec.taints or any(old.labels[key] != new.labels[key] for key in keys))
+
+
+def _spread_constraints(pod: Pod) -> list[TopologySpreadConstraint]:
+    """The pod's own constraints that forbid nodes; those of the scheduler's configuration are not looked at."""
+    return [each for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == "DoNotSchedule"]
+
+
+def _selects(constraint: TopologySpreadConstraint, pod: Pod) -> bool:
+    return constraint.label_selector is not None and constraint.label_selector.matches(pod.metadata.labels)
+
+
+def _is_in_spread(pod: Pod, refused: Pod) -> bool:
+    if is_same(pod, refused):
+        return True
+    return has_place(pod) and pod.metadata.namespace == refused.metadata.namespace
+
+
+HINTS = (
+    on_pod(
+        Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE,
+        pod_changes_spread,
+    ),
+    on_node(Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT, node_changes_spread),
 )

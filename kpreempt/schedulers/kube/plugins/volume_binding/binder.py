@@ -1,39 +1,177 @@
 """Whether a node can have all volumes of a pod, and which ones they would be.
 
 Follows ``FindPodVolumes`` (``plugins/volumebinding/binder.go``, v1.36.3).
+
+Whether a volume can be made for a claim (by which class, for which nodes, from which capacity) follows
+``checkVolumeProvisions`` and ``hasEnoughCapacity`` (``plugins/volumebinding/binder.go``, v1.36.3) and
+``MatchTopologySelectorTerms`` (``pkg/apis/core/v1/helper/helpers.go``).
+
+The pod's claims, told apart by whether and when they are bound, follow ``podHasPVCs`` (``volume_binding.go``) and
+``GetPodVolumeClaims`` (``binder.go``) in ``plugins/volumebinding`` of v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from kpreempt.model.labels import format_requirement, is_label_key, is_label_value
 from kpreempt.model.node import Node
-from kpreempt.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import Quantity
+from kpreempt.model.storage import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorLabelRequirement,
+    TopologySelectorTerm,
+)
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.csi_translation import TranslationError, in_tree_plugin, translated_nodes
-from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.framework.volumes import (
+from kpreempt.schedulers.kube.framework.csi_translation import (
+    BIND_COMPLETED_ANNOTATION,
     MIGRATED_PLUGINS_ANNOTATION,
     NO_PROVISIONER,
     SELECTED_NODE_ANNOTATION,
+    STORAGE,
+    TranslationError,
+    claim_name_of,
     class_of_claim,
     class_of_volume,
     format_selector,
+    in_tree_plugin,
+    is_ephemeral,
     is_reachable,
+    not_found,
+    ownership_error,
     requested_storage,
     required_nodes,
+    translated_nodes,
 )
-from kpreempt.schedulers.kube.plugins.volume_binding.capacity import (
-    StorageCapacities,
-    admits_node,
-    format_topologies,
-)
-from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims
+from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict.details import VolumeConflict
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class IllegalClaimError(Exception):
+    """A claim with which the pod cannot be scheduled anywhere; the message is upstream's reason.
+
+    ``claim`` is its key and ``problem`` what is wrong with it, in short.
+    """
+
+    def __init__(self, reason: str, claim: str, problem: str) -> None:
+        super().__init__(reason)
+        self.claim = claim
+        self.problem = problem
+
+
+class PodClaims(NamedTuple):
+    """The pod's claims: bound, to be bound for the chosen node, and those that should have been bound already."""
+
+    bound: list[PersistentVolumeClaim]
+    delayed: list[PersistentVolumeClaim]
+    immediate: list[PersistentVolumeClaim]
+
+
+def claims_of(pod: Pod, cluster: ClusterState) -> list[PersistentVolumeClaim]:
+    """The claims of the pod's volumes, in their order; raises ``IllegalClaimError``."""
+    claims = []
+    for volume in pod.spec.volumes:
+        name = claim_name_of(pod, volume)
+        if name is None:
+            continue
+        key = f"{pod.metadata.namespace}/{name}"
+        claim = cluster.persistent_volume_claims.get(key)
+        if claim is None:
+            if is_ephemeral(volume):
+                waiting = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+                raise IllegalClaimError(waiting, key, "not made yet for this ephemeral volume")
+            raise IllegalClaimError(not_found("persistentvolumeclaim", name), key, "does not exist")
+        _check(claim)
+        problem = ownership_error(pod, claim) if is_ephemeral(volume) else None
+        if problem is not None:
+            raise IllegalClaimError(problem, key, "belongs to another pod, or to none")
+        claims.append(claim)
+    return claims
+
+
+def _check(claim: PersistentVolumeClaim) -> None:
+    name, volume = claim.metadata.name, claim.spec.volume_name
+    if claim.status.phase == "Lost":
+        reason = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+        raise IllegalClaimError(reason, claim.key, f"has lost its volume {volume}")
+    if claim.metadata.deletion_timestamp is not None:
+        raise IllegalClaimError(f'persistentvolumeclaim "{name}" is being deleted', claim.key, "is being deleted")
+
+
+def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> PodClaims:
+    """Tell the claims apart; raises ``PluginError`` where a storage class does not say when it binds.
+
+    A claim that names a volume but is not bound to it counts as one that should have been bound.
+    """
+    sorted_claims = PodClaims([], [], [])
+    for claim in claims:
+        if claim.spec.volume_name and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations:
+            sorted_claims.bound.append(claim)
+        elif _waits_for_node(claim, cluster) and not claim.spec.volume_name:
+            sorted_claims.delayed.append(claim)
+        else:
+            sorted_claims.immediate.append(claim)
+    return sorted_claims
+
+
+def hosts_of(bound: Iterable[PersistentVolumeClaim], cluster: ClusterState) -> frozenset[str] | None:
+    """The hostnames to which local volumes of bound claims are tied, taken for names of nodes; ``None`` for any node.
+
+    Follows ``GetEligibleNodes`` (``binder.go``) and ``GetLocalPersistentVolumeNodeNames`` of v1.29.6. Where a volume
+    does not exist, nothing is restricted.
+    """
+    hosts: frozenset[str] | None = None
+    for claim in bound:
+        volume = cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return None
+        names = _hosts_of_volume(volume)
+        if names:
+            hosts = names if hosts is None else hosts & names
+    return hosts
+
+
+def _hosts_of_volume(volume: PersistentVolume) -> frozenset[str]:
+    selector = required_nodes(volume)
+    hosts: set[str] = set()
+    for term in selector.node_selector_terms if selector is not None else ():
+        named = [set(each.values) for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
+        if named:
+            hosts |= set.intersection(*named)
+    return frozenset(hosts)
+
+
+def _waits_for_node(claim: PersistentVolumeClaim, cluster: ClusterState) -> bool:
+    class_name = class_of_claim(claim)
+    storage_class = cluster.storage_classes.get(class_name) if class_name else None
+    if storage_class is None:
+        return False
+    if storage_class.volume_binding_mode is None:
+        raise PluginError(f'VolumeBindingMode not set for StorageClass "{class_name}"')
+    return storage_class.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def problem_of_immediate(claim: PersistentVolumeClaim, cluster: ClusterState) -> str:
+    """Why a claim that should be bound is not, as far as it can be told."""
+    if claim.spec.volume_name:
+        return f"names volume {claim.spec.volume_name}, but is not bound to it yet"
+    class_name = class_of_claim(claim)
+    if not class_name:
+        return "not bound, and has no storage class"
+    if class_name not in cluster.storage_classes:
+        return f"not bound, and its storage class {class_name} does not exist"
+    return f"not bound yet, though its storage class {class_name} binds at once"
+
 
 REASON_NODE_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NODE_AFFINITY_OLD = "node(s) had volume node affinity conflict"
@@ -245,3 +383,85 @@ class VolumeBinder:
             return f"no available volume suits ({wanted})"
         count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
         return f"{count} ({wanted}), but none within the node's reach is free for it"
+
+
+class CapacityCheck(NamedTuple):
+    """Whether there is room, and the pool that has it where pools are tracked."""
+
+    is_sufficient: bool
+    pool: CSIStorageCapacity | None
+
+
+class StorageCapacities:
+    """The pools from which CSI drivers make volumes, by storage class."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+
+    @cached_property
+    def _by_class(self) -> dict[str, list[CSIStorageCapacity]]:
+        by_class: dict[str, list[CSIStorageCapacity]] = {}
+        for capacity in self._cluster.cluster.csi_storage_capacities:
+            by_class.setdefault(capacity.storage_class_name, []).append(capacity)
+        return by_class
+
+    def check(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, node_labels: Mapping[str, str]
+    ) -> CapacityCheck:
+        """Look for a pool within the node's reach that is large enough.
+
+        Drivers that do not publish capacity, and claims without a size, always have room.
+        """
+        requested = claim.spec.resources.requests.get(STORAGE)
+        driver = self._cluster.csi_drivers.get(storage_class.provisioner)
+        if requested is None or driver is None or not driver.spec.storage_capacity:
+            return CapacityCheck(True, None)
+        for pool in self._by_class.get(storage_class.metadata.name, ()):
+            limit = largest_volume(pool)
+            if limit is not None and limit.value >= requested.value and _is_in_reach(pool, node_labels):
+                return CapacityCheck(True, pool)
+        return CapacityCheck(False, None)
+
+    def largest_in_reach(self, class_name: str, node_labels: Mapping[str, str]) -> Quantity | None:
+        """The largest volume of the class that could be made for the node; ``None`` where no pool is in its reach."""
+        limits = [
+            limit
+            for pool in self._by_class.get(class_name, ())
+            if _is_in_reach(pool, node_labels) and (limit := largest_volume(pool)) is not None
+        ]
+        return max(limits, key=lambda limit: limit.nano, default=None)
+
+
+def largest_volume(pool: CSIStorageCapacity) -> Quantity | None:
+    """The size up to which the pool has room for one volume; ``None`` where it does not say."""
+    return pool.maximum_volume_size if pool.maximum_volume_size is not None else pool.capacity
+
+
+def _is_in_reach(pool: CSIStorageCapacity, node_labels: Mapping[str, str]) -> bool:
+    topology = pool.node_topology
+    return topology is not None and topology.is_valid() and topology.matches(node_labels)
+
+
+def admits_node(terms: Sequence[TopologySelectorTerm], node_labels: Mapping[str, str]) -> bool:
+    """Whether a storage class's allowed topologies include the node; none at all include every node."""
+    return not terms or any(_matches(term, node_labels) for term in terms)
+
+
+def _matches(term: TopologySelectorTerm, node_labels: Mapping[str, str]) -> bool:
+    """An empty term, or one that cannot be a selector, matches no node."""
+    expressions = term.match_label_expressions
+    return bool(expressions) and all(
+        _is_valid(each) and node_labels.get(each.key) in each.values for each in expressions
+    )
+
+
+def _is_valid(requirement: TopologySelectorLabelRequirement) -> bool:
+    return is_label_key(requirement.key) and bool(requirement.values) and all(map(is_label_value, requirement.values))
+
+
+def format_topologies(terms: Sequence[TopologySelectorTerm]) -> str:
+    """Allowed topologies in the syntax of ``kubectl -l``, one of which must hold."""
+    return " or ".join(
+        ",".join(format_requirement(each.key, "In", each.values) for each in term.match_label_expressions)
+        for term in terms
+    )

@@ -15,14 +15,14 @@ import msgspec
 
 from kpreempt.model.labels import LabelIndex, NodeSelectorRequirement
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.framework.label_selectors import selector_error
-from kpreempt.schedulers.kube.framework.volumes import (
+from kpreempt.schedulers.kube.framework.csi_translation import (
     is_reachable,
     requested_storage,
     required_nodes,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.versions import Behaviour
 
 _FILESYSTEM = "Filesystem"

@@ -17,7 +17,12 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.storage import PersistentVolume
-from kpreempt.schedulers.kube.framework.volumes import class_of_claim, is_reachable, required_nodes, storage_capacity
+from kpreempt.schedulers.kube.framework.csi_translation import (
+    class_of_claim,
+    is_reachable,
+    required_nodes,
+    storage_capacity,
+)
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import VolumesByReach
 from kpreempt.schedulers.volume_orders import Result, Wishes, results_of_orders

@@ -1,18 +1,24 @@
-"""VolumeBinding refuses nodes that cannot have the volumes of the pod's claims (``plugins/volumebinding``, v1.36.3)."""
+"""VolumeBinding refuses nodes that cannot have the volumes of the pod's claims (``plugins/volumebinding``, v1.36.3).
+
+Its score, with the gate StorageCapacityScoring, is how well the storage that a pod would take fills what is there. It
+follows ``Score`` (``plugins/volumebinding/volume_binding.go``) and ``scorer.go`` beside it, v1.36.3.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.arg_types import INT64, SHAPE
+from kpreempt.schedulers.kube.framework.arg_types import INT64, SHAPE, child, invalid
+from kpreempt.schedulers.kube.framework.csi_translation import requested_storage, storage_capacity
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
-from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
+    MAX_NODE_SCORE,
     Handle,
     PluginArgs,
     PluginError,
@@ -24,27 +30,33 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.resource_scoring import shape_problems
-from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
-from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
+from kpreempt.schedulers.kube.framework.resource_scoring import (
+    MAX_CUSTOM_PRIORITY_SCORE,
+    MAX_UTILIZATION,
+    piecewise_linear,
+    shape_problems,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
+    ClaimMatches,
     IllegalClaimError,
     PodClaims,
+    PodVolumes,
+    VolumeBinder,
     claims_of,
     hosts_of,
     problem_of_immediate,
     sort_claims,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.orders import OtherOrders, VolumeChoices, other_orders
-from kpreempt.schedulers.kube.plugins.volume_binding.scoring import StorageUse, score, shape_of, storage_use
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
-    # They need NumPy, which is loaded for big clusters only.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 
 REASON_UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -220,3 +232,64 @@ PLUGIN = in_tree(
         on("CSIStorageCapacity", WRITTEN),
     ],
 )
+
+
+# Points of a piecewise linear function: utilization in percent, score of 0 to 100.
+Shape = Sequence[tuple[int, int]]
+
+DEFAULT_SHAPE: Shape = ((0, MAX_NODE_SCORE), (MAX_UTILIZATION, 0))
+
+
+class StorageUse(NamedTuple):
+    """What the pod asks for of one storage class, and what there is, in bytes."""
+
+    requested: int
+    capacity: int
+
+
+def shape_of(args: PluginArgs) -> Shape:
+    """The configured shape, whose scores go up to 10, or the default one, which favours empty storage."""
+    points = args.get("shape")
+    if not isinstance(points, Sequence) or not points:
+        return DEFAULT_SHAPE
+    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    return [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]
+
+
+def storage_use(volumes: PodVolumes) -> dict[str, StorageUse]:
+    """By storage class: what existing volumes the pod would take, or else what would be made for it.
+
+    Several volumes of one class are made from the same pool, so its capacity counts once; existing ones add up.
+    """
+    use: dict[str, StorageUse] = {}
+    for claim, volume in volumes.bindings:
+        name = volume.spec.storage_class_name
+        requested, capacity = use.get(name, (0, 0))
+        use[name] = StorageUse(requested + requested_storage(claim).value, capacity + storage_capacity(volume).value)
+    if volumes.bindings:
+        return use
+    for claim, pool in volumes.provisions:
+        if pool is None:
+            continue
+        # Upstream dereferences the field without looking, and dies where only the old annotation names the class.
+        name = claim.spec.storage_class_name or ""
+        requested, _ = use.get(name, (0, 0))
+        capacity = pool.capacity.value if pool.capacity is not None else 0
+        use[name] = StorageUse(requested + requested_storage(claim).value, capacity)
+    return use
+
+
+def score(shape: Shape, use: Mapping[str, StorageUse]) -> int:
+    """The mean of the classes' scores, 0 without any."""
+    if not use:
+        return 0
+    points = list(shape)
+    total = sum(piecewise_linear(points, _utilization(each)) for each in use.values())
+    # Go's math.Round: halves away from zero.
+    return math.floor(total / len(use) + 0.5)
+
+
+def _utilization(use: StorageUse) -> int:
+    if use.capacity == 0 or use.requested > use.capacity:
+        return MAX_UTILIZATION
+    return use.requested * MAX_UTILIZATION // use.capacity
