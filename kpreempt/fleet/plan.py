@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import product
@@ -19,6 +18,7 @@ from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
 from kpreempt.fleet.questions import KINDS, Question
 from kpreempt.fleet.rows import SCHEMA_VERSION
+from kpreempt.library.gate.config import parse_toml
 from kpreempt.library.gate.settings import Gate, settings_of
 from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
@@ -83,7 +83,7 @@ def make_plan(path: str, given: Given) -> Plan:
 
     Manifests of a file are found from its folder on. Raises ``InputError`` and ``UsageError``.
     """
-    document = _document(path) if path else {}
+    document = parse_toml(read_file(path, name_of(path)), name_of(path)) if path else {}
     source = name_of(path) if path else "the options"
     top = _Table(document, source)
     top.allow(_KEYS)
@@ -152,19 +152,6 @@ class _Entry(_Table):
 
     def __init__(self, content: Mapping[str, Any], source: str = "the options", path: str = "question") -> None:
         super().__init__(content, source, path)
-
-
-def _document(path: str) -> dict[str, Any]:
-    source = name_of(path)
-    try:
-        return tomllib.loads(read_file(path, source).decode())
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8", source=source) from None
-    except RecursionError:
-        raise InputError("is not TOML: it is nested too deep", source=source) from None
-    except ValueError as error:
-        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long"
-        raise InputError(f"is not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
 
 
 def _tables(document: Mapping[str, Any], source: str) -> Iterator[_Entry]:

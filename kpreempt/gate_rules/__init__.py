@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from kpreempt.gate_rules import manifests
@@ -212,6 +213,12 @@ def _snapshot_age(finding: Finding) -> str:
     if finding.amount > 0:
         return "the snapshot is {age} old (limit {limit:time}){detail}"
     return "{message}" if finding.detail else "the age of the snapshot is unknown"
+
+
+# Rules about what the change itself removes, weakens or gets wrong, which only hold or not.
+_about_change = partial(Rule, takes=Takes.SWITCH, is_overridable=False, is_damage=True, commands=("check",))
+# Rules about what is not known, which no option sets.
+_about_unknown = partial(Rule, takes=Takes.NOTHING, is_overridable=False, about_input=True)
 
 
 class RuleId(StrEnum):
@@ -419,7 +426,7 @@ class RuleId(StrEnum):
             "  --delete deployment/batch/report --delete service/batch/report --delete pod/batch/notebook\n",
         ),
     )
-    NAMESPACE_DELETION = Rule(
+    NAMESPACE_DELETION = _about_change(
         "namespace-deletion",
         promise="no namespace is deleted",
         meaning="Namespaces that the change deletes without a `--delete` that names them. Everything in them goes, also"
@@ -428,10 +435,6 @@ class RuleId(StrEnum):
         " it.",
         sentence="{subject} is deleted{detail: }",
         option="No namespace may be deleted without a --delete that names it.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
         concept="concepts/overview/working-with-objects/namespaces/",
         example=Example(
             "The new render lacks `Namespace batch`. `Deployment batch/report` goes with it and was never in a"
@@ -441,7 +444,7 @@ class RuleId(StrEnum):
             files={"old.yaml": manifests.NAMESPACES, "new.yaml": manifests.namespace("shop")},
         ),
     )
-    VOLUME_DELETION = Rule(
+    VOLUME_DELETION = _about_change(
         "volume-deletion",
         promise="no volume is deleted",
         meaning="Bound PersistentVolumeClaims, and PersistentVolumes that have a claim, that the change deletes without"
@@ -450,10 +453,6 @@ class RuleId(StrEnum):
         advice="Keep the claim in the manifests, or back up its data and allow it with --delete pvc/NS/NAME.",
         sentence="{subject} is deleted{detail: }",
         option="No volume may be deleted without a --delete that names it.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
         concept="concepts/storage/persistent-volumes/",
         example=Example(
             "The new render lacks the claim `data`, which is bound.",
@@ -466,7 +465,7 @@ class RuleId(StrEnum):
             },
         ),
     )
-    SCALED_TO_ZERO = Rule(
+    SCALED_TO_ZERO = _about_change(
         "scaled-to-zero",
         promise="workloads keep some pods",
         meaning="Workloads with pods that the change leaves without any: no replicas, a suspended Job or CronJob, a"
@@ -474,10 +473,6 @@ class RuleId(StrEnum):
         advice="Keep one replica, or waive the rule for this workload.",
         sentence="{subject} is scaled to zero{detail}",
         option="Workloads with pods must keep some.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
         concept="concepts/workloads/controllers/",
         example=Example(
             "`Deployment shop/web` has two pods.",
@@ -485,7 +480,7 @@ class RuleId(StrEnum):
             manifests.web(),
         ),
     )
-    SERVICE_OUTAGE = Rule(
+    SERVICE_OUTAGE = _about_change(
         "service-outage",
         promise="Services keep their pods",
         meaning="Services with pods that the change deletes without a `--delete` that names them, or leaves without"
@@ -495,10 +490,6 @@ class RuleId(StrEnum):
         " service/NS/NAME.",
         sentence=_IN_FULL,
         option="Services with pods must keep some.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
         concept="concepts/services-networking/service/",
         example=Example(
             "A mistyped selector: `Service shop/web` no longer selects the pods of `Deployment shop/web`.",
@@ -602,7 +593,7 @@ class RuleId(StrEnum):
             manifests.report_budget("maxUnavailable: 1"),
         ),
     )
-    BLOCKED_DRAINS = Rule(
+    BLOCKED_DRAINS = _about_change(
         "blocked-drains",
         promise="nodes can be drained",
         meaning="PodDisruptionBudgets that can never allow a disruption after the change, or that share a pod with"
@@ -611,11 +602,7 @@ class RuleId(StrEnum):
         advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
         sentence="{subject} blocks all drains{detail}",
         option="Every PDB of the change, and of the pods it touches, must be able to allow a disruption.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         gitlab="major",
-        commands=("check",),
         concept="tasks/run-application/configure-pdb/",
         example=Example(
             "`Deployment batch/report` has one pod, and the PDB does not allow it to be evicted.",
@@ -623,7 +610,7 @@ class RuleId(StrEnum):
             manifests.report_budget("maxUnavailable: 1"),
         ),
     )
-    PDB_SELECTOR = Rule(
+    PDB_SELECTOR = _about_change(
         "pdb-selector",
         promise="PDBs select their pods",
         meaning="PodDisruptionBudgets of the change whose selector matches no pod, as a mistyped one does, or is empty"
@@ -631,11 +618,7 @@ class RuleId(StrEnum):
         advice="Select the pods by their labels, as spec.selector of their workload does.",
         sentence="{subject} selects the wrong pods{detail}",
         option="Every PDB of the change must select some pods, and not all of the namespace by an empty selector.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         gitlab="major",
-        commands=("check",),
         concept="tasks/run-application/configure-pdb/",
         example=Example(
             "The selector is mistyped: the pods have the label `app: report`.",
@@ -643,7 +626,7 @@ class RuleId(StrEnum):
             manifests.report_budget("maxUnavailable: 1"),
         ),
     )
-    PDB_BLOCKS_AT_HPA_MINIMUM = Rule(
+    PDB_BLOCKS_AT_HPA_MINIMUM = _about_change(
         "pdb-blocks-at-hpa-minimum",
         promise="PDBs allow disruptions at minReplicas",
         meaning="PodDisruptionBudgets that allow no disruption once a HorizontalPodAutoscaler has scaled their workload"
@@ -651,12 +634,8 @@ class RuleId(StrEnum):
         advice="Set maxUnavailable: 1 in the PDB, or raise minReplicas above its minAvailable.",
         sentence="{subject} blocks drains at the minimum of an autoscaler{detail}",
         option="Every PDB must allow a disruption at the minReplicas of its workload's autoscaler.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         gitlab="minor",
         severity=RuleSeverity.WARN,
-        commands=("check",),
         concept="tasks/run-application/configure-pdb/",
         example=Example(
             "A HorizontalPodAutoscaler runs one pod at night, and the PDB does not allow it to be evicted.",
@@ -665,7 +644,7 @@ class RuleId(StrEnum):
             ("--autoscaled", "max", "--severity", "pdb-blocks-at-hpa-minimum=error"),
         ),
     )
-    PDB_WEAKENED = Rule(
+    PDB_WEAKENED = _about_change(
         "pdb-weakened",
         promise="PDBs protect pods as before",
         meaning="Pods that PodDisruptionBudgets protect less after the change: a PDB allows more disruptions for the"
@@ -674,11 +653,7 @@ class RuleId(StrEnum):
         " option or in kpreempt.toml of the target branch; a --delete that names the PDB does it, too.",
         sentence=_IN_FULL,
         option="No PDB may protect its pods less than before the change.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
-        commands=("check",),
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
             "The PDB `shop/web` keeps two pods ready, and the change makes it keep one.",
@@ -686,7 +661,7 @@ class RuleId(StrEnum):
             manifests.budget("2", name="web"),
         ),
     )
-    PRIORITY_LOWERED = Rule(
+    PRIORITY_LOWERED = _about_change(
         "priority-lowered",
         promise="pods keep their priority",
         meaning="Workloads, pods and PriorityClasses that get a lower priority, so that other pods may preempt pods"
@@ -695,18 +670,14 @@ class RuleId(StrEnum):
         " object.",
         sentence=_IN_FULL,
         option="No running workload may get a lower priority.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
-        commands=("check",),
         example=Example(
             "The pods of `Deployment shop/web` have priority 0, and the class `low` has -100.",
             manifests.web(more="      priorityClassName: low\n"),
             manifests.web(),
         ),
     )
-    PRIORITY_CLASS_IN_USE = Rule(
+    PRIORITY_CLASS_IN_USE = _about_change(
         "priority-class-in-use",
         promise="PriorityClasses in use stay",
         meaning="PriorityClasses that the change deletes, though workloads name them: the API server rejects the next"
@@ -714,18 +685,14 @@ class RuleId(StrEnum):
         advice="Give the workloads another PriorityClass first, or keep this one.",
         sentence=_IN_FULL,
         option="No PriorityClass that a workload names may be deleted.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
-        commands=("check",),
         example=Example(
             "`Deployment batch/report` names the class `low`; no workload names `high`.",
             "kpreempt check --snapshot cluster.yaml --delete priorityclass/low\n",
             "kpreempt check --snapshot cluster.yaml --delete priorityclass/high\n",
         ),
     )
-    DEFAULT_PRIORITY_CHANGED = Rule(
+    DEFAULT_PRIORITY_CHANGED = _about_change(
         "default-priority-changed",
         promise="the default priority stays",
         meaning="PriorityClasses with globalDefault that come, go or change, so that the next pods without a"
@@ -733,18 +700,14 @@ class RuleId(StrEnum):
         advice="Name the PriorityClass in the workloads that need it, without globalDefault.",
         sentence=_IN_FULL,
         option="Pods without a PriorityClass must get the same priority as before.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
-        commands=("check",),
         example=Example(
             "`Deployment shop/web` names no PriorityClass. With a default class, its next pods have priority 500.",
             manifests.default_class("true"),
             manifests.default_class("false"),
         ),
     )
-    QUOTA_LOOSENED = Rule(
+    QUOTA_LOOSENED = _about_change(
         "quota-loosened",
         promise="quotas limit as before",
         meaning="ResourceQuotas and LimitRanges that allow more than before the change, or no longer limit a resource.",
@@ -752,12 +715,8 @@ class RuleId(StrEnum):
         " does it, too.",
         sentence=_IN_FULL,
         option="No ResourceQuota or LimitRange may allow more than before the change.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
         gitlab="major",
-        commands=("check",),
         concept="concepts/policy/resource-quotas/",
         example=Example(
             "The ResourceQuota of the namespace allows one pod.",
@@ -765,7 +724,7 @@ class RuleId(StrEnum):
             manifests.quota("1"),
         ),
     )
-    NAMESPACE_RELABELED = Rule(
+    NAMESPACE_RELABELED = _about_change(
         "namespace-relabeled",
         promise="labels of namespaces stay",
         meaning="Namespaces that lose or change a label of Pod Security Admission, or one by which the affinity of"
@@ -773,12 +732,8 @@ class RuleId(StrEnum):
         advice="Keep the label. If the change is meant, waive the rule for this namespace.",
         sentence=_IN_FULL,
         option="No namespace may change labels of Pod Security Admission, or by which pods select it.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
         gitlab="major",
-        commands=("check",),
         concept="concepts/security/pod-security-admission/",
         example=Example(
             "Pod Security Admission enforces the level `restricted` in the namespace.",
@@ -786,7 +741,7 @@ class RuleId(StrEnum):
             manifests.restricted_namespace("restricted"),
         ),
     )
-    OWNER_REMOVED = Rule(
+    OWNER_REMOVED = _about_change(
         "owner-removed",
         promise="pods keep their controller",
         meaning="Pods, ReplicaSets and Jobs whose manifests leave out the controller that owns them in the cluster:"
@@ -794,12 +749,8 @@ class RuleId(StrEnum):
         advice="Leave the object to its controller, and change the controller's manifest instead.",
         sentence=_IN_FULL,
         option="No manifest may leave out the controller of its object.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         weakens=True,
         gitlab="major",
-        commands=("check",),
         concept="concepts/overview/working-with-objects/owners-dependents/",
         example=Example(
             "`ReplicaSet shop/web-1` controls the pod, and would replace it.",
@@ -852,7 +803,7 @@ class RuleId(StrEnum):
             ("--severity", "autoscaled-replicas=error"),
         ),
     )
-    DUPLICATE_OBJECTS = Rule(
+    DUPLICATE_OBJECTS = _about_change(
         "duplicate-objects",
         promise="every object is written once",
         meaning="Objects that the change has more than once, in documents that differ. They are applied one after the"
@@ -860,10 +811,6 @@ class RuleId(StrEnum):
         advice="Remove the documents that do not count.",
         sentence="{subject} is in the change more than once{detail}",
         option="No object may be in the change twice, unless the earlier document changes nothing.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
-        commands=("check",),
         concept="concepts/overview/working-with-objects/",
         example=Example(
             "A copy of the Deployment with one replica is left in the file: it is scaled to 1, then back to 2.",
@@ -914,7 +861,7 @@ class RuleId(StrEnum):
             ("--severity", "rollout-stuck=error"),
         ),
     )
-    VOLUME_ATTACHED_ELSEWHERE = Rule(
+    VOLUME_ATTACHED_ELSEWHERE = _about_change(
         "volume-attached-elsewhere",
         promise="pods get their volumes",
         meaning="Pods that never start, because a volume of theirs can be attached to one node at a time"
@@ -923,11 +870,7 @@ class RuleId(StrEnum):
         " ReadWriteMany, or give each pod a claim of its own in a StatefulSet.",
         sentence="{subject} has pods that never get their volume{detail}",
         option="No pod may wait for a volume that is attached to another node.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         gitlab="major",
-        commands=("check",),
         concept="concepts/storage/persistent-volumes/#access-modes",
         example=Example(
             "No node has room for two of these pods, and the volume of `PersistentVolumeClaim shop/notes` can be"
@@ -937,7 +880,7 @@ class RuleId(StrEnum):
             manifests.workload("400m", more=manifests.WITH_CLAIM),
         ),
     )
-    BYPASSES_SCHEDULER = Rule(
+    BYPASSES_SCHEDULER = _about_change(
         "bypasses-scheduler",
         promise="the scheduler places all pods",
         meaning="Pods and pod templates of the change that newly name a node in `nodeName`. The scheduler never sees"
@@ -946,11 +889,7 @@ class RuleId(StrEnum):
         advice="Leave out nodeName; to choose the node, use a node selector or node affinity.",
         sentence="{subject} bypasses the scheduler{detail}",
         option="No pod of the change may name its node.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         severity=RuleSeverity.WARN,
-        commands=("check",),
         concept="concepts/scheduling-eviction/assign-pod-node/#nodename",
         example=Example(
             "Half a CPU is free on node `n3`. Its kubelet rejects the pod, and the ReplicaSet creates another one, over"
@@ -959,7 +898,7 @@ class RuleId(StrEnum):
             manifests.workload("500m", more="nodeSelector: {zone: b}"),
         ),
     )
-    ADOPTED_PODS = Rule(
+    ADOPTED_PODS = _about_change(
         "adopted-pods",
         promise="no controller takes over pods",
         meaning="Pods, or ReplicaSets with their pods, that no controller owns and that a controller adopts because of"
@@ -967,11 +906,7 @@ class RuleId(StrEnum):
         advice="Give the selector a label that only its own pods have.",
         sentence="{subject} adopts what no controller owns{detail}",
         option="No pod may be adopted by a controller.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         severity=RuleSeverity.WARN,
-        commands=("check",),
         concept="concepts/workloads/controllers/replicaset/#non-template-pod-acquisitions",
         example=Example(
             "No controller owns `Pod batch/notebook`. The selector of this ReplicaSet matches it, and it wants"
@@ -980,7 +915,7 @@ class RuleId(StrEnum):
             manifests.replica_set("app: notebook, team: data"),
         ),
     )
-    CREATED_NODES = Rule(
+    CREATED_NODES = _about_change(
         "created-nodes",
         promise="nodes come with their kubelets",
         meaning="Node objects that the change creates. They add no capacity: the API server taints them as not ready,"
@@ -989,11 +924,7 @@ class RuleId(StrEnum):
         " explain.",
         sentence="{subject} adds no capacity{detail}",
         option="The change may not create Node objects.",
-        takes=Takes.SWITCH,
-        is_overridable=False,
-        is_damage=True,
         gitlab="major",
-        commands=("check",),
         concept="concepts/architecture/nodes/#management",
         example=Example(
             "The pod fits on the nodes of the cluster. The Node is no machine, and nothing runs there.",
@@ -1024,15 +955,12 @@ class RuleId(StrEnum):
             },
         ),
     )
-    BUDGETS_UNREADABLE = Rule(
+    BUDGETS_UNREADABLE = _about_unknown(
         "budgets-unreadable",
         promise="budgets are known",
         meaning="PodDisruptionBudgets that could not be read: whether one is violated is unknown.",
         advice="Let the account list poddisruptionbudgets in all namespaces, or waive the rule by its name.",
         sentence=_unknown("could not be read", "budgets could not be read"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="major",
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
@@ -1053,7 +981,7 @@ class RuleId(StrEnum):
             },
         ),
     )
-    ABSENT_KINDS = Rule(
+    ABSENT_KINDS = _about_unknown(
         "absent-kinds",
         promise="all that decides is in the dump",
         meaning="Kinds that the dump has no object of and that could change this verdict, because the cluster may have"
@@ -1062,9 +990,6 @@ class RuleId(StrEnum):
         advice="Add the kind to the dump by the kubectl get that the finding names. If the cluster has none, say so by"
         " --assume-none KIND, or assume-none in kpreempt.toml.",
         sentence=_unknown("may be missing", "the dump may lack something"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="major",
         concept="reference/kubectl/generated/kubectl_get/",
         example=Example(
@@ -1080,15 +1005,12 @@ class RuleId(StrEnum):
             },
         ),
     )
-    OBJECTS_SET_ASIDE = Rule(
+    OBJECTS_SET_ASIDE = _about_unknown(
         "objects-set-aside",
         promise="every object is counted",
         meaning="Objects and files that were skipped because they could not be read.",
         advice="Fix the objects or files, or waive the rule by its name.",
         sentence=_unknown("is left out", "objects are left out"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="major",
         concept="concepts/overview/working-with-objects/",
         example=Example(
@@ -1102,15 +1024,12 @@ class RuleId(StrEnum):
             },
         ),
     )
-    FIELDS_NOT_MODELLED = Rule(
+    FIELDS_NOT_MODELLED = _about_unknown(
         "fields-not-modelled",
         promise="everything is modelled",
         meaning="Something in the input that is not modelled and could change the answer.",
         advice="Look at what it says, and waive the rule by its name where it does not matter.",
         sentence=_unknown("is not fully modelled", "not everything is modelled"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="major",
         example=Example(
             "A HorizontalPodAutoscaler changes, and the Deployment that it scales is not in the change to be"
@@ -1119,16 +1038,13 @@ class RuleId(StrEnum):
             manifests.web() + "---\n" + manifests.autoscaler(2),
         ),
     )
-    CUSTOM_RESOURCES = Rule(
+    CUSTOM_RESOURCES = _about_unknown(
         "custom-resources",
         promise="custom resources are compared",
         meaning="Custom resources of the change of kinds of which the dump has none: whether they are new or changed,"
         " and what their controllers make of that, is not known. One with a pod template is a `fields-not-modelled`.",
         advice="Add the kind to the dump by the `kubectl get` that the finding names.",
         sentence=_unknown("is not compared", "custom resources are not compared"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="minor",
         severity=RuleSeverity.WARN,
         commands=("check",),
@@ -1141,15 +1057,12 @@ class RuleId(StrEnum):
             files={"change.yaml": manifests.WIDGET, "widgets.yaml": manifests.WIDGET},
         ),
     )
-    OUTCOME_UNCERTAIN = Rule(
+    OUTCOME_UNCERTAIN = _about_unknown(
         "outcome-uncertain",
         promise="the outcome is certain",
         meaning="Pods whose outcome is not certain: chance or the scheduler's memory decides.",
         advice="Look at what it says, and waive the rule by its name where it does not matter.",
         sentence=_unknown("may have another outcome", "the outcome is uncertain"),
-        takes=Takes.NOTHING,
-        is_overridable=False,
-        about_input=True,
         gitlab="major",
         example=Example(
             "Chance leaves more outcomes than were looked at.",

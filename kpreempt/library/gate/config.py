@@ -26,7 +26,6 @@ from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.durations import SECOND, parse_duration
-from kpreempt.model.labels import LabelSelector
 from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
@@ -92,10 +91,10 @@ def find_config(folder: Path) -> FoundConfig | None:
     return None
 
 
-def parse_config(content: bytes, source: str) -> GateConfig:
-    """The rules in the text of a file. Raises ``InputError`` with ``source``, the key, and what is allowed."""
+def parse_toml(content: bytes, source: str) -> dict[str, Any]:
+    """The document in the text of a file. Raises ``InputError``."""
     try:
-        document = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except UnicodeDecodeError:
         raise InputError("is not UTF-8", source=source) from None
     except RecursionError:
@@ -104,7 +103,11 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         # A number of thousands of digits is one, too, without a place.
         problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long"
         raise InputError(f"is not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
-    whole = _Table(document, source, "")
+
+
+def parse_config(content: bytes, source: str) -> GateConfig:
+    """The rules in the text of a file. Raises ``InputError`` with ``source``, the key, and what is allowed."""
+    whole = _Table(parse_toml(content, source), source, "")
     whole.allow(("check",))
     table = whole.table("check")
     table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE))
@@ -299,22 +302,19 @@ def _override(table: _Table) -> Override:
 def _forbidden(table: _Table) -> ForbiddenVictims:
     keys = ("namespace", "label", "priority-class")
     table.allow(keys)
-    label = table.text("label")
+    label, namespace = table.text("label"), table.text("namespace")
+    try:
+        selector = parse_selector(label) if label else None
+    except UsageError as error:
+        raise table.bad("label", f"{_shown(label)} is not a label selector", error.hint) from None
     found = ForbiddenVictims(
-        namespace=table.text("namespace"),
-        selector=_selector(table, label) if label else None,
+        namespace=namespace,
+        selector=selector,
         priority_class=table.text("priority-class"),
     )
     if not found.name:
         raise table.bad("", "says nothing of who must not be a victim", ", ".join(keys))
     return found
-
-
-def _selector(table: _Table, text: str) -> LabelSelector:
-    try:
-        return parse_selector(text)
-    except UsageError as error:
-        raise table.bad("label", f"{_shown(text)} is not a label selector", error.hint) from None
 
 
 def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
