@@ -17,8 +17,7 @@ import msgspec
 from kpreempt.model.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kpreempt.model.event import Event
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
-from kpreempt.model.karpenter import NodePool
-from kpreempt.model.node import Node
+from kpreempt.model.node import Node, NodePool
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
 from kpreempt.model.storage import (

@@ -21,6 +21,7 @@ from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_
 from kpreempt.snapshot.decode import (
     BadObjectError,
     Json,
+    PodDecoder,
     Record,
     annotations_in,
     as_served,
@@ -33,7 +34,6 @@ from kpreempt.snapshot.decode import (
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import COMPARED, KINDS, RECORDED, Kind, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
-from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import LIST

@@ -19,9 +19,8 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.event import KEPT_REASONS, Event
-from kpreempt.model.karpenter import KARPENTER_GROUP, NodePool
 from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.node import Node
+from kpreempt.model.node import KARPENTER_GROUP, Node, NodePool
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
 from kpreempt.model.storage import (

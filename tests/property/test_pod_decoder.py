@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from kpreempt.model.frozen import NO_ITEMS
 from kpreempt.model.pod import ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
-from kpreempt.snapshot import sharing
-from kpreempt.snapshot.decode import decoder_of
-from kpreempt.snapshot.sharing import PodDecoder
+from kpreempt.snapshot import decode
+from kpreempt.snapshot.decode import PodDecoder, decoder_of
 from tests.strategies import Object, running_pods
 
 # Amounts in other words, fields that nothing reads, and values that a field cannot have or need not have.
@@ -94,7 +93,7 @@ def test_a_pod_that_was_read_in_another_way_is_the_same(pods: list[Object]) -> N
 
 
 def test_texts_are_forgotten_where_too_many_differ_and_pods_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "_MOST_PARTS", 2)
+    monkeypatch.setattr(decode, "_MOST_PARTS", 2)
     decoder = PodDecoder()
     for number in [*range(5), *range(5)]:
         text = json.dumps({"metadata": {"labels": {"number": str(number)}}, "spec": {"priority": number}}).encode()

@@ -22,10 +22,9 @@ from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.controllers.resource_claims import released
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.karpenter import NODE_POOL, NodePool
 from kpreempt.model.labels import matches_requirement
 from kpreempt.model.meta import AnnotatedMeta, controller_of
-from kpreempt.model.node import Node, NodeSpec, NodeStatus
+from kpreempt.model.node import NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity
 from kpreempt.verdict import Assumption, AssumptionKind

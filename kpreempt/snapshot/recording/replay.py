@@ -19,7 +19,7 @@ import msgspec
 from kpreempt.model.cluster import ClusterSnapshot, PodOrder
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.decode import Record, record_of
+from kpreempt.snapshot.decode import PodDecoder, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, Key, What, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
@@ -28,7 +28,6 @@ from kpreempt.snapshot.recording.pods import seen_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
 from kpreempt.snapshot.recording.runs import Run, Trace
 from kpreempt.snapshot.recording.segments import named_line
-from kpreempt.snapshot.sharing import PodDecoder
 from kpreempt.verdict.verify import DecisionKind
 
 # So long before a decision shows it may have been taken, and so long after it others may show that came before it.

@@ -33,7 +33,7 @@ from kpreempt.verdict import Assumption
 
 _KIND_OF = {kind.record: kind.name for kind in KINDS.values()} | kueue_rules.KINDS
 
-# Equal parts of pods are one object (snapshot/sharing.py), so that what becomes of them need be found once only.
+# Equal parts of pods are one object (``PodDecoder``), so that what becomes of them need be found once only.
 _SHARED_LISTS = (taints.Toleration, meta.OwnerReference, pod.ContainerPort, pod.PodCondition, pod.ContainerStatus)
 _SHARED_RECORDS = (pod.ResourceRequirements,)
 _TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)

@@ -16,7 +16,6 @@ from kpreempt.model import (
     affinity,
     devices,
     event,
-    karpenter,
     kueue,
     labels,
     meta,
@@ -149,7 +148,7 @@ def _requirement(renamer: Renamer, requirement: Any) -> Any:
     return msgspec.structs.replace(requirement, key=renamer.rename(spaces.LABEL_KEY, key), values=values)
 
 
-def _pool_requirement(renamer: Renamer, requirement: karpenter.NodePoolRequirement) -> Any:
+def _pool_requirement(renamer: Renamer, requirement: node.NodePoolRequirement) -> Any:
     """The same where the operator may be any text."""
     operator = renamer.word(requirement.operator) if requirement.operator else ""
     return msgspec.structs.replace(_requirement(renamer, requirement), operator=operator)
@@ -293,7 +292,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     labels.LabelSelectorRequirement: _requirement,
     labels.NodeSelectorRequirement: _requirement,
     storage.TopologySelectorLabelRequirement: _requirement,
-    karpenter.NodePoolRequirement: _pool_requirement,
+    node.NodePoolRequirement: _pool_requirement,
     storage.ObjectReference: _claim_reference,
     event.ObjectReference: _event_reference,
     taints.Taint: _taint,
@@ -446,7 +445,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.QueueSpec: {"type": _word},
     volcano.QueueReservation: {"nodes": _node},
     volcano.QueueStatus: {"state": _word},
-    karpenter.NodePoolTemplateMeta: {"labels": LABELS},
+    node.NodePoolTemplateMeta: {"labels": LABELS},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
     **kueue_rules.FIELDS,

@@ -12,10 +12,10 @@ import msgspec
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.karpenter import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.kueue import JOB_UID_LABEL, LOCAL_QUEUE_LABEL, QUEUE_LABEL
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import Time
+from kpreempt.model.node import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.node import ContainerImage
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kpreempt.model.karpenter import NODE_POOL
 from kpreempt.model.kueue import ADMITTED_LABELS, JOB_UID_LABEL
-from kpreempt.model.node import MACHINE_LABELS
+from kpreempt.model.node import MACHINE_LABELS, NODE_POOL
 
 
 def _words(text: str) -> frozenset[str]:

@@ -10,8 +10,7 @@ import pytest
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.errors import KpreemptError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
-from kpreempt.model.karpenter import NodePool
-from kpreempt.model.node import Node
+from kpreempt.model.node import Node, NodePool
 from kpreempt.model.quantity import quantity
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import NOW, make_node
