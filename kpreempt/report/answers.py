@@ -41,13 +41,7 @@ _BUDGETS = {
     "github": "budgets.systems:render_github",
     "gitlab": "budgets.systems:render_gitlab",
 }
-_VERDICT = {
-    "text": "explain.screen:render",
-    "name": "explain.summary:render_names",
-    "wide": "explain.summary:render_wide",
-    "markdown": "explain.markdown:render",
-    "html": "explain.html:render",
-}
+_VERDICT = {"name": "explain.summary:render_names", "wide": "explain.summary:render_wide"}
 # What renders the report of an answer.
 _OF_REPORTS = {
     "text": "terminal:render_text",
@@ -139,8 +133,21 @@ def _once(names: Iterable[str | None]) -> Iterable[str]:
 
 # In the order in which the JSON Schema has them.
 ROWS = (
-    Row("verdict.records:Verdict", _VERDICT, items=_itself, formats=VERDICT_FORMATS, is_list=True),
-    Row("verdict.records:VerdictList", _VERDICT, formats=VERDICT_FORMATS, is_list=True),
+    Row(
+        "verdict.records:Verdict",
+        _VERDICT,
+        items=_itself,
+        formats=VERDICT_FORMATS,
+        is_list=True,
+        report="explain.report:report",
+    ),
+    Row(
+        "verdict.records:VerdictList",
+        _VERDICT,
+        formats=VERDICT_FORMATS,
+        is_list=True,
+        report="explain.report:report",
+    ),
     Row(
         "verdict.pending:PendingPods",
         {"text": "pending.text:render", "html": "pending.html:render", "wide": "pending.wide:render_wide"},

@@ -20,8 +20,7 @@ from kpreempt.report.blocks import (
     strong,
 )
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.victims import bare_name
+from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold

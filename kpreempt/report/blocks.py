@@ -12,7 +12,7 @@ short form if they have one, and cuts the longest until all fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -92,7 +92,7 @@ class Hint(msgspec.Struct, frozen=True):
 class Rows(msgspec.Struct, frozen=True):
     """Terms with what they are."""
 
-    rows: Sequence[tuple[str, Words]]
+    rows: Sequence[tuple[Words, Words]]
 
 
 class Column(NamedTuple):
@@ -111,7 +111,9 @@ def columns(*titles: str, right: Iterable[str] = ()) -> list[Column]:
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells below titles. ``noun`` is what a row is called; only pages show the ``caption``.
 
-    The last column, if on the left, wraps in place. ``is_untitled`` leaves the titles out of text.
+    The last column, if on the left, wraps in place. ``is_untitled`` leaves titles out of text; ``is_lettered`` has
+    titles too long for the page letters, explained above. On a screen names lose their middle if the table
+    ``is_dense``, so that a row is a line.
     """
 
     columns: Sequence[Column]
@@ -120,10 +122,15 @@ class Table(msgspec.Struct, frozen=True):
     caption: str = ""
     shown: int = 0
     is_untitled: bool = False
+    is_lettered: bool = False
+    is_dense: bool = False
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Items of one or more phrases, each phrase on a line of its own, those after the first indented."""
+    """Items of one or more phrases, each phrase on a line of its own, those after the first indented.
+
+    On a screen an item of several phrases is there as a whole or not at all.
+    """
 
     items: Sequence[Sequence[Words]]
     noun: str = "line"
@@ -174,8 +181,10 @@ class Section(msgspec.Struct, frozen=True):
     section without a lead and blocks is not shown. Pages have the sections that are reasoning after the others, and
     Markdown folds them. Those with a ``priority`` are on a screen, the highest first, as ``short`` if that is given.
 
-    Sections within a section with a ``noun`` are items of that name: cards on a page, paragraphs in text. Without a
-    label a section is a report of its own, one of several.
+    Sections within a section with a ``noun`` are items of that name: cards on a page, paragraphs in text, ``shown`` of
+    them as of a block; if it ``is_summarized``, a block says what the others are. Without a label a section is a report
+    of its own, one of several. One that is there for screens or pages ``only`` is nowhere else. So many lines as
+    ``keeps`` do not count if the longest section of a screen is to be cut.
     """
 
     label: str
@@ -189,6 +198,10 @@ class Section(msgspec.Struct, frozen=True):
     priority: int = 0
     short: Section | None = None
     noun: str = ""
+    shown: int = 0
+    is_summarized: bool = False
+    keeps: int = 0
+    only: Literal["", "screen", "page"] = ""
 
     @property
     def is_empty(self) -> bool:
@@ -209,6 +222,9 @@ class Section(msgspec.Struct, frozen=True):
 Block = Sentence | Code | Hint | Rows | Table | Listing | Tree | Timeline | Picture | Fold
 
 
+_B = TypeVar("_B", bound="Block | Section")
+
+
 def _has_content(block: Block | Section) -> bool:
     match block:
         case Section():
@@ -222,6 +238,11 @@ def _has_content(block: Block | Section) -> bool:
     return True
 
 
+def answer_first(blocks: Iterable[_B]) -> list[_B]:
+    """The blocks with the sections that only explain the answer at the end."""
+    return sorted(blocks, key=lambda block: isinstance(block, Section) and block.is_reasoning)
+
+
 class Count(NamedTuple):
     """A number at the head of a page, with its words, and whether it is bad."""
 
@@ -233,11 +254,11 @@ class Count(NamedTuple):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A whole answer.
 
-    ``lead`` is its first sentences (``short_lead`` on a screen, ``brief`` if it is to be one line), ``facts`` what it
-    rests on. ``title`` heads a page, in a ``tone``, and Markdown; ``counts`` and ``page_facts`` are on pages alone.
-    ``more`` are options that show more, with what they show, ``hint`` the one that lists what a report leaves out.
-    ``command`` wrote it. On a screen that ``is_compact`` sections stand beside their labels without lines between them,
-    and the facts are below. One that ``is_whole`` is never cut to a screen.
+    ``lead`` is its first sentences, ``facts`` what it rests on; ``short_lead`` and ``short_facts`` are for a screen.
+    ``title`` heads a page, in a ``tone``, and Markdown; ``counts`` and ``page_facts`` are on pages alone. ``more`` are
+    options that show more, with what they show, ``hint`` the one that lists what a report leaves out. ``command`` wrote
+    it. On a screen that ``is_compact`` sections stand beside their labels without lines between them, and the facts are
+    below. One that ``is_whole`` is never cut to a screen.
     """
 
     lead: Words
@@ -248,14 +269,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     counts: Sequence[Count] = ()
     page_facts: Sequence[str] = ()
     more: Sequence[tuple[str, str]] = ()
-    brief: Words = ""
     short_lead: Words = ""
+    short_facts: Words = ""
     hint: str = "-v"
     command: str = ""
     is_compact: bool = False
     is_whole: bool = False
 
-    def shown_sections(self, *, is_answer_first: bool = False) -> list[Section]:
-        """The sections that have something in them, those of the reasoning last if ``is_answer_first``."""
-        found = [section for section in self.sections if not section.is_empty]
-        return sorted(found, key=lambda section: section.is_reasoning) if is_answer_first else found
+    def shown_sections(self, medium: Literal["", "screen", "page"] = "") -> list[Section]:
+        """The sections that have something in them, with those that are for this medium only."""
+        return [section for section in self.sections if not section.is_empty and section.only in ("", medium)]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.blocks import Listing, Section, Sentence, Words
-from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.failures import add_causes, find_nearest
-from kpreempt.report.explain.headline import acted_on, destinations, tie_in_event
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, plain, strong
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import absent_sentence
 
 # What could not be read comes first; what only informs, or stands in the first lines, last.
@@ -22,66 +19,6 @@ _DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
 _FIELDS_SHOWN = 4
 _ADMITTED_LENGTH = 68
-
-
-def add_nearest_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``NEAREST``: for a pod that lands nowhere, the nodes that lack least."""
-    if verdict.outcome != Outcome.NEVER_LANDS:
-        return
-    after_evictions = find_nearest(verdict.dry_run)
-    nearest = after_evictions or find_nearest(verdict.filter)
-    if not nearest:
-        return
-    page.blank()
-    when = "without their lower-priority pods, these lack least:" if after_evictions else "these lack least:"
-    page.labelled(Span("NEAREST", "heading"), when, column=LABEL_COLUMN)
-    add_causes(page, nearest[:_NEAREST_SHOWN], options, indent=2)
-
-
-def add_event_section(page: Page, verdict: Verdict) -> None:
-    """``EVENT``: the scheduler's message, word for word."""
-    if not verdict.message:
-        return
-    page.blank()
-    page.labelled(Span("EVENT", "heading"), verdict.message, column=LABEL_COLUMN)
-    if said := tie_in_event(verdict):
-        page.labelled("", Span(said, "dim"), column=LABEL_COLUMN)
-
-
-def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``THEN``: what the scheduler does, in order; with ``verbose`` every write."""
-    lines = [every_write(effect) for effect in verdict.effects] if options.verbose else _in_short(verdict)
-    if not lines:
-        return
-    page.blank()
-    nodes = destinations(verdict)
-    if len(nodes) > 1:
-        page.labelled(Span("THEN", "heading"), f"if {acted_on(verdict) or nodes[0]} is picked:", column=LABEL_COLUMN)
-    for number, line in enumerate(lines, 1):
-        label = Span("THEN", "heading") if number == 1 and len(nodes) < 2 else ""
-        ordinal = f"{number}. " if len(lines) > 1 else ""
-        page.labelled(label, ordinal, *line, column=LABEL_COLUMN, hanging=len(ordinal))
-
-
-def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``FILLED IN``: what the API server adds before the scheduler looks, by where it is from."""
-    by_reason: dict[str, list[Admitted]] = {}
-    for each in verdict.admission:
-        by_reason.setdefault(each.reason, []).append(each)
-    lines = [_admitted(reason, group) for reason, group in by_reason.items()]
-    if options.verbose:
-        lines = [(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim")) for each in verdict.admission]
-    shown = lines if options.verbose else lines[:_LINES_SHOWN]
-    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown), "-v -v")
-
-
-def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
-    """The fields with their values, or without where they would fill more than a line."""
-    source = Span(f"  ({reason})", "dim")
-    settings = ", ".join(f"{each.path} = {each.value}" for each in group)
-    if len(settings) <= _ADMITTED_LENGTH:
-        return (settings, source)
-    return (join_names([each.path for each in group], limit=_FIELDS_SHOWN), source)
 
 
 def add_assumptions_section(
@@ -164,53 +101,3 @@ def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int, hin
         page.labelled("" if number else label, *line, column=LABEL_COLUMN)
     if rest:
         page.labelled("", Span(f"… and {rest:,} more ({hint})", "dim"), column=LABEL_COLUMN)
-
-
-def every_write(effect: Effect) -> Phrase:
-    """What is written to which object."""
-    before, between = _EVERY.get(effect.action, (f"{effect.action} ", ": "))
-    return (before, strong(effect.target), f"{between}{effect.text}" if effect.text else "")
-
-
-def _in_short(verdict: Verdict) -> list[Phrase]:
-    """The effects without the conditions and events that go with them, the deletions together."""
-    lines: list[Phrase] = []
-    deletions = [effect.target for effect in verdict.effects if effect.action == "delete"]
-    for effect in verdict.effects:
-        if effect.action == "delete":
-            if deletions:
-                lines.append(_deletions(deletions))
-                deletions = []
-        elif effect.action in _SHORT:
-            before, between = _SHORT[effect.action]
-            lines.append((before, strong(effect.target), f"{between}{effect.text}" if effect.text else ""))
-    return lines
-
-
-# What stands before the object, and between it and the rest.
-_SHORT = {
-    "nominate": ("nominates ", ": "),
-    "clearNomination": ("takes back the nomination of ", ": "),
-    "keepNomination": ("leaves the nomination of ", ": "),
-    "rejectWaiting": ("rejects the waiting ", ": "),
-    "bind": ("binds ", " to "),
-    "deallocate": ("takes the devices back from ", ""),
-    "deleteClaim": ("deletes ", ""),
-}
-
-
-# The same for what is only shown write by write.
-_EVERY = _SHORT | {
-    "delete": ("deletes ", ", "),
-    "setCondition": ("sets a condition on ", ": "),
-    "event": ("records an event on ", ": "),
-}
-
-
-def _deletions(targets: Sequence[str]) -> Phrase:
-    """The pods to delete; the last one goes after all others."""
-    *first, last = (target.removeprefix("pod ") for target in targets)
-    if not first:
-        return ("deletes pod ", strong(last))
-    named = join_names(first, limit=_DELETIONS_SHOWN)
-    return (f"deletes {'pod' if len(first) == 1 else 'pods'} ", strong(named), ", and then ", strong(last))

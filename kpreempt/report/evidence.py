@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
-from kpreempt.verdict import Code, Detail, Status
+from kpreempt.report.blocks import Phrase, Span
+from kpreempt.verdict import BudgetUse, Code, Detail, Status
 from kpreempt.verdict.details import (
     EXTENDED_RESOURCES,
     AffinityConflict,
@@ -68,6 +69,22 @@ def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
     if len(names) > limit:
         return f"{', '.join(names[:limit])} and {len(names) - limit:,} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else "none"
+
+
+def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
+    """``web (2→1)`` for every budget that protects the pod; those that are overdrawn are marked."""
+    parts: list[Span] = []
+    for use in budgets:
+        if parts:
+            parts.append(Span(", "))
+        text = f"{bare_name(use.budget)} ({use.allowed:,}→{use.left:,})"
+        parts.append(Span(f"{text} VIOLATED", "bad") if use.left < 0 else Span(text))
+    return tuple(parts)
+
+
+def bare_name(key: str) -> str:
+    """A budget's name alone, where it stands beside a pod: it is always in the pod's namespace."""
+    return key.rpartition("/")[2]
 
 
 def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:

@@ -35,28 +35,33 @@ _ITEMS_SHOWN = 100
 
 def render_markdown(report: Report, _options: RenderOptions) -> str:
     """The report for a ticket or a pull request: the answer, and the reasoning folded away."""
-    blocks = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
-    sections = report.shown_sections(is_answer_first=True)
-    blocks += [part for section in sections if not section.is_reasoning for part in _section(section)]
-    if facts := [emphasised(fact) for fact in report.facts]:
-        blocks.append("<br>\n".join(facts))
-    if reasoning := [part for section in sections if section.is_reasoning for part in _section(section)]:
-        blocks += ["<details><summary>The reasoning</summary>", *reasoning, "</details>"]
-    return "\n\n".join(filter(None, blocks)) + "\n"
+    title = f"### {emphasised(report.title)}" if report.title else ""
+    facts = "<br>\n".join(emphasised(fact) for fact in report.facts)
+    parts = [title, emphasised(report.lead), *_sections(report.shown_sections(), facts)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _sections(blocks: Sequence[Block | Section], facts: str = "") -> list[str]:
+    """Blocks and sections, and those of the reasoning folded at the end."""
+    parts: list[str] = []
+    reasoning = [facts]
+    for block in blocks:
+        if not isinstance(block, Section):
+            parts += _block(block)
+        elif not block.is_empty and not block.only:
+            (reasoning if block.is_reasoning else parts).extend(_section(block))
+    if not any(reasoning[1:]):
+        return [*parts, facts]
+    return [*parts, "<details><summary>The reasoning</summary>", *reasoning, "</details>"]
 
 
 def _section(section: Section) -> list[str]:
+    title = escaped(section.label if section.noun else section.title)
     if not section.label:
-        parts = [f"### {escaped(section.title)}", emphasised(section.lead)]
+        start = f"### {title}\n\n{emphasised(section.lead)}"
     else:
-        title = f"**{escaped(section.label if section.noun else section.title)}**"
-        parts = [f"{title}: {emphasised(section.lead)}" if section.lead else f"{title}:"]
-    for block in section.blocks:
-        if isinstance(block, Section):
-            parts += [] if block.is_empty else _section(block)
-        else:
-            parts += _block(block)
-    return [part for part in parts if part]
+        start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasised(section.lead)}".rstrip()
+    return [start, *_sections(section.blocks)]
 
 
 def _block(block: Block) -> list[str]:
@@ -66,14 +71,9 @@ def _block(block: Block) -> list[str]:
         case Code():
             return [fenced(block.text)]
         case Rows():
-            return ["\n".join(f"- {escaped(term)}: {emphasised(words)}" for term, words in block.rows)]
+            return ["\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows)]
         case Fold():
-            inner = [
-                part
-                for each in block.blocks
-                for part in (_section(each) if isinstance(each, Section) else _block(each))
-            ]
-            return [f"<details><summary>{escaped(block.summary)}</summary>", *inner, "</details>"]
+            return [f"<details><summary>{escaped(block.summary)}</summary>", *_sections(block.blocks), "</details>"]
     if not isinstance(block, Table | Listing | Timeline | Tree) or not block.items:
         return []
     rest = len(block.items) - _ITEMS_SHOWN

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from io import StringIO
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -43,6 +44,7 @@ from kpreempt.report.blocks import (
     joined,
     phrase_of,
     spans_of,
+    text_of,
 )
 from kpreempt.report.escape import printable
 from kpreempt.report.options import Extent, RenderOptions
@@ -57,6 +59,7 @@ _STYLES: dict[Role, str] = {
     "warn": "yellow",
     "dim": "dim",
     "heading": "bold cyan",
+    "code": "dim",
 }
 _WORD = re.compile(r" *[^ ]+ *")
 _INDENT = 2
@@ -71,7 +74,7 @@ _FEW_COLUMNS = 2
 _GUIDE = 4
 # On a screen: the command line and the prompt, and the lines of the first sentences, of the facts, and of an item.
 _AROUND = 2
-_LINES_OF_LEAD = 6
+_LINES_OF_LEAD = 8
 _LINES_OF_FACTS = 2
 _LINES_OF_ITEM = 3
 # What is left of a section before others are left out.
@@ -82,19 +85,20 @@ _CUT = " … (-v)"
 class _Chunk(NamedTuple):
     """Lines that stay together; ``noun`` is what they are called if they are one of several items.
 
-    Without lines a chunk stands for the ``number`` of items that no screen can hold.
+    Without lines a chunk stands for the ``number`` of items that no screen can hold. One that ``is_whole`` is not cut.
     """
 
     lines: list[Text]
     noun: str = ""
     number: int = 1
+    is_whole: bool = False
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
     """The report as text, as much of it as ``options.extent`` says."""
     if options.extent is Extent.LINE:
         # As wide as it is: where it is pasted, another program breaks lines.
-        lines = [_text(report.brief or report.lead)]
+        lines = [_text(words) for words in (report.lead, *(section.lead for section in report.sections)) if words]
     elif options.extent is Extent.SCREEN and not report.is_whole:
         lines = _screen(report, options)
     else:
@@ -135,34 +139,35 @@ def _whole(report: Report, options: RenderOptions) -> list[Text]:
 def _screen(report: Report, options: RenderOptions) -> list[Text]:
     """The sections that matter most, the longest of them cut until all fit, and how to see more."""
     width, gap = options.width, 0 if report.is_compact else 1
-    head = _clipped(_wrapped(report.short_lead or report.lead, width), _LINES_OF_LEAD, width)
+    lead = report.short_lead or report.lead
+    head = _clipped(_wrapped(lead, width), _LINES_OF_LEAD, width) if lead else []
     end = []
-    if facts := _text(joined(report.facts, " · "), "dim"):
+    if facts := _text(report.short_facts or joined(report.facts, " · "), "dim"):
         if report.is_compact:
-            end = _clipped(_beside(Text(), [facts]), 1, width)
+            end = _clipped(_beside(Text(), _wrapped(facts, width - _LABEL_COLUMN)), 1, width)
         else:
             head += _clipped(_indented(_wrapped(facts, width - _INDENT, _INDENT), _INDENT), _LINES_OF_FACTS, width)
     if report.more:
         end.append(_more(report.more, width))
     drawing = _Drawing(height=options.height)
-    ranked = sorted(report.shown_sections(), key=lambda section: -section.priority)
+    ranked = sorted(report.shown_sections("screen"), key=lambda section: -section.priority)
+    ranked = [each for each in ranked if each.priority and not (each.short or each).is_empty]
     sections = [
         [
-            chunk._replace(lines=_clipped(chunk.lines, _LINES_OF_ITEM, width)) if chunk.noun else chunk
+            chunk if chunk.is_whole or not chunk.noun else _cut(chunk, _LINES_OF_ITEM, width)
             for chunk in drawing.section(section.short or section, width, is_compact=report.is_compact)
         ]
         for section in ranked
-        if section.priority
     ]
     room = options.height - _AROUND - len(head) - len(end) - 1 - gap
     lines = head
-    for number, shown in enumerate(_fitted(sections, room, gap, width)):
+    for number, shown in enumerate(_fitted(sections, [each.keeps for each in ranked], room, gap, width)):
         lines += [*([] if number and not gap else [Text()]), *shown]
     lines += [*([Text()] if gap and end else []), *end]
     return [_elided(line, width) for line in lines]
 
 
-def _fitted(sections: list[list[_Chunk]], room: int, gap: int, width: int) -> list[list[Text]]:
+def _fitted(sections: list[list[_Chunk]], keeps: Sequence[int], room: int, gap: int, width: int) -> list[list[Text]]:
     """The lines of as many sections as there is room for, with a last line on those that are left out.
 
     The longest section is cut by a line until all fit, the last one of several; once all are short, the last goes.
@@ -170,8 +175,9 @@ def _fitted(sections: list[list[_Chunk]], room: int, gap: int, width: int) -> li
     shown = [_shortened(chunks, max(room, _LEAST_LINES), width) for chunks in sections]
     left: Counter[str] = Counter()
     while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > room:
-        at = max(range(len(shown)), key=lambda at: (len(shown[at]), at))
-        if len(shown[at]) > _LEAST_LINES:
+        longest = [at for at in range(len(shown)) if len(shown[at]) > _LEAST_LINES]
+        if longest:
+            at = max(longest, key=lambda at: (len(shown[at]) - keeps[at], at))
             shown[at] = _shortened(sections[at], len(shown[at]) - 1, width)
             continue
         shown.pop()
@@ -180,8 +186,11 @@ def _fitted(sections: list[list[_Chunk]], room: int, gap: int, width: int) -> li
 
 
 def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
-    """So many lines of a section: without its last items, which are counted, and of the only one as much as fits."""
+    """So many lines of a section: with less of each item, and then without the last ones, which are counted."""
     kept = list(chunks)
+    for lines in range(_LINES_OF_ITEM - 1, 0, -1):
+        if sum(len(chunk.lines) for chunk in kept) > most:
+            kept = [chunk if chunk.is_whole or not chunk.noun else _cut(chunk, lines, width) for chunk in kept]
     size, left, indent = sum(len(chunk.lines) for chunk in kept), Counter[str](), 0
     items = [at for at, chunk in enumerate(kept) if chunk.noun]
     # An item beside the label stays, so that the label does.
@@ -194,6 +203,10 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
             indent = len(first) - len(first.lstrip(" "))
     rest = _indented([_left_out(left)], indent) if left else []
     return [*_clipped(_lines_of(kept), most - len(rest), width), *rest]
+
+
+def _cut(chunk: _Chunk, most: int, width: int) -> _Chunk:
+    return chunk._replace(lines=_clipped(chunk.lines, most, width))
 
 
 def _count(numbers: Counter[str], chunks: Iterable[_Chunk]) -> None:
@@ -248,19 +261,34 @@ class _Drawing:
         elif section.label and (spans_of(lead) or not is_beside):
             chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
         indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
+        # What a sentence introduces that ends with a colon is further to the right.
+        is_introduced = False
+        items = [block for block in section.blocks if isinstance(block, Section) and block.noun]
+        limit = self._limit(section.shown, len(items))
         for block in section.blocks:
             if isinstance(block, Section):
+                if block in items[limit:]:
+                    continue
                 chunks += self._within(block, width)
+                if block in items[limit - 1 : limit] and not section.is_summarized:
+                    chunks += [
+                        chunk._replace(lines=_indented(chunk.lines, _INDENT))
+                        for chunk in self._rest(len(items) - limit, block.noun)
+                    ]
                 continue
-            for chunk in self.block(block, width - indent):
+            further = _INDENT if is_introduced and not isinstance(block, Sentence) else 0
+            if isinstance(block, Sentence) and spans_of(block.words):
+                is_introduced = text_of(block.words).endswith(":")
+            for chunk in self.block(block, width - indent - further):
                 is_first = is_beside and not chunks
-                lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
+                lines = _indented(chunk.lines, further)
+                lines = _beside(label, lines) if is_first else _indented(lines, indent)
                 chunks.append(chunk._replace(lines=lines))
         return chunks
 
     def _within(self, section: Section, width: int) -> list[_Chunk]:
         """A section of a section; one that is an item is a paragraph that the label begins."""
-        if section.is_empty:
+        if section.is_empty or section.only:
             return []
         if not section.noun:
             return [_Chunk([Text()]), *self.section(section, width)]
@@ -275,7 +303,7 @@ class _Drawing:
         """The lines of a block, those of each item together."""
         match block:
             case Sentence():
-                return [_Chunk(_wrapped(block.words, width, _INDENT))]
+                return [_Chunk(_wrapped(block.words, width, _INDENT))] if spans_of(block.words) else []
             case Hint():
                 return [_Chunk(_wrapped(_text(block.words, "dim"), width, _INDENT))]
             case Code():
@@ -290,31 +318,39 @@ class _Drawing:
                 ]
             case Picture():
                 return []
-        limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
-        chunks = _items(block, limit, width)
-        rest = len(block.items) - limit
-        if rest > 0 and self._height:
-            chunks.append(_Chunk([], block.noun, rest))
-        elif rest > 0:
-            chunks.append(_Chunk([_text(Span(f"… and {count(rest, f'more {block.noun}')} ({self._hint})", "dim"))]))
-        return chunks
+        limit = self._limit(block.shown, len(block.items))
+        return [
+            *_items(block, limit, width, is_screen=bool(self._height)),
+            *self._rest(len(block.items) - limit, block.noun),
+        ]
+
+    def _limit(self, shown: int, items: int) -> int:
+        return self._height or (shown if self._hint and shown else items)
+
+    def _rest(self, rest: int, noun: str) -> list[_Chunk]:
+        """What is left out."""
+        if rest <= 0:
+            return []
+        if self._height:
+            return [_Chunk([], noun, rest)]
+        return [_Chunk([_text(Span(f"… and {count(rest, f'more {noun}')} ({self._hint})", "dim"))])]
 
 
-def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int) -> list[_Chunk]:
+def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, is_screen: bool) -> list[_Chunk]:
     match block:
         case Timeline():
             return _terms(block.items[:limit], width, block.noun)
         case Table():
-            return _table(block, block.items[:limit], width)
+            return _table(block, block.items[:limit], width, is_dense=block.is_dense and is_screen)
         case Listing():
             return _listing(block, block.items[:limit], width)
         case Tree():
             return [_branch(node, width, block.noun) for node in block.items[:limit]]
 
 
-def _terms(rows: Sequence[tuple[str, Words]], width: int, noun: str) -> list[_Chunk]:
+def _terms(rows: Sequence[tuple[Words, Words]], width: int, noun: str) -> list[_Chunk]:
     """Terms, and what they are in a column beside them."""
-    terms = [_text(Span(term, "dim")) for term, _ in rows]
+    terms = [_text(term, "dim") for term, _ in rows]
     column = _width(terms) + _GAP
     return [
         _Chunk(_beside(term, _wrapped(words, width - column), column), noun)
@@ -330,30 +366,52 @@ def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> li
         lines = _wrapped((ordinal, *phrase_of(first)), width, indent)
         for words in others:
             lines += _indented(_wrapped(words, width - indent, _INDENT), indent)
-        chunks.append(_Chunk(lines, block.noun))
+        chunks.append(_Chunk(lines, block.noun, is_whole=bool(others)))
     return chunks
 
 
-def _table(table: Table, rows: Sequence[Sequence[Words]], width: int) -> list[_Chunk]:
+def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dense: bool) -> list[_Chunk]:
     """A line for the titles, and the lines of each row, in columns if the page is wide enough for them.
 
-    If it is not, the first column stands above the others, and if that does not help, each row is a paragraph.
+    If it is not, titles may become letters; failing that, the first column stands above the others, or each row is
+    a paragraph.
     """
-    titles = [] if table.is_untitled else [[_text(Span(column.title, "dim")) for column in table.columns]]
-    cells = [*titles, *([_text(cell) for cell in row] for row in rows)]
+    cells = [[_text(cell) for cell in row] for row in rows]
     aligns = [column.align for column in table.columns]
-    lines = _in_columns(cells, aligns, width)
+    full = [] if table.is_untitled else [[_text(Span(column.title, "dim")) for column in table.columns]]
+    legend: list[Text] = []
+    if is_dense:
+        cells = _squeezed([*full, *cells], width)[len(full) :]
+    lines = _in_columns([*full, *cells], aligns, width)
+    if lines is None and table.is_lettered:
+        titles = dict(zip(ascii_uppercase, (column.title for column in table.columns[1:]), strict=False))
+        letters = [full[0][0], *(_text(Span(letter, "dim")) for letter in titles)]
+        lines = _in_columns([letters, *cells], aligns, width) if len(letters) == len(aligns) else None
+        if lines is not None:
+            legend = _wrapped(joined(f"{letter}={title}" for letter, title in titles.items()), width, _INDENT)
+    is_whole = lines is None
     if lines is None and len(aligns) > _FEW_COLUMNS:
-        below = _in_columns([row[1:] for row in cells], aligns[1:], width - _INDENT)
+        below = _in_columns([row[1:] for row in [*full, *cells]], aligns[1:], width - _INDENT)
         if below is not None:
             lines = [
                 [*_wrapped(first, width, _INDENT), *_indented(others, _INDENT)]
-                for (first, *_), others in zip(cells, below, strict=True)
+                for (first, *_), others in zip([*full, *cells], below, strict=True)
             ]
     if lines is None:
         gap = Text(" " * _GAP)
-        lines = [_wrapped(gap.join(cell for cell in row if cell.plain), width, _INDENT) for row in cells]
-    return [_Chunk(each, "" if at < len(titles) else table.noun) for at, each in enumerate(lines)]
+        lines = [_wrapped(gap.join(cell for cell in row if cell.plain), width, _INDENT) for row in [*full, *cells]]
+    head = [_Chunk([*legend, *(line for each in lines[: len(full)] for line in each)])] if full else []
+    return [*head, *(_Chunk(each, table.noun, is_whole=is_whole) for each in lines[len(full) :])]
+
+
+def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
+    """The rows with the cells of their widest columns shortened in the middle until a row is a line."""
+    widths = [_width(column) for column in zip(*rows, strict=True)]
+    while (over := sum(widths) + _GAP * (len(widths) - 1) - width) > 0 and max(widths) > 1:
+        widest = widths.index(max(widths))
+        second = max([each for at, each in enumerate(widths) if at != widest], default=1)
+        widths[widest] -= min(over, max(widths[widest] - second, 1))
+    return [[_elided(cell, room) for cell, room in zip(row, widths, strict=True)] for row in rows]
 
 
 def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: int) -> list[list[Text]] | None:
@@ -421,6 +479,8 @@ def _wrapped(words: Words | Text, width: int, hanging: int = 0) -> list[Text]:
             used, room = 0, width - hanging
         used += cell_len(word[0])
     first, *others = text.divide(breaks)
+    for line in (first, *others):
+        line.rstrip()
     return [first, *_indented(others, hanging)]
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kpreempt.report import RenderOptions, render
-from kpreempt.report.explain.screen import LINES
 from kpreempt.report.options import Extent
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import FIXTURES, read_lines
@@ -21,12 +20,14 @@ from tests.conformance.comparison import batch_answers
 from tests.property.verdict_strategies import verdicts
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+# Of a terminal of 24 without the command line and the prompt.
+LINES = 22
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 SUITES = sorted([*FIXTURES.glob("*.jsonl.gz"), *(FIXTURES.parent / "legacy").glob("*.jsonl.gz")])
 # Of each suite every so many scenarios.
 STEP = 4
 # What stands around the list of several pods.
-AROUND_A_LIST = 4
+AROUND_A_LIST = 5
 
 laws = settings(
     max_examples=40,

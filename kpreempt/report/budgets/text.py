@@ -18,8 +18,7 @@ from kpreempt.report.budgets.words import (
     without_budget_in_words,
 )
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.victims import bare_name
+from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.at_risk import Threshold
 from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Phrase, Role, Span, strong, text_of
-from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.victims import bare_name
+from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction, Severity
 
 _STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}

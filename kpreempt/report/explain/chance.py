@@ -1,22 +1,34 @@
-"""Where chance decides besides ties: on big clusters the scheduler looks at a part of the nodes, from somewhere.
+"""What the verdict cannot decide: where the search starts, in which order equal volumes are taken and equal pods go.
 
-Verdicts are over all nodes; this says how far the real search may miss their answer.
+On big clusters the scheduler looks at a part of the nodes, from somewhere. Verdicts are over all nodes; this says how
+far the real search may miss their answer.
 """
 
 from __future__ import annotations
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, strong
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Page, Phrase, Span, strong
-from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Odds, OddsOutcome, Outcome, Sampling, SearchOrder, Verdict
+from kpreempt.verdict import (
+    Alternatives,
+    Odds,
+    OddsOutcome,
+    Outcome,
+    PodChoice,
+    PossibleOutcome,
+    Sampling,
+    SearchOrder,
+    Verdict,
+)
 from kpreempt.verdict.chance import VolumeOutcome
 
-_OUTCOMES_SHOWN = 3
+_OUTCOMES_SHOWN = 4
+_PODS_NAMED = 4
 _NODES_SHOWN = 3
 # Rounding errors of probabilities are far below this, in percent.
 _EXACT = 1e-7
 _ENDS_SHOWN = 3
+_WINNERS_SHOWN = 2
 
 
 def is_sampled_preemption(verdict: Verdict) -> bool:
@@ -85,20 +97,16 @@ def _end(outcome: VolumeOutcome) -> str:
     return f"preempt {join_names(pods, limit=_NODES_SHOWN)} on {where}{violation}"
 
 
-def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:
-    """What the search can end with, the likeliest first, and what the count leaves out."""
+def odds_blocks(odds: Odds) -> list[Block]:
+    """What the search can end with, the likeliest first, and how far the probabilities may be off."""
     stop = f"stops at {count(odds.num_candidates, 'candidate')}"
     order = "starts at a random node" if odds.order is SearchOrder.LIST else "takes the nodes in an order drawn anew"
-    page.paragraph(f"the search {order} and {stop}:", indent=2, hanging=2)
-    shown = odds.outcomes if options.verbose else odds.outcomes[:_OUTCOMES_SHOWN]
-    for each in shown:
-        page.paragraph(strong(_one_of(each)), f"  wins {percent(each.probability)} of the time", indent=4, hanging=2)
-    if rest := odds.outcomes[len(shown) :]:
-        together = percent(sum(each.probability for each in rest))
-        others = f"{count(len(rest), 'other')} {agree(len(rest), 'shares')} {together}"
-        page.paragraph(Span(f"… {others} (-v -v lists them)", "dim"), indent=4)
-    if odds.outcomes:
-        page.paragraph(Span(_doubts(odds), "dim"), indent=2, hanging=2)
+    items = [[(strong(_one_of(each)), f"  wins {percent(each.probability)} of the time")] for each in odds.outcomes]
+    return [
+        Sentence(f"the search {order} and {stop}:"),
+        Listing(items, noun="outcome", shown=_WINNERS_SHOWN),
+        Sentence(Span(_doubts(odds) if odds.outcomes else "", "dim")),
+    ]
 
 
 def describe_sampling(verdict: Verdict) -> Phrase:
@@ -147,3 +155,97 @@ def _doubts(odds: Odds) -> str:
 def _one_of(outcome: OddsOutcome) -> str:
     names = join_names(outcome.nodes, limit=_NODES_SHOWN)
     return names if len(outcome.nodes) < 2 else f"one of {names}"
+
+
+WHY = (
+    "Pods of equal priority and start time go in the order of the scheduler's cache, which nothing shows from outside; "
+    "most likely the one that was updated last goes first."
+)
+
+
+def order_in_a_sentence(verdict: Verdict) -> str:
+    """What hangs on the order of equal pods, for the headline; empty where nothing does."""
+    alternatives = verdict.alternatives
+    if alternatives is None:
+        return ""
+    outcomes = alternatives.outcomes
+    nodes = list(dict.fromkeys(each.node for each in outcomes))
+    sizes = sorted({each.num_victims for each in outcomes})
+    if alternatives.exact and len(outcomes) == 1:
+        choices = outcomes[0].choices
+        if len(choices) == 1:
+            return f"It is {_choice(choices[0], named=2)}; only the scheduler knows their order."
+        return f"Which of {count(sum(len(each.pods) for each in choices), 'equal pod')} go, only the scheduler knows."
+    parts = []
+    others = [node for node in nodes if node not in verdict.nominated_nodes]
+    if others:
+        parts.append(f"it may be {join_names(others, limit=2).replace(' and ', ' or ', 1)} instead")
+    if len(sizes) > 1:
+        parts.append(f"{sizes[0]:,} to {count(sizes[-1], 'pod')} may go")
+    told = "; ".join(parts) or "the victims differ"
+    return f"That depends on the order of equal pods, which only the scheduler knows: {told}."
+
+
+def order_in_brief(alternatives: Alternatives) -> str:
+    """What hangs on the order of equal pods, where there is little room."""
+    outcomes = alternatives.outcomes
+    if alternatives.exact and len(outcomes) == 1 and len(outcomes[0].choices) == 1:
+        return f"that is {_choice(outcomes[0].choices[0], named=2)}"
+    may_violate = any(each.num_pdb_violations for each in outcomes)
+    return "the victims depend on the order of equal pods" + (
+        ", and so whether a budget is violated" if may_violate else ""
+    )
+
+
+def may_violate_in_another_order(verdict: Verdict) -> bool:
+    """Whether only another order than the likely one violates a budget."""
+    return verdict.worst_outcome != verdict.outcome
+
+
+def equal_pods_section(verdict: Verdict) -> Section:
+    """``EQUAL PODS``: the outcomes that the order of equal pods can lead to."""
+    alternatives = verdict.alternatives
+    if alternatives is None:
+        return Section("EQUAL PODS")
+    return Section(
+        "EQUAL PODS",
+        WHY,
+        [
+            Listing([[line] for line in _outcome_lines(alternatives)], noun="outcome", shown=_OUTCOMES_SHOWN),
+            Sentence(Span("" if alternatives.exact else INEXACT, "warn")),
+        ],
+        heading="What the order of equal pods leaves open",
+        style="warn",
+    )
+
+
+def _outcome_lines(alternatives: Alternatives) -> list[Phrase]:
+    untold = f"… and {count(alternatives.untold, 'more outcome')}"
+    return [*map(possible_outcome, alternatives.outcomes), *([(untold,)] if alternatives.untold else [])]
+
+
+INEXACT = "Not every order was followed, so others are possible."
+
+
+def possible_outcome(outcome: PossibleOutcome) -> Phrase:
+    """``on n1  ml/x and 1 of ml/a, ml/b``, and whether that violates a budget."""
+    parts = [join_names(outcome.victims, limit=_PODS_NAMED)] if outcome.victims else []
+    parts += [_choice(choice, named=_PODS_NAMED) for choice in outcome.choices]
+    violations = outcome.num_pdb_violations
+    broken: Phrase = (
+        (Span(f"; {count(violations, 'eviction')} {agree(violations, 'violates')} a budget", "bad"),)
+        if violations
+        else ()
+    )
+    return ("on ", strong(outcome.node), f"  {'; '.join(parts)}", *broken)
+
+
+def alternatives_in_lines(alternatives: Alternatives) -> list[Phrase]:
+    """A line for each outcome, and what is left out."""
+    return [*_outcome_lines(alternatives), *([] if alternatives.exact else [(INEXACT,)])]
+
+
+def _choice(choice: PodChoice, *, named: int) -> str:
+    return (
+        f"{choice.count:,} of {len(choice.pods):,}: {join_names(choice.pods, limit=named).replace(' and ', ' or ', 1)}"
+    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+import msgspec
+
 from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.screen_frame import shortened
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSearch, Verdict
 from kpreempt.verdict.story import NodeKind, OneMoreNode
@@ -18,6 +19,10 @@ _PROPOSALS_SHOWN = 4
 _NODES_SHOWN = 3
 _VICTIMS_SHOWN = 3
 _AMOUNTS_SHOWN = 4
+_WIDEST_NAME = 28
+# What is beside an option on a screen.
+_AROUND_OPTION = 14
+_INSTEAD = 40
 # What hardly tells kinds of nodes apart.
 _NOT_TOLD = ("pods", "ephemeral-storage")
 _SKIPPED = "not sought on a cluster of this size; --node NAME seeks those for one node"
@@ -39,31 +44,31 @@ _WORDS = {
 }
 
 
-def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
     """``CHANGES``: those with which a pod lands that is unschedulable, or one that preempts without that."""
-    if verdict.proposal_search is not None or verdict.proposals:
-        search = verdict.proposal_search or ProposalSearch()
-        lacks_budgets = are_budgets_unread(verdict.assumptions)
+    more = verdict.one_more_node
+    is_sought = verdict.proposal_search is not None or bool(verdict.proposals)
+    section = Section("CHANGES")
+    if is_sought:
         goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
-        add_proposals(page, verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
-    if (more := verdict.one_more_node) is not None:
-        _add_one_more_node(page, more, is_beside=verdict.proposal_search is not None or bool(verdict.proposals))
-
-
-def _add_one_more_node(page: Page, more: OneMoreNode, *, is_beside: bool) -> None:
-    """Whether one more node would do, with other kinds that do as well, and what that rests on."""
-    if is_beside:
-        page.paragraph("or " if more.kinds else "", *describe_one_more_node(more), indent=2, hanging=3)
-    else:
-        page.blank()
-        page.labelled(Span("CHANGES", "heading"), *describe_one_more_node(more), column=LABEL_COLUMN)
-    indent = 5 if is_beside else LABEL_COLUMN
-    if more.kinds:
-        page.paragraph(Span(join_options(more.options), "dim"), indent=indent)
-    if others := more.kinds[1:]:
-        page.paragraph(f"also like {join_names([each.like for each in others])}", indent=indent, hanging=2)
-    for each in more.assumed:
-        page.paragraph(Span(f"assumed: {each}", "warn"), indent=indent, hanging=2)
+        lacks_budgets = are_budgets_unread(verdict.assumptions)
+        search = verdict.proposal_search or ProposalSearch()
+        section = proposals_section(verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
+    if more is None:
+        return section
+    line = ("or " if is_sought and more.kinds else "", *describe_one_more_node(more))
+    tried = [Span(join_options(more.options), "code")] if more.kinds else []
+    others = [f"also like {join_names([each.like for each in more.kinds[1:]])}"] if more.kinds[1:] else []
+    assumed = [Span(f"assumed: {each}", "warn") for each in more.assumed]
+    node = Listing([[line, *tried, *others, *assumed]])
+    short = section.short or Section("INSTEAD")
+    if more.kinds or more.not_sought:
+        brief = ("or " if not short.is_empty and more.kinds else "", *describe_one_more_node(more, widest=_WIDEST_NAME))
+        fits = tried if len(join_options(more.options)) < options.width - _AROUND_OPTION else []
+        short = Section("INSTEAD", short.lead, [*short.blocks, Listing([[brief, *fits]], noun="change")])
+    if not is_sought:
+        return msgspec.structs.replace(section, blocks=[node], is_beside=True, priority=_INSTEAD, short=short)
+    return msgspec.structs.replace(section, blocks=[*section.blocks, node], short=short)
 
 
 def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
@@ -79,7 +84,9 @@ def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
         return (f"1 more node like those of the cluster would not place it ({kinds} tried{untried})",)
     nodes = join_names(more.nodes, limit=_NODES_SHOWN)
     where = "there" if more.nodes == [more.node] else f"on {nodes if len(more.nodes) == 1 else f'one of {nodes}'}"
-    like = shortened(more.kinds[0].like, widest) if widest else more.kinds[0].like
+    like = more.kinds[0].like
+    if widest and len(like) > widest:
+        like = f"{like[: widest // 2]}…{like[1 - widest // 2 :]}"
     kind = (strong(f"1 more node like {like}"), f" ({amounts_of(more.kinds[0])}): ")
     return (*kind, Span("lands", "good"), f" {where}")
 
@@ -91,42 +98,48 @@ def amounts_of(kind: NodeKind) -> str:
     return ", ".join(f"{format_amount(name, kind.allocatable[name])} {name}" for name in names[:_AMOUNTS_SHOWN])
 
 
-def add_proposals(
-    page: Page,
+def proposals_section(
     proposals: Sequence[Proposal],
     search: ProposalSearch,
     goal: str,
     options: RenderOptions,
     *,
     lacks_budgets: bool,
-) -> None:
+) -> Section:
     """The changes that bring about the ``goal``, numbered, and how far they were sought.
 
     ``lacks_budgets`` says that none could be read.
     """
-    page.blank()
-    label = Span("CHANGES", "heading")
     if not proposals:
-        page.labelled(label, nothing_found(search), column=LABEL_COLUMN)
-        return
-    is_pair = all(len(_kinds(proposal)) > 1 for proposal in proposals)
+        said = nothing_found(search)
+        return Section("CHANGES", said, priority=_INSTEAD, short=Section("INSTEAD", said))
+    is_pair = all(len({change.kind for change in proposal.changes}) > 1 for proposal in proposals)
     these = "this" if len(proposals) == 1 else "any one of these, the least intrusive first,"
     only = "no single change is enough; " if is_pair else ""
-    page.labelled(label, f"{only}with {these} {goal}:", column=LABEL_COLUMN)
-    shown = proposals if options.verbose else proposals[:_PROPOSALS_SHOWN]
-    for number, proposal in enumerate(shown, 1):
-        ordinal = f"{number}. "
-        page.paragraph(ordinal, *describe_changes(proposal.changes), indent=2, hanging=len(ordinal))
-        page.paragraph(*describe_answer(proposal, lacks_budgets=lacks_budgets), indent=2 + len(ordinal), hanging=2)
-        page.paragraph(Span(join_options(proposal.options), "dim"), indent=2 + len(ordinal), hanging=2)
-    if rest := len(proposals) - len(shown):
-        page.paragraph(Span(f"… and {rest:,} more (-v -v)", "dim"), indent=2)
+    items: list[list[Words]] = []
+    brief: list[list[Words]] = []
+    for proposal in proposals:
+        brings = describe_answer(proposal, lacks_budgets=lacks_budgets)
+        line = (*describe_changes(proposal.changes), ": ", *brings)
+        tried = join_options(proposal.options)
+        items.append([line, Span(tried, "code")])
+        # Half an option helps no one.
+        fits = not brief and len(tried) < options.width - _AROUND_OPTION
+        brief.append([("or " if brief else "", *line), *([Span(tried, "code")] if fits else [])])
+    blocks: list[Block] = [Listing(items, noun="change", shown=_PROPOSALS_SHOWN, is_numbered=True)]
     if search.is_skipped:
-        page.paragraph(Span(f"others are {_SKIPPED}", "dim"), indent=2)
+        blocks.append(Sentence(Span(f"others are {_SKIPPED}", "dim")))
     elif not search.is_complete:
-        page.paragraph(Span(f"the search gave up after {count(search.verdicts, 'verdict')}", "dim"), indent=2)
+        blocks.append(Sentence(Span(f"the search gave up after {count(search.verdicts, 'verdict')}", "dim")))
     if search.extender_calls:
-        page.paragraph(Span(_asked_again(search), "dim"), indent=2)
+        blocks.append(Sentence(Span(_asked_again(search), "dim")))
+    return Section(
+        "CHANGES",
+        f"{only}with {these} {goal}:",
+        blocks,
+        priority=_INSTEAD,
+        short=Section("INSTEAD", blocks=[Listing(brief, noun="change")]),
+    )
 
 
 def describe_changes(changes: Sequence[Change]) -> Phrase:
@@ -173,10 +186,6 @@ def nothing_found(search: ProposalSearch) -> str:
 
 def _asked_again(search: ProposalSearch) -> str:
     return f"extenders were called {count(search.extender_calls or 0, 'more time')} for this"
-
-
-def _kinds(proposal: Proposal) -> set[ChangeKind]:
-    return {change.kind for change in proposal.changes}
 
 
 def _in_words(change: Change) -> str:

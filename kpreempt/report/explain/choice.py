@@ -1,22 +1,31 @@
-"""The choice: between candidates, rule by rule, or between nodes that fit, by scores, down to those that are left.
-
-Nodes stand side by side: a row for each rule or plugin, a column for each node; transposed where the nodes are many.
-"""
+"""The choice: between candidates, rule by rule, or between nodes that fit, by scores, down to those that are left."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import ascii_uppercase
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import (
+    Block,
+    Column,
+    Listing,
+    Phrase,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    strong,
+)
 from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.chance import add_odds, chance_of_volumes, describe_sampling, is_sampled_preemption
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, columns_of_numbers, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.explain.chance import chance_of_volumes, describe_sampling, is_sampled_preemption, odds_blocks
+from kpreempt.scheduler_table import row_of
 from kpreempt.verdict import Candidate, TieBreakRound, Verdict
 
-_COLUMNS = 4
-_COLUMNS_OF_MANY = 3
+_CANDIDATES_SHOWN = 4
+_CANDIDATES_SHOWN_OF_MANY = 2
+_NODES_SHOWN = 4
 _PRIORITY_OFFSET = 2**31
 _RULES = {
     "pdbViolations": "fewest budget violations",
@@ -25,37 +34,73 @@ _RULES = {
     "victims": "fewest victims",
     "latestStart": "latest start of top victims",
 }
-_OUT = "✗"
-_TIME_LENGTH = len("2026-11-01T00:00:00Z")
-
-_NODES_SHOWN = 4
-_TIED_SHOWN = 2
-
-_INDENT = 2
-_MOST_COLUMNS = 6
-_FEWEST_COLUMNS = 2
-
-Row = tuple[str, list[Phrase]]
+_SCORES_SHOWN = 3
+_PLUGINS_SHOWN = 3
+_WHY_HERE = 75
 
 
-def add_choice_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+def choice_section(verdict: Verdict) -> Section:
     """``4 CHOICE``: what each rule made of the candidates, and whether chance decides the rest."""
     selection = verdict.selection
     if selection is None or not verdict.candidates:
-        return
-    page.blank()
-    page.labelled(Span("4 CHOICE", "heading"), *describe_choice(verdict), column=LABEL_COLUMN)
-    if verdict.odds is not None and is_sampled_preemption(verdict):
-        add_odds(page, verdict.odds, options)
-    if not selection.rounds:
-        return
-    ordered = order_by_survival(verdict)
-    # Nodes that tie have the same values; one of them stands for all.
-    others = [candidate for candidate in ordered if candidate.node not in selection.tied]
-    winners = [candidate for candidate in ordered if candidate.node in selection.tied]
-    all_shown = options.verbose or len(ordered) <= _COLUMNS
-    columns = ordered if all_shown else [*winners[:1], *others][:_COLUMNS_OF_MANY]
-    _add_rounds(page, selection.rounds, columns, ordered)
+        return Section("4 CHOICE")
+    blocks: list[Block] = (
+        odds_blocks(verdict.odds) if verdict.odds is not None and is_sampled_preemption(verdict) else []
+    )
+    if selection.rounds:
+        blocks += _rounds(verdict, selection.rounds, selection.tied or verdict.nominated_nodes)
+    return Section(
+        "4 CHOICE",
+        describe_choice(verdict),
+        blocks,
+        heading="How the node was chosen",
+        anchor="choice",
+        is_reasoning=True,
+        priority=_WHY_HERE,
+        short=Section("WHY HERE", _deciding_rule(verdict) if verdict.nominated_nodes else ""),
+    )
+
+
+def _rounds(verdict: Verdict, rounds: Sequence[TieBreakRound], tied: Sequence[str]) -> list[Block]:
+    """The rules in their order, and each candidate's value under them, those that lasted longest first."""
+    # Of many candidates only the rules that eliminate some are worth a line.
+    is_funnel = len(verdict.candidates) > _CANDIDATES_SHOWN
+    rules: list[Sequence[Words]] = []
+    told: list[tuple[int, TieBreakRound]] = []
+    for number, each in enumerate(rounds, 1):
+        fell = len(each.values) - len(each.survivors)
+        if fell or not is_funnel:
+            told.append((number, each))
+            eliminates = f": eliminates {fell:,} of {len(each.values):,}" if fell else ""
+            rules.append([f"{number}. {name_of_rule(each.criterion)}{eliminates}"])
+    rows = []
+    for candidate in order_by_survival(verdict):
+        cells: list[Words] = [strong(candidate.node)]
+        lost_at = 0
+        for number, each in told:
+            if candidate.node not in each.values:
+                cells.append("")
+                continue
+            value = format_value(each.criterion, each.values[candidate.node], len(candidate.victims))
+            if candidate.node not in each.survivors:
+                lost_at = number
+            cells.append(Span(f"✗ {value}", "bad") if lost_at else value)
+        if lost_at:
+            result: Words = f"eliminated by rule {lost_at}"
+        elif candidate.node in tied:
+            result = Span("nominated" if len(tied) == 1 else "ties", "good")
+        else:
+            result = ""
+        rows.append([*cells, result])
+    titles = [f"{number}." for number, _ in told]
+    table = Table(
+        columns("CANDIDATE", *titles, "RESULT", right=titles),
+        rows,
+        noun="candidate",
+        caption="What each candidate has under each rule, and which one eliminates it",
+        shown=_CANDIDATES_SHOWN_OF_MANY if is_funnel else _CANDIDATES_SHOWN,
+    )
+    return [Listing(rules, noun="rule"), table]
 
 
 def order_by_survival(verdict: Verdict) -> list[Candidate]:
@@ -85,19 +130,6 @@ def format_value(criterion: str, value: int | str, victims: int) -> str:
     return f"{value:,}"
 
 
-def _values(each: TieBreakRound, columns: Sequence[Candidate]) -> dict[str, str]:
-    """The columns' values as text. Times lose the year where all have the same, so that more of them fit."""
-    values = {
-        candidate.node: format_value(each.criterion, each.values[candidate.node], len(candidate.victims))
-        for candidate in columns
-        if candidate.node in each.values
-    }
-    times = [value for value in values.values() if len(value) == _TIME_LENGTH and value.endswith("Z")]
-    if each.criterion != "latestStart" or len({time[:5] for time in times}) != 1:
-        return values
-    return {node: value[5:-1].replace("T", " ") if value in times else value for node, value in values.items()}
-
-
 def describe_choice(verdict: Verdict) -> Phrase:
     """Which candidate wins by which rule, and whether chance plays a part."""
     tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
@@ -117,61 +149,71 @@ def describe_choice(verdict: Verdict) -> Phrase:
     return (strong(tied[0]), decided, "; nothing is random")
 
 
-def _add_rounds(
-    page: Page, rounds: Sequence[TieBreakRound], columns: Sequence[Candidate], candidates: Sequence[Candidate]
-) -> None:
-    """A row for each rule with the columns' values.
-
-    Where not all candidates are shown, the rows are the rules that take some out, and say how many.
-    """
-    is_funnel = len(candidates) > len(columns)
-    rows: list[tuple[str, list[Phrase]]] = []
-    eliminated: list[Phrase] = []
-    for number, each in enumerate(rounds, 1):
-        fell = len(each.values) - len(each.survivors)
-        if not fell and is_funnel:
-            continue
-        values = _values(each, columns)
-        cells = [_cell(values.get(candidate.node, ""), candidate.node in each.survivors) for candidate in columns]
-        rows.append((f"{number} {name_of_rule(each.criterion)}", cells))
-        eliminated.append((f"{fell:,} of {len(each.values):,}",))
-    nodes = [candidate.node for candidate in columns]
-    add_comparison(page, nodes, rows, ("ELIMINATED", eliminated) if is_funnel else None)
+def _deciding_rule(verdict: Verdict) -> Phrase:
+    """The candidate, and the rule that leaves it alone: ``lowest sum of priorities (rule 3 of 5)``."""
+    tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
+    rounds = verdict.selection.rounds if verdict.selection else []
+    if len(verdict.candidates) == 1 or not rounds:
+        return describe_choice(verdict)
+    among = f" of {count(len(verdict.candidates), 'candidate')}: "
+    rules = row_of(verdict.algorithm).choice_rules
+    if len(tied) > 1:
+        equal = f"equal by all {rules} rules; "
+        return (strong(join_names(tied)), among, equal, Span("the scheduler picks one at random", "warn"))
+    doubts = ["if the search reaches it"] if is_sampled_preemption(verdict) else []
+    if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
+        doubts.append("in the likely order of equal pods")
+    doubts += ["in this order of equal volumes"] if chance_of_volumes(verdict) else []
+    rule = f"{name_of_rule(rounds[-1].criterion)} (rule {len(rounds)} of {rules})"
+    return (strong(tied[0]), among, rule, *(Span(f"; {words}", "warn") for words in doubts))
 
 
-def _cell(value: str, survives: bool) -> Phrase:
-    return (value,) if survives or not value else (Span(f"{_OUT} {value}", "bad"),)
-
-
-def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``2 SCORES``: a row for each plugin, a column for each of the best nodes, weights applied."""
+def score_section(verdict: Verdict) -> Section:
+    """``2 SCORES``: a row for each node that fits with what each plugin gives it, weights applied, the best first."""
     if not verdict.feasible_nodes and not verdict.scores:
-        return
-    page.blank()
-    page.labelled(Span("2 SCORES", "heading"), *describe_scores(verdict), column=LABEL_COLUMN)
-    if len(verdict.scores) < 2 or (_is_taken_unscored(verdict) and not options.verbose):
-        return
-    ranked = sorted(verdict.scores, key=lambda node: -verdict.scores[node])
-    others = [node for node in ranked if node not in verdict.chosen_nodes]
-    tied = verdict.chosen_nodes[: max(_TIED_SHOWN, _NODES_SHOWN - len(others))]
-    nodes = ranked if options.verbose else [*tied, *others][:_NODES_SHOWN]
-    _add_table(page, verdict, nodes)
-    silent = silent_plugins(verdict)
-    if silent:
-        page.paragraph(Span(f"0 everywhere: {', '.join(silent)}", "dim"), indent=2, hanging=2)
-    if rest := len(ranked) - len(nodes):
-        page.paragraph(Span(f"… and {count(rest, 'more node')} with the same or less", "dim"), indent=2)
+        return Section("2 SCORES")
+    short = Section("")
+    if not (verdict.candidates and verdict.nominated_nodes):
+        short = Section("WHY HERE", describe_scores(verdict), [Listing([[line] for line in _leading_scores(verdict)])])
+    blocks: list[Block] = []
+    if len(verdict.scores) > 1:
+        silent = silent_plugins(verdict)
+        plugins = [plugin for plugin in scoring_plugins(verdict) if plugin not in silent]
+        rows: list[list[Words]] = []
+        for node in sorted(verdict.scores, key=lambda node: -verdict.scores[node]):
+            total = Span(f"{verdict.scores[node]:,}", "good" if node in verdict.chosen_nodes else "strong")
+            given = verdict.plugin_scores.get(node, {})
+            rows.append([strong(node), total, *(f"{given.get(plugin, 0):,}" for plugin in plugins)])
+        titles = columns("NODE", "TOTAL", right=["TOTAL"]) + [Column(plugin, "right") for plugin in plugins]
+        caption = "Scores of the nodes that fit, weights applied, the best first"
+        blocks.append(Table(titles, rows, noun="node", caption=caption, shown=_NODES_SHOWN, is_lettered=True))
+        blocks.append(Sentence(Span(f"0 everywhere: {', '.join(silent)}" if silent else "", "dim")))
+    return Section("2 SCORES", describe_scores(verdict), blocks, is_reasoning=True, priority=_WHY_HERE, short=short)
 
 
-def _is_taken_unscored(verdict: Verdict) -> bool:
-    """Whether the pod lands on its nominated node, which the scheduler looks at before all others."""
-    return verdict.lands_on == [verdict.pod.nominated_node_name]
+def _leading_scores(verdict: Verdict) -> list[str]:
+    """The best totals, and the plugins that set the first node off from the next."""
+    if len(verdict.scores) < 2 or not verdict.plugin_scores or not verdict.chosen_nodes:
+        return []
+    ranked = sorted(verdict.scores, key=lambda node: (node not in verdict.chosen_nodes, -verdict.scores[node]))
+    lines = [", ".join(f"{node} {verdict.scores[node]:,}" for node in ranked[:_SCORES_SHOWN])]
+    best, rest = ranked[0], [node for node in ranked if node not in verdict.chosen_nodes]
+    if not rest:
+        return lines
+    mine, next_best = (verdict.plugin_scores.get(node, {}) for node in (best, rest[0]))
+    lead = {plugin: mine.get(plugin, 0) - next_best.get(plugin, 0) for plugin in (*mine, *next_best)}
+    decisive = sorted((plugin for plugin in lead if lead[plugin]), key=lambda plugin: -abs(lead[plugin]))
+    if decisive:
+        told = ", ".join(f"{plugin} {lead[plugin]:+,}" for plugin in decisive[:_PLUGINS_SHOWN])
+        lines.append(f"against {rest[0]}: {told}")
+    return lines
 
 
 def describe_scores(verdict: Verdict) -> Phrase:
     """Which node has the best score, and what part of the nodes is scored."""
     chosen = verdict.chosen_nodes
-    if _is_taken_unscored(verdict):
+    # The scheduler looks at a nominated node before all others.
+    if verdict.lands_on == [verdict.pod.nominated_node_name]:
         return (
             strong(verdict.pod.nominated_node_name),
             " is nominated and fits: the scheduler takes it without scoring",
@@ -195,17 +237,6 @@ def describe_scores(verdict: Verdict) -> Phrase:
     return (strong(chosen[0]), scored, *(describe_sampling(verdict) or (" (weights applied)",)))
 
 
-def _add_table(page: Page, verdict: Verdict, nodes: Sequence[str]) -> None:
-    silent = set(silent_plugins(verdict))
-    rows: list[Row] = [
-        (plugin, [(f"{verdict.plugin_scores.get(node, {}).get(plugin, 0):,}",) for node in nodes])
-        for plugin in scoring_plugins(verdict)
-        if plugin not in silent
-    ]
-    rows.append(("total", [(strong(f"{verdict.scores.get(node, 0):,}"),) for node in nodes]))
-    add_comparison(page, nodes, rows)
-
-
 def scoring_plugins(verdict: Verdict) -> list[str]:
     """All plugins that give scores."""
     return list(dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores))
@@ -218,46 +249,3 @@ def silent_plugins(verdict: Verdict) -> list[str]:
         for plugin in scoring_plugins(verdict)
         if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
     ]
-
-
-def add_comparison(
-    page: Page, nodes: Sequence[str], rows: Sequence[Row], last: tuple[str, list[Phrase]] | None = None
-) -> None:
-    """Print the rows, with ``last`` (a title and a cell for each row) as one more column.
-
-    Names that are too long for columns get letters, explained above. Where even so the page is too narrow, columns are
-    left out from the right if there is a ``last`` that speaks for them; otherwise each node gets a row.
-    """
-    most = len(nodes) if len(nodes) <= _MOST_COLUMNS else 0
-    fewest = most if last is None else _FEWEST_COLUMNS
-    for shown in range(most, fewest - 1, -1):
-        for headings in (nodes[:shown], ascii_uppercase[:shown]):
-            table = _table(headings, rows, last)
-            if shown and page.fits(table, indent=_INDENT):
-                _add_legend(page, headings, nodes[:shown])
-                page.table(table, aligns=columns_of_numbers(len(table[0]) - 1), indent=_INDENT)
-                return
-    _add_transposed(page, nodes, rows)
-
-
-def _table(headings: Sequence[str], rows: Sequence[Row], last: tuple[str, list[Phrase]] | None) -> list[list[Phrase]]:
-    table: list[list[Phrase]] = [[("",), *((strong(heading),) for heading in headings)]]
-    table += [[(label,), *cells[: len(headings)]] for label, cells in rows]
-    if last is not None:
-        for line, cell in zip(table, [(Span(last[0], "dim"),), *last[1]], strict=True):
-            line.append(cell)
-    return table
-
-
-def _add_legend(page: Page, headings: Sequence[str], names: Sequence[str]) -> None:
-    for heading, name in zip(headings, names, strict=False):
-        if heading != name:
-            page.paragraph(strong(heading), "  ", name, indent=_INDENT, hanging=3)
-
-
-def _add_transposed(page: Page, nodes: Sequence[str], rows: Sequence[Row]) -> None:
-    headings = ascii_uppercase[: len(rows)]
-    _add_legend(page, headings, [label for label, _ in rows])
-    table: list[list[Phrase]] = [[("",), *((strong(heading),) for heading in headings)]]
-    table += [[(strong(node),), *(cells[at] for _, cells in rows)] for at, node in enumerate(nodes)]
-    page.table(table, aligns=columns_of_numbers(len(rows)), indent=_INDENT)

@@ -1,38 +1,59 @@
-"""What the dry run tried: which nodes would have room without their lower-priority pods, and who goes."""
+"""What the dry run of preemption tried, and which pods go: each candidate with its reprieves, and the victims."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count, plural
-from kpreempt.report.durations import format_since
-from kpreempt.report.evidence import describe_shortage
+from kpreempt.report.blocks import (
+    Block,
+    Column,
+    Listing,
+    Phrase,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    joined,
+    strong,
+)
+from kpreempt.report.durations import format_duration, format_since
+from kpreempt.report.evidence import bare_name, describe_shortage, format_budgets, join_names
+from kpreempt.report.explain.chance import INEXACT, possible_outcome
 from kpreempt.report.explain.choice import order_by_survival
-from kpreempt.report.explain.failures import Depth, add_failures, is_crowd, may_be_mended
-from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
+from kpreempt.report.explain.headline import acted_on
+from kpreempt.report.explain.refusals import (
+    find_nearest,
+    in_clauses,
+    is_crowd,
+    may_be_mended,
+    refusal_list,
+    split_by_hope,
+)
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.scheduler_table import row_of
-from kpreempt.verdict import Candidate, Reprieve, Verdict
+from kpreempt.verdict import Candidate, Outcome, PodChoice, Reprieve, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
 
-_ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left")
 _STEPS_SHOWN = 5
 _STEPS_SHOWN_OF_CROWD = 3
 _COSTS_SHOWN = 2
-_NODES_SHOWN = 3
+_NODES_SHOWN = 2
+_VICTIMS_SHOWN = 10
+_VICTIMS_SHOWN_OF_CROWD = 6
+_NAMES_SHOWN = 4
+_BRIEF_NAMES = 3
+_VICTIMS, _DRY_RUN, _ELSEWHERE = 90, 65, 60
 
 
-def add_eligibility_section(page: Page, verdict: Verdict) -> None:
-    """``2 ELIGIBLE``: whether the pod may evict at all."""
-    if verdict.eligibility is None:
-        return
-    page.blank()
-    page.labelled(Span("2 ELIGIBLE", "heading"), *describe_eligibility(verdict), column=LABEL_COLUMN)
+def eligibility_section(verdict: Verdict) -> Section:
+    """``2 ELIGIBLE``: whether the pod may evict at all, and why."""
+    return Section("2 ELIGIBLE", _eligibility(verdict), heading="May the pod preempt?", is_reasoning=True)
 
 
-def describe_eligibility(verdict: Verdict) -> Phrase:
-    """Whether the pod may evict at all, and why; nothing where that was not asked."""
+def _eligibility(verdict: Verdict) -> Phrase:
     eligibility = verdict.eligibility
     if eligibility is None:
         return ()
@@ -47,29 +68,48 @@ def describe_eligibility(verdict: Verdict) -> Phrase:
     return phrase
 
 
-def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``3 DRY RUN``: the candidates with the steps of choosing their victims, and the nodes where no eviction helps."""
-    if verdict.eligibility is None or not verdict.eligibility.eligible:
-        return
-    page.blank()
-    page.labelled(Span("3 DRY RUN", "heading"), *describe_dry_run(verdict), column=LABEL_COLUMN)
+def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
+    """``3 DRY RUN``: the candidates with the steps of choosing their victims, and the nodes where no eviction helps.
+
+    On a screen ``DRY RUN`` of a pod that lands nowhere, and ``ELSEWHERE``: the other candidates, and the nodes out.
+    """
     ordered = order_by_survival(verdict)
-    in_full = len(ordered) if options.verbose else _in_full(ordered)
-    for candidate in ordered[:in_full]:
-        add_candidate(page, candidate, verdict, options)
-    _add_summaries(page, ordered[in_full:], verdict)
+    is_short = len(ordered) <= 3 and sum(len(candidate.steps) for candidate in ordered) <= 2 * _STEPS_SHOWN
+    in_full = len(ordered) if is_short or options.verbose else 1
+    blocks: list[Block | Section] = [candidate_section(each, verdict, options) for each in ordered]
+    blocks.append(Sentence(_summary(ordered[in_full:], verdict)))
     if verdict.dry_run:
         owned = "their lower-priority pods" if not verdict.eviction_rule else _evictable(verdict)
-        page.paragraph(Span(f"still refused without {owned}:", "dim"), indent=2)
-        depth = Depth.REASONS if is_crowd(verdict, options) else Depth.CAUSES
-        add_failures(page, verdict.dry_run, options, indent=4, depth=depth)
+        blocks.append(Sentence(Span(f"still refused without {owned}:", "dim")))
+        blocks.append(refusal_list(verdict.dry_run, options, causes=0 if is_crowd(verdict, options) else 3))
+    is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
+    tried = _tried(verdict) if is_tried else ()
+    nearest: Phrase = ()
+    if tried and verdict.outcome == Outcome.NEVER_LANDS and verdict.dry_run:
+        found = find_nearest(verdict.dry_run)
+        node = found[0].nodes[0] if found else next(iter(verdict.dry_run))
+        nearest = (*tried, f"; nearest {node}: {describe_shortage(verdict.dry_run[node])}")
+    return [
+        Section(
+            "3 DRY RUN",
+            tried,
+            blocks if tried else [],
+            heading="The dry run of preemption",
+            is_reasoning=True,
+            shown=in_full,
+            is_summarized=True,
+            priority=_DRY_RUN,
+            short=Section("DRY RUN", nearest),
+        ),
+        Section("ELSEWHERE", blocks=[Listing(_elsewhere(verdict))], only="screen", priority=_ELSEWHERE),
+    ]
 
 
 def _evictable(verdict: Verdict) -> str:
     return f"the pods that {verdict.eviction_rule} lets it preempt" if verdict.eviction_rule else "lower-priority pods"
 
 
-def describe_dry_run(verdict: Verdict) -> Phrase:
+def _tried(verdict: Verdict) -> Phrase:
     """How many nodes were tried, and how many are candidates."""
     tried = len(verdict.potential_nodes)
     if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
@@ -83,55 +123,34 @@ def describe_dry_run(verdict: Verdict) -> Phrase:
     )
 
 
-def _in_full(ordered: Sequence[Candidate]) -> int:
-    """How many candidates show their steps: all while that is short, otherwise the one that lasts longest."""
-    is_short = len(ordered) <= 3 and sum(len(candidate.steps) for candidate in ordered) <= 2 * _STEPS_SHOWN
-    return len(ordered) if is_short else 1
-
-
-def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: RenderOptions) -> None:
-    """A candidate with its cost, and the steps of choosing its victims where they were recorded."""
-    page.paragraph(strong(candidate.node), "  ", *describe_cost(candidate, verdict), indent=2, hanging=2)
-    if not candidate.steps:
-        return
-    in_short = is_crowd(verdict, options)
-    limit = _STEPS_SHOWN_OF_CROWD if in_short else _STEPS_SHOWN
-    steps = candidate.steps if options.verbose else _shown_steps(candidate.steps, limit)
+def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOptions) -> Section:
+    """A candidate with its cost and victims, and the steps of choosing them if they were recorded."""
+    likely = "That is so in the likely order of equal pods, which only the scheduler knows."
     now = reference_time(verdict, options)
-    ages = [format_since(step.start_time, now) for step in steps]
-    titles = ("POD", "PRIORITY", "RUNNING", "REPRIEVE ORDER")
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
-    rows += [_step_row(step, age) for step, age in zip(steps, ages, strict=True)]
-    if in_short:
-        # The victims' table has the ages.
-        page.table(
-            [(pod, priority, fate) for pod, priority, _, fate in rows], aligns=_ALIGNS[:2] + _ALIGNS[3:], indent=4
-        )
-    else:
-        page.table(rows, aligns=_ALIGNS, indent=4)
-    hidden = [step for step in candidate.steps if step not in steps]
-    if hidden:
-        gone, kept = sum(not step.kept for step in hidden), sum(step.kept for step in hidden)
-        parts = [f"{gone:,} more evicted"] if gone else []
-        parts += [f"{kept:,} more reprieved"] if kept else []
-        page.paragraph(Span(f"… {', '.join(parts)} (-v -v shows all)", "dim"), indent=4)
+    steps = Table(
+        columns("POD", "PRIORITY", "RUNNING", "REPRIEVE ORDER", right=["PRIORITY"]),
+        [
+            [step.pod, f"{step.priority:,}", format_since(step.start_time, now), _reprieve(step)]
+            for step in candidate.steps
+        ],
+        noun="pod",
+        caption=f"Each pod is put back if there is room for it on {candidate.node}",
+        shown=_STEPS_SHOWN_OF_CROWD if is_crowd(verdict, options) else _STEPS_SHOWN,
+    )
+    nominated: Phrase = (Span("nominated", "good"), ": ") if candidate.node in verdict.nominated_nodes else ()
+    victims = f" ({join_names(candidate.victims, limit=_BRIEF_NAMES)})" if candidate.victims else ""
+    cost, *budgets = describe_cost(candidate, verdict)
+    blocks: list[Block] = [Sentence(Span(likely if candidate.outcomes else "", "warn")), steps]
+    return Section(candidate.node, (*nominated, cost, victims, *budgets), blocks, noun="candidate")
 
 
-def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:
-    """At most ``limit`` steps, evictions before the others, in the order in which they were taken."""
-    by_weight = sorted(range(len(steps)), key=lambda index: (steps[index].kept, index))
-    return [steps[index] for index in sorted(by_weight[:limit])]
-
-
-def _step_row(step: Reprieve, age: str) -> tuple[Phrase, ...]:
+def _reprieve(step: Reprieve) -> Phrase:
+    """Whether the pod stays, and why not."""
     spent = name_spent(step) if step.violates_budget else ""
-    fate: Phrase
     if step.kept:
-        fate = (Span("reprieved", "good"), f" (tried first: {spent} allows no more)" if spent else "")
-    else:
-        why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
-        fate = (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
-    return ((step.pod,), (f"{step.priority:,}",), (age,), fate)
+        return (Span("reprieved", "good"), f" (tried first: {spent} allows no more)" if spent else "")
+    why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
+    return (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
 
 
 def name_spent(step: Reprieve) -> str:
@@ -161,28 +180,166 @@ def _no_violations(verdict: Verdict) -> Span:
     return Span("no budget violated", "good") if row_of(verdict.algorithm).reads_budgets else Span("budgets not asked")
 
 
-def _add_summaries(page: Page, candidates: Sequence[Candidate], verdict: Verdict) -> None:
-    """The other candidates: on one line for each cost where the costs are few, otherwise as ranges."""
-    by_cost: dict[tuple[int, int], list[str]] = {}
+def _summary(candidates: Sequence[Candidate], verdict: Verdict) -> Words:
+    """The other candidates: how many there are for each cost if the costs are few, otherwise as ranges."""
+    by_cost: dict[tuple[int, int], list[Candidate]] = {}
     for candidate in candidates:
-        by_cost.setdefault((len(candidate.victims), candidate.num_pdb_violations), []).append(candidate.node)
+        by_cost.setdefault((len(candidate.victims), candidate.num_pdb_violations), []).append(candidate)
     if len(by_cost) > _COSTS_SHOWN:
         victims, violations = zip(*by_cost, strict=True)
-        page.paragraph(
-            f"{count(len(candidates), 'other candidate')}  {_range(victims, 'victim')}, ",
-            f"{_range(violations, 'budget violation')} each" if any(violations) else _no_violations(verdict),
-            indent=2,
-            hanging=2,
-        )
-        return
-    sample = {candidate.node: candidate for candidate in candidates}
-    for nodes in by_cost.values():
-        each = " each" if len(nodes) > 1 else ""
-        more = f" and {len(nodes) - _NODES_SHOWN:,} more" if len(nodes) > _NODES_SHOWN else ""
-        names = ", ".join(nodes[:_NODES_SHOWN])
-        page.paragraph(f"{names}{more}", "  ", *describe_cost(sample[nodes[0]], verdict), each, indent=2, hanging=2)
+        broken = f"{_range(violations, 'budget violation')} each" if any(violations) else _no_violations(verdict)
+        return (f"{count(len(candidates), 'other candidate')}  {_range(victims, 'victim')}, ", broken)
+    costs: list[Words] = []
+    for several in by_cost.values():
+        nodes = [candidate.node for candidate in several]
+        which = join_names(nodes) if len(nodes) <= _NODES_SHOWN else f"{len(nodes):,}"
+        costs.append((f"{which} with ", *describe_cost(several[0], verdict)))
+    return joined(costs, "; ")
+
+
+def _elsewhere(verdict: Verdict) -> list[list[Words]]:
+    """The other candidates with what they cost, and the nodes on which preemption does not help."""
+    if not verdict.candidates or not verdict.nominated_nodes:
+        return []
+    lines: list[list[Words]] = []
+    others = [each for each in verdict.candidates if each.node not in verdict.nominated_nodes]
+    if others:
+        broken = [each.num_pdb_violations for each in others]
+        named = f"{others[0].node} is a candidate" if len(others) == 1 else f"{len(others):,} candidates"
+        violations = f", {_range(broken, 'budget violation')}" if any(broken) else ""
+        lines.append([f"{named} with {_range([len(each.victims) for each in others], 'victim')}{violations}"])
+    # Of a node that no plugin refuses the scheduler says that it has no pod to preempt.
+    still = {node: status for node, status in verdict.dry_run.items() if status.plugin}
+    if still:
+        lines.append([f"{in_clauses(still)} even without lower-priority pods"])
+    if without := [node for node in verdict.dry_run if node not in still]:
+        lines.append([f"{join_names(without)}: {verdict.dry_run[without[0]].message or 'no reason given'}"])
+    _, hopeless = split_by_hope(verdict)
+    if hopeless:
+        lines.append([f"preemption doesn't help: {in_clauses(hopeless)}"])
+    return lines
 
 
 def _range(numbers: Sequence[int], noun: str) -> str:
     low, high = min(numbers), max(numbers)
     return count(low, noun) if low == high else f"{low:,} to {high:,} {plural(noun)}"
+
+
+def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
+    """``5 VICTIMS``: a table for each nominated node, the most important pod first."""
+    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    if not nodes:
+        return Section("5 VICTIMS")
+    blocks: Sequence[Block | Section]
+    if len(nodes) == 1:
+        lead, blocks = _title(nodes[0], verdict), [_victims(nodes[0], verdict, options)]
+    else:
+        lead = (f"on one of {count(len(nodes), 'node')} that tie",)
+        blocks = [
+            Section(node, _title(node, verdict), [_victims(node, verdict, options)], noun="node") for node in nodes
+        ]
+    return Section("5 VICTIMS", lead, blocks, shown=2, keeps=3, priority=_VICTIMS, short=screened_victims(verdict))
+
+
+def _victims(node: str, verdict: Verdict, options: RenderOptions) -> Table:
+    victims = verdict.victims[node]
+    now = reference_time(verdict, options)
+    titles = [*columns("POD", "PRIORITY", "OWNER", "RUNNING", right=["PRIORITY"]), Column("BUDGET (allowed→left)")]
+    rows: list[list[Words]] = [
+        [
+            strong(victim.pod),
+            f"{victim.priority:,}",
+            victim.owner or "-",
+            f"{format_since(victim.start_time, now)}{', terminating' if victim.terminating else ''}",
+            format_budgets(victim.budgets) or "-",
+        ]
+        for victim in victims
+    ]
+    if not any(victim.budgets for victim in victims):
+        titles, rows = titles[:-1], [row[:-1] for row in rows]
+    limit = _VICTIMS_SHOWN_OF_CROWD if is_crowd(verdict, options) else _VICTIMS_SHOWN
+    return Table(titles, rows, noun="victim", caption=f"Victims on {node}", shown=limit)
+
+
+def _title(node: str, verdict: Verdict) -> Phrase:
+    victims = verdict.victims[node]
+    seconds = max((victim.grace_period_seconds for victim in victims if not victim.terminating), default=0)
+    stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
+    budgets = f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
+    if are_budgets_unread(verdict.assumptions):
+        budgets = "; budgets were not read"
+    elif any(victim.budgets for victim in victims):
+        budgets = ""
+    order = ", most important first" if len(victims) > 1 else ""
+    likely = ", most likely" if verdict.alternatives else ""
+    return ("on ", strong(node), likely, order, stop, budgets)
+
+
+def screened_victims(verdict: Verdict) -> Section:
+    """The victims on the node that the scheduler's message is about, with what they take from their budgets."""
+    nodes = nodes_with_victims(verdict)
+    if not nodes:
+        return Section("VICTIMS")
+    blocks: list[Block] = []
+    if len(nodes) > 1:
+        blocks.append(Sentence(("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:")))
+    choices = _certain_choices(verdict)
+    for choice in choices:
+        words = f"{choice.count:,} of these {len(choice.pods):,}, equal in priority and start time: "
+        blocks.append(Sentence(f"{words}{join_names(choice.pods, limit=_NAMES_SHOWN)}"))
+    if verdict.alternatives is not None and not choices:
+        told = "most likely; the order of equal pods decides, which only the scheduler knows:"
+        blocks.append(Sentence(Span(told, "warn")))
+    rows: list[list[Words]] = [
+        [strong(victim.pod), f"priority {victim.priority:,}", victim.owner or "no owner", _uses(victim, verdict)]
+        for victim in verdict.victims[nodes[0]]
+    ]
+    blocks.append(Table(columns("POD", "PRIORITY", "OWNER", "BUDGETS"), rows, noun="victim", is_untitled=True))
+    if (alternatives := verdict.alternatives) is not None and not choices:
+        likely = {node: [victim.pod for victim in gone] for node, gone in verdict.victims.items()}
+        others = [
+            each for each in alternatives.outcomes if not (each.node in likely and each.allows(likely[each.node]))
+        ]
+        blocks.append(Listing([[("or ", *possible_outcome(each))] for each in others], noun="outcome"))
+        untold = f"… and {count(alternatives.untold, 'more outcome')}" if alternatives.untold else ""
+        blocks += [Sentence(Span(untold, "dim")), Sentence(Span("" if alternatives.exact else INEXACT, "warn"))]
+    return Section("VICTIMS", blocks=blocks)
+
+
+def nodes_with_victims(verdict: Verdict) -> list[str]:
+    """Of nodes that tie, first the one that the scheduler's message is about."""
+    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    return sorted(nodes, key=lambda node: node != acted_on(verdict))
+
+
+def victims_in_brief(verdict: Verdict) -> str:
+    """The pods that go, after the sentence."""
+    nodes = nodes_with_victims(verdict)
+    if not nodes:
+        return ""
+    likely = "most likely " if verdict.alternatives is not None else ""
+    where = f" (on {nodes[0]})" if len(nodes) > 1 else ""
+    names = join_names([victim.pod for victim in verdict.victims[nodes[0]]], limit=_BRIEF_NAMES)
+    return f" Victims: {likely}{names}{where}."
+
+
+def _certain_choices(verdict: Verdict) -> Sequence[PodChoice]:
+    """Among which pods the order of equal ones decides, where it decides nothing else."""
+    told = verdict.alternatives
+    if told is None or not told.exact or told.untold or len(told.outcomes) != 1:
+        return ()
+    return told.outcomes[0].choices
+
+
+def _uses(victim: Victim, verdict: Verdict) -> Phrase:
+    """``shop/web allows 2→1``: the victim's budgets before and after, and what else there is to know of it."""
+    if are_budgets_unread(verdict.assumptions):
+        budgets: Phrase = (Span("budgets not read", "warn"),)
+    elif not victim.budgets:
+        budgets = ("no budget" if row_of(verdict.algorithm).reads_budgets else "budgets not asked",)
+    else:
+        texts = [(f"{use.budget} allows {use.allowed:,}→{use.left:,}", use.left < 0) for use in victim.budgets]
+        budgets = joined(Span(f"{text} VIOLATED", "bad") if is_broken else Span(text) for text, is_broken in texts)
+    is_likely = verdict.alternatives is not None and not verdict.surely_evicts(victim.pod)
+    terminating = ", terminating" if victim.terminating else ""
+    return (*budgets, terminating, Span(" (most likely)", "warn") if is_likely else "")

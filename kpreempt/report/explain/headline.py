@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, name_all
+from kpreempt.report.blocks import Phrase, Span, strong
 from kpreempt.report.durations import format_reading
 from kpreempt.report.evidence import describe_devices, join_names, refusal_of
-from kpreempt.report.explain.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
+from kpreempt.report.explain.chance import (
+    chance_of_landing,
+    chance_of_preemption,
+    chance_of_volumes,
+    may_violate_in_another_order,
+    order_in_a_sentence,
+)
 from kpreempt.report.explain.changes import describe_changes
-from kpreempt.report.explain.equal_pods import may_violate_in_another_order, order_in_a_sentence
-from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
@@ -269,7 +274,7 @@ def _refusals(verdict: Verdict, kinds: int) -> Phrase:
 def for_many(clause: str) -> str:
     """What one node does or is, said of several: ``are too full`` for ``is too full``."""
     verb, _, rest = clause.partition(" ")
-    return f"{agree(2, verb)} {rest}"
+    return f"{agree(2, verb)} {rest}".rstrip()
 
 
 def _not_scheduled(verdict: Verdict) -> Phrase:

@@ -5,37 +5,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
+from kpreempt.report.blocks import (
+    Block,
+    Listing,
+    Phrase,
+    Rows,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    phrase_of,
+    strong,
+)
 from kpreempt.report.evidence import describe, describe_shortage, join_names
-from kpreempt.report.explain.changes import add_proposals
+from kpreempt.report.explain.changes import proposals_section
 from kpreempt.report.explain.choice import format_value, name_of_rule
-from kpreempt.report.explain.dry_run import add_candidate
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.explain.dry_run import candidate_section, describe_cost, screened_victims
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeStory, Status, Verdict
 from kpreempt.verdict.unread import are_budgets_unread
 
-_PODS_SHOWN = 3
+_PODS_SHOWN = 4
+_NODE, _FILTERS, _DRY_RUN, _INSTEAD = 95, 94, 93, 92
+# Of what is on a screen about a node.
+LEAST_PRIORITY = _INSTEAD
 
 
-def add_node_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """``NODE``: the story of the node that was asked about, and what would make it the chosen one."""
     story = verdict.node_story
     if story is None:
-        return
-    page.blank()
-    page.labelled(Span("NODE", "heading"), *describe_standing(story, verdict), column=LABEL_COLUMN)
-    _add_evaluation(page, story.evaluation)
-    candidate = _candidate(verdict, story.node)
-    tried = verdict.dry_run.get(story.node)
-    if candidate is not None:
-        page.paragraph(Span("the dry run there:", "dim"), indent=2)
-        add_candidate(page, candidate, verdict, options)
-    elif tried is not None:
-        page.paragraph(Span("the dry run there: ", "dim"), describe_shortage(tried), indent=2, hanging=2)
+        return []
+    sections = [
+        Section(
+            "NODE",
+            describe_standing(story, verdict),
+            _evaluation(story.evaluation),
+            heading="The node that was asked about",
+            is_reasoning=True,
+            priority=_NODE,
+            short=Section("NODE", describe_standing(story, verdict)),
+        ),
+        Section("FILTERS", blocks=_screened(story, verdict), only="screen", priority=_FILTERS),
+        _dry_run(story, verdict, options),
+    ]
     if not story.is_chosen:
         lacks_budgets = are_budgets_unread(verdict.assumptions)
         goal = f"{story.node} is chosen"
-        add_proposals(page, story.proposals, story.search, goal, options, lacks_budgets=lacks_budgets)
+        changes = proposals_section(story.proposals, story.search, goal, options, lacks_budgets=lacks_budgets)
+        sections.append(
+            Section(
+                "CHANGES",
+                changes.lead,
+                changes.blocks,
+                heading=f"With what {story.node} is chosen",
+                anchor="node-changes",
+                is_reasoning=True,
+                priority=_INSTEAD,
+                short=changes.short,
+            )
+        )
+    return sections
+
+
+def _dry_run(story: NodeStory, verdict: Verdict, options: RenderOptions) -> Section:
+    """Which pods would go there, or why that does not help; of the node that is chosen, which go."""
+    candidate = _candidate(verdict, story.node)
+    tried = verdict.dry_run.get(story.node)
+    if candidate is not None:
+        section = candidate_section(candidate, verdict, options)
+        lead: Words = ("the dry run there: ", *phrase_of(section.lead))
+        blocks: Sequence[Block | Section] = section.blocks
+    else:
+        lead, blocks = f"the dry run there: {describe_shortage(tried)}" if tried is not None else "", []
+    short = Section("DRY RUN")
+    if story.node in verdict.nominated_nodes[:1]:
+        short = screened_victims(verdict)
+    elif candidate is not None:
+        priorities = {step.pod: step.priority for step in candidate.steps}
+        rows: list[list[Words]] = [
+            [strong(pod), f"priority {priorities[pod]:,}" if pod in priorities else ""] for pod in candidate.victims
+        ]
+        table = Table(columns("POD", "PRIORITY"), rows, noun="victim", is_untitled=True)
+        short = Section("DRY RUN", (*describe_cost(candidate, verdict), ":"), [table])
+    elif tried is not None:
+        short = Section("DRY RUN", f"without its {_lower(story.evaluation)}: {describe_shortage(tried)}")
+    return Section("DRY RUN", lead, blocks, anchor="node-dry-run", is_reasoning=True, priority=_DRY_RUN, short=short)
 
 
 def describe_standing(story: NodeStory, verdict: Verdict) -> Phrase:
@@ -90,36 +147,72 @@ def _values(story: NodeStory, verdict: Verdict) -> tuple[str, str]:
     )
 
 
-def _add_evaluation(page: Page, evaluation: NodeEvaluation) -> None:
+def _evaluation(evaluation: NodeEvaluation) -> list[Block]:
     if evaluation.pre_filter is not None:
-        page.paragraph("refused on all nodes before any filter: ", evaluation.pre_filter.message, indent=2, hanging=2)
-        return
-    if evaluation.left_out_by:
-        page.paragraph(f"left out before any filter by {join_names(evaluation.left_out_by)}", indent=2, hanging=2)
-    page.paragraph(Span("every filter, where the scheduler stops at the first that refuses:", "dim"), indent=2)
-    _add_filters(page, evaluation.filters)
-    if evaluation.nominated_pods:
-        names = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
-        page.paragraph(f"with room kept for {names}, nominated there", indent=4, hanging=2)
+        return [Sentence(f"refused on all nodes before any filter: {evaluation.pre_filter.message}")]
+    left_out = join_names(evaluation.left_out_by, limit=len(evaluation.left_out_by))
+    nominated = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
+    blocks: list[Block] = [
+        Sentence(f"left out before any filter by {left_out}" if evaluation.left_out_by else ""),
+        Sentence(Span("every filter, where the scheduler stops at the first that refuses:", "dim")),
+        _filters(evaluation.filters),
+        Sentence(f"with room kept for {nominated}, nominated there" if evaluation.nominated_pods else ""),
+    ]
     if evaluation.lower_priority_pods:
-        number = len(evaluation.lower_priority_pods)
-        removed = "only lower-priority pod" if number == 1 else count(number, "lower-priority pod")
-        page.paragraph(Span(f"the same without its {removed}:", "dim"), indent=2)
-        _add_filters(page, evaluation.without_lower)
+        blocks.append(Sentence(Span(f"the same without its {_lower(evaluation)}:", "dim")))
+        blocks.append(_filters(evaluation.without_lower))
+    return blocks
 
 
-def _add_filters(page: Page, statuses: Sequence[Status]) -> None:
-    refusals = [status for status in statuses if not status.is_success]
-    for status in refusals:
-        label = Span("refuses", "bad")
-        reason = (strong(status.message or str(status.code)), Span(f"  {status.plugin}", "dim"))
-        page.labelled(label, *reason, indent=4, column=9)
-        if evidence := describe(status.detail):
-            page.paragraph(evidence, indent=15, hanging=2)
+def _filters(statuses: Sequence[Status]) -> Rows:
+    """The filters that refuse the pod with what they saw, and those that let it pass."""
+    rows: list[tuple[Words, Words]] = []
+    for status in statuses:
+        if not status.is_success:
+            seen = describe(status.detail)
+            reason = strong(status.message or str(status.code))
+            plugin = Span(f"  {status.plugin}", "dim")
+            rows.append((Span("refuses", "bad"), (reason, plugin, f"  {seen}" if seen else "")))
     passing = [status.plugin for status in statuses if status.is_success]
     if passing or not statuses:
-        everything = "nothing to check" if not statuses else ", ".join(passing)
-        page.labelled(Span("passes", "good"), everything, indent=4, column=9)
+        rows.append((Span("passes", "good"), ", ".join(passing) or "nothing to check"))
+    return Rows(rows)
+
+
+def _screened(story: NodeStory, verdict: Verdict) -> list[Block]:
+    """What refuses the pod there; with how many filters pass."""
+    evaluation = story.evaluation
+    blocks: list[Block] = []
+    if evaluation.pre_filter is not None:
+        blocks.append(Sentence(f"refused on all nodes before any filter: {evaluation.pre_filter.message}"))
+    elif evaluation.left_out_by:
+        blocks.append(Sentence(f"left out before any filter by {join_names(evaluation.left_out_by)}"))
+    refusals = [status for status in evaluation.filters if not status.is_success]
+    items: list[list[Words]] = []
+    for status in refusals:
+        reason = strong(status.message or str(status.code))
+        items.append([(Span("refuses ", "bad"), reason, f"  {describe(status.detail) or status.plugin}")])
+    blocks.append(Listing(items, noun="refusal"))
+    passing = len(evaluation.filters) - len(refusals)
+    if passing and refusals:
+        words = f"{count(passing, 'other filter')} {'pass' if passing > 1 else 'passes'}"
+        blocks.append(Sentence(Span(words, "dim")))
+    elif evaluation.filters and not refusals:
+        blocks.append(Sentence(f"all {count(passing, 'filter')} pass" if passing > 1 else "the only filter passes"))
+    is_tried = story.node in verdict.dry_run or _candidate(verdict, story.node) is not None
+    if evaluation.lower_priority_pods and refusals and not is_tried:
+        still = [status.message or status.plugin for status in evaluation.without_lower if not status.is_success]
+        told = f"still {join_names(still)}" if still else "all pass"
+        blocks.append(Sentence(f"without its {_lower(evaluation)}: {told}"))
+    if evaluation.nominated_pods:
+        names = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
+        blocks.append(Sentence(f"room is kept for {names}, nominated there"))
+    return blocks
+
+
+def _lower(evaluation: NodeEvaluation) -> str:
+    number = len(evaluation.lower_priority_pods)
+    return "only lower-priority pod" if number == 1 else count(number, "lower-priority pod")
 
 
 def _candidate(verdict: Verdict, node: str) -> Candidate | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
+from kpreempt.report.blocks import Phrase, Role, Span
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.chance import chance_of_volumes
 from kpreempt.report.explain.headline import destinations, pod_name
-from kpreempt.report.layout import Phrase, Span, Style
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome, Verdict
 
-_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
     Outcome.LANDS: ("lands", "good"),
     Outcome.PREEMPTS: ("preempts", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),

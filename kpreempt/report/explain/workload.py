@@ -1,61 +1,128 @@
-"""All pods of a workload in a few lines: how many land, how many preempt how many pods, how many stay pending."""
+"""All pods of a workload in a few lines, and how many more of a pod fit: what is asked about more pods than one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import (
+    Block,
+    Listing,
+    Phrase,
+    Role,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    joined,
+    strong,
+)
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, strong
-from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.workload import Asked, BudgetViolations, Totals, Workload
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.workload import Asked, BudgetViolations, Capacity, Replica, Totals, Workload
 
 _NODES_SHOWN = 4
 _MESSAGES_SHOWN = 2
-_ITEMS_SHOWN = 12
-_COLUMNS = ("POD", "OUTCOME", "NODE", "VICTIMS")
+_ROWS_SHOWN = 8
+_NAMES_SHOWN = 5
+_WORDS: dict[Outcome, tuple[str, Role]] = {
+    Outcome.LANDS: ("lands", "good"),
+    Outcome.PREEMPTS: ("preempts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
+    Outcome.NEVER_LANDS: ("pending", "bad"),
+    Outcome.NOT_SCHEDULED: ("not scheduled", "warn"),
+    Outcome.UNCERTAIN: ("uncertain", "warn"),
+}
+_REPLICAS, _CAPACITY = 99, 98
 
 
-def add_workload_summary(page: Page, workload: Workload) -> None:
-    """The sentence, and below it what budgets it violates and what other choices come to: the top of a report."""
-    name = workload_name(workload)
-    indent = min(len(name) + 2, page.width // 2)
-    page.paragraph(strong(name), ": ", *_told(workload), hanging=indent)
-    for line in summary_lines(workload):
-        page.paragraph(*line, indent=indent)
-
-
-def summary_lines(workload: Workload) -> list[Phrase]:
-    """What follows the sentence, a phrase for each line."""
-    lines: list[Phrase] = [_violations(each) for each in workload.budgets]
-    if workload.others:
-        lines.append((Span(_range(workload), "warn"),))
-    return lines
-
-
-def add_workload_section(page: Page, workload: Workload, options: RenderOptions, column: int = LABEL_COLUMN) -> None:
-    """``REPLICAS``: on which nodes they end, and why those that stay pending do; each of them where it is wanted."""
-    page.blank()
-    page.labelled(Span("REPLICAS", "heading"), *_nodes(workload), column=column)
-    shown = workload.pending if options.verbose else workload.pending[:_MESSAGES_SHOWN]
-    for each in shown:
-        page.labelled("", f"{each.replicas:,} without a node: {each.message}", column=column)
-    if rest := len(workload.pending) - len(shown):
-        page.labelled("", Span(f"… and {count(rest, 'more message')} (-v -v)", "dim"), column=column)
-    page.labelled("", Span(_definition(workload), "dim"), column=column)
-    if not options.verbose:
-        return
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in _COLUMNS)]
-    rows += [
-        ((each.pod,), (str(each.outcome),), (each.node or "-",), (join_names(each.victims) or "-",))
-        for each in workload.items
+def replica_sections(workload: Workload) -> list[Section]:
+    """``REPLICAS``: on which nodes they end, and why those that stay pending do. ``ONE BY ONE``: each of them."""
+    nodes = Table(
+        columns("NODE", "REPLICAS", "EVICTIONS", right=["REPLICAS", "EVICTIONS"]),
+        [[strong(each.node), f"{each.replicas:,}", f"{each.evictions:,}"] for each in workload.nodes],
+        noun="node",
+        caption="Where they end",
+        shown=_ROWS_SHOWN,
+    )
+    pending: list[Sequence[Words]] = [
+        [f"{each.replicas:,} without a node: {each.message}"] for each in workload.pending
     ]
-    page.table(rows, aligns=("left", "left", "left", "left"), indent=2)
+    waits = Listing(pending, noun="message", shown=_MESSAGES_SHOWN)
+    definition = Sentence(Span(_definition(workload), "dim"))
+    lead = f"on {count(len(workload.nodes), 'node')}" if workload.nodes else "on no node"
+    each = Table(
+        columns("POD", "OUTCOME", "NODE", "VICTIMS"),
+        [
+            [strong(replica.pod), Span(*_WORDS[replica.outcome]), _node_of(replica), _victims_of(replica)]
+            for replica in workload.items
+        ],
+        noun="replica",
+        caption="One after the other, the victims of one gone before the next is tried",
+        shown=_ROWS_SHOWN,
+    )
+    blocks: list[Block] = [waits, definition, nodes]
+    short = Section("REPLICAS", _nodes(workload), [waits, definition])
+    return [
+        Section("REPLICAS", lead, blocks, priority=_REPLICAS, short=short),
+        Section("ONE BY ONE", blocks=[each], heading="Each replica"),
+    ]
+
+
+def _node_of(replica: Replica) -> Words:
+    others = [node for node in replica.ties if node != replica.node]
+    return f"{replica.node or '-'}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
+
+
+def _victims_of(replica: Replica) -> Words:
+    """The pods that go for it; those whose eviction violates a budget say so."""
+    return (
+        joined(
+            (pod, Span(" (violates a budget)" if pod in replica.violating else "", "bad")) for pod in replica.victims
+        )
+        or "-"
+    )
+
+
+def capacity_section(capacity: Capacity) -> Section:
+    """``CAPACITY``: the total, the nodes that hold most first, and what ends the search."""
+    rows = Table(
+        columns("NODE", "MORE PODS", right=["MORE PODS"]),
+        [[strong(each.node), f"{each.pods:,}"] for each in capacity.nodes],
+        noun="node",
+        caption="Where more fit",
+        shown=_ROWS_SHOWN,
+    )
+    by_choice = "by the first of the scheduler's equal choices; others may come to another number"
+    blocks: list[Block] = [
+        rows,
+        Sentence(f"counted up to {capacity.limit:,} pods; there is room for more" if capacity.is_bounded else ""),
+        Sentence(by_choice if capacity.is_by_choice else ""),
+        Sentence(f"then: {capacity.message}" if capacity.message else ""),
+    ]
+    return Section("CAPACITY", capacity_phrase(capacity), blocks, priority=_CAPACITY)
+
+
+def capacity_phrase(capacity: Capacity) -> Phrase:
+    """How many more, in a sentence."""
+    if capacity.outcome is Outcome.UNCERTAIN:
+        said = "how many fit beyond these is uncertain" if capacity.pods else "uncertain"
+        return (Span(f"{count(capacity.pods, 'more')} fit; {said}" if capacity.pods else said, "warn"),)
+    if not capacity.pods:
+        return (Span("no more of this pod fits", "bad"), " without evicting anybody")
+    least = "at least " if capacity.is_bounded else ""
+    verb = "fits" if capacity.pods == 1 else "fit"
+    return (
+        strong(f"{least}{capacity.pods:,} more"),
+        f" of this pod {verb} on {count(len(capacity.nodes), 'node')}, without evicting anybody",
+    )
 
 
 def headline_of(workload: Workload) -> Phrase:
     """The whole answer on one line."""
-    parts: list[Phrase] = [(strong(workload_name(workload)), ": ", *_told(workload)), *summary_lines(workload)]
+    parts: list[Phrase] = [(strong(workload_name(workload)), ": ", *_told(workload)), *_summary_lines(workload)]
     return tuple(part for number, phrase in enumerate(parts) for part in ((" ", *phrase) if number else phrase))
 
 
@@ -67,7 +134,7 @@ def workload_name(workload: Workload) -> str:
 def totals_in_words(workload: Workload) -> Phrase:
     """What becomes of all replicas, in the colour of the worst of it."""
     totals = workload.totals
-    told: Sequence[tuple[int, str, Style]] = (
+    told: Sequence[tuple[int, str, Role]] = (
         (totals.lands, "land", "good"),
         (totals.preempts, "preempt", "bad" if totals.violations else "warn"),
         (totals.uncertain, "uncertain", "warn"),
@@ -77,7 +144,7 @@ def totals_in_words(workload: Workload) -> Phrase:
     here = [(f"{number:,} {words}", style) for number, words, style in told if number]
     if not here:
         return (Span("no replica is created", "dim"),)
-    worst: Style = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
+    worst: Role = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
     return (Span(", ".join(words for words, _ in here), worst),)
 
 
@@ -184,3 +251,11 @@ def _definition(workload: Workload) -> str:
         f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
         f" nothing comes in a victim's place{chance}"
     )
+
+
+def _summary_lines(workload: Workload) -> list[Phrase]:
+    """What follows the sentence, a phrase for each line."""
+    lines: list[Phrase] = [_violations(each) for each in workload.budgets]
+    if workload.others:
+        lines.append((Span(_range(workload), "warn"),))
+    return lines

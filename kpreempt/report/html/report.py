@@ -23,6 +23,7 @@ from kpreempt.report.blocks import (
     Timeline,
     Tree,
     Words,
+    answer_first,
     spans_of,
     text_of,
 )
@@ -65,7 +66,7 @@ def render_page(report: Report, options: RenderOptions) -> str:
     """The document. What is cut says so; with ``verbose`` everything is unfolded."""
     facts = [*map(text_of, report.facts), *report.page_facts, *options.facts_of_time(options.now)]
     head = banner(report.tone, _title(report.title), report.counts, " · ".join(facts), phrase(report.lead))
-    sections = report.shown_sections(is_answer_first=True)
+    sections = answer_first(report.shown_sections("page"))
     contents, left = within(partial(_content, prefix="", level=2), sections, _REPORTS_LIMIT)
     parts = [Part(each.address, each.title, each.title, shown) for each, shown in zip(sections, contents, strict=False)]
     if left:
@@ -95,10 +96,10 @@ def _content(section: Section, prefix: str, level: int) -> Html:
 def _blocks(blocks: Sequence[Block | Section], section: Section, prefix: str, level: int) -> Html:
     whole = Html("")
     items: list[tuple[int, Section]] = []
-    for number, block in enumerate(blocks, 1):
+    for number, block in enumerate(blocks if section.label else answer_first(blocks), 1):
         if not isinstance(block, Section):
             whole += _block(block, section, prefix, level)
-        elif block.is_empty:
+        elif block.is_empty or block.only == "screen":
             continue
         elif block.noun:
             items.append((number, block))
@@ -127,7 +128,7 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
         case Code():
             return tag("p", text(block.text, limit=_CODE_LENGTH), class_="event")
         case Rows():
-            rows = join(tag("dt", term) + tag("dd", phrase(words)) for term, words in block.rows)
+            rows = join(tag("dt", phrase(term)) + tag("dd", phrase(words)) for term, words in block.rows)
             return tag("dl", rows, class_="rows") + Html("\n")
         case Fold():
             return fold(block.summary, _blocks(block.blocks, section, prefix, level))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kpreempt.report.amounts import count, format_amount
 from kpreempt.report.durations import format_since, format_time
-from kpreempt.report.explain.equal_pods import alternatives_in_lines
+from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.html.markup import Html, join, message, name, names, tag, text
 from kpreempt.report.html.phrases import budget_uses, phrase
 from kpreempt.report.pending.words import leaving_in_words

@@ -7,7 +7,7 @@ from datetime import datetime
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import join_names
-from kpreempt.report.explain.equal_pods import order_in_brief
+from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.layout import Phrase, Span, Style, strong
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import TELLING_STATES, Agreement, Leaving, PendingPod, PendingPods, PendingState

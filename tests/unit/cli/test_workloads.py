@@ -273,5 +273,5 @@ def test_beside_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: K
         items.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     rows = kpreempt("explain", "-f", str(path), "-n", "shop", *SNAPSHOT).stdout.splitlines()
-    assert rows[1].split() == ["shop/wide", "3", "nodes", "5", "land,", "4", "unschedulable"]
-    assert rows[2].split()[0] == "shop/small-new"
+    assert rows[3].split() == ["shop/wide", "3", "nodes", "5", "land,", "4", "unschedulable"]
+    assert rows[4].split()[0] == "shop/small-new"

@@ -82,7 +82,7 @@ def section(verdict: Verdict, **options: Any) -> str:
 def test_each_change_is_said_in_words_at_the_top_and_in_its_section(change: Change, words: str) -> None:
     verdict = never(proposal(change))
     assert f"Smallest change: {words}." in render([verdict], "text", options=RenderOptions(width=1000))
-    assert f"1. {words} lands on a; nothing is evicted --set=x=1" in section(verdict)
+    assert f"{words}: lands on a; nothing is evicted --set=x=1" in section(verdict)
 
 
 def test_every_kind_of_change_has_words_of_its_own() -> None:
@@ -147,15 +147,13 @@ def test_options_never_break_at_a_space_so_that_they_can_be_copied() -> None:
 
 def test_only_a_few_proposals_are_shown_unless_all_are_asked_for() -> None:
     verdict = never(*(proposal(Change(ChangeKind.WITHOUT_POD, f"shop/p{index}")) for index in range(6)))
-    assert "… and 2 more (-v -v)" in section(verdict)
+    assert "… and 2 more changes (-v -v)" in section(verdict)
     assert "6. remove pod shop/p5" in section(verdict, verbose=True)
 
 
 def test_changes_that_only_help_together_are_said_to() -> None:
     both = proposal(Change(ChangeKind.UNCORDON, "a"), Change(ChangeKind.WITHOUT_POD, "shop/x"))
-    assert "no single change is enough; with this it lands: 1. uncordon a, and remove pod shop/x" in section(
-        never(both)
-    )
+    assert "no single change is enough; with this it lands: uncordon a, and remove pod shop/x" in section(never(both))
 
 
 def test_a_story_of_a_node_that_lost_by_score_gives_its_rank() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kpreempt.report import render
-from kpreempt.report.explain.extenders import describe_call
+from kpreempt.report.explain.attached import describe_call
 from kpreempt.report.explain.node import describe_standing
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
@@ -46,7 +46,7 @@ def test_no_call_no_section() -> None:
 def test_many_calls_are_shown_in_part(verbose: bool, lines: int) -> None:
     text = render([verdict(*[FILTERED] * 20)], "text", options=RenderOptions(width=100, verbose=verbose))
     assert text.count("refuses n1") == lines
-    assert ("… and 12 more (-v -v)" in text) is not verbose
+    assert ("… and 12 more calls (-v -v)" in text) is not verbose
 
 
 def test_markdown_lists_the_calls_and_obeys_nothing_in_them() -> None:

@@ -103,10 +103,12 @@ def test_an_unknown_format_is_a_wrong_request() -> None:
 
 def test_markdown_has_the_answer_the_victims_the_event_and_folded_reasons() -> None:
     text = render([preempting()], "markdown", options=RenderOptions(now=NOW))
-    assert text.startswith("### `shop/api`: PreemptsViolatingBudgets\n\n**shop/api** preempts **1 pod** on")
+    assert text.startswith(
+        "### `shop/api` **preempts 1 pod, budget violations: 1**\n\n**shop/api** preempts **1 pod** on"
+    )
     row = next(line for line in text.splitlines() if "shop/web-1" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells == ["`shop/web-1`", "10", "", "12d", "**web (0→-1) VIOLATED**"]
+    assert cells == ["**shop/web-1**", "10", "-", "12d", "**web (0→-1) VIOLATED**"]
     assert "```text\n0/1 nodes are available: 1 Insufficient cpu.\n```" in text
     assert text.index("<details>") < text.index("NodeResourcesFit") < text.index("</details>")
 
@@ -122,7 +124,7 @@ def test_markdown_has_the_answer_the_victims_the_event_and_folded_reasons() -> N
 )
 def test_in_markdown_no_name_is_markup(name: str, shown: str) -> None:
     verdict = msgspec.structs.replace(stuck(), pod=PodSummary("shop", name))
-    assert render([verdict], "markdown").startswith(f"### {shown}: NeverLands\n")
+    assert render([verdict], "markdown").startswith(f"### {shown} **unschedulable now**\n")
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import RenderOptions, render
-from kpreempt.report.explain.failures import group_by_reasons, in_reasons
 from kpreempt.report.explain.headline import answer
-from kpreempt.report.explain.screen import LINES
 from kpreempt.report.layout import plain
 from kpreempt.report.options import Extent
 from kpreempt.verdict import Code, Status, Verdict
@@ -78,16 +78,13 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
     assert "other" not in sentence
     told = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
     assert sum(told) in (len(verdict.filter), 2 * len(verdict.filter))
-    assert len(text.splitlines()) <= LINES
+    assert len(text.splitlines()) <= 22
 
 
-@pytest.mark.parametrize(
-    ("named", "words"),
-    [
-        pytest.param(3, "… and 2 reason of NodeUnschedulable and 1 reason of NodeAffinity", id="all"),
-        pytest.param(1, "… and 2 reason of NodeUnschedulable and 1 more node", id="the most frequent"),
-        pytest.param(0, "… and 3 more nodes", id="none"),
-    ],
-)
-def test_groups_that_are_left_out_are_named_while_there_is_room(named: int, words: str) -> None:
-    assert in_reasons(group_by_reasons(refused_by(4, 2, 1).filter)[1:], named) == words
+def test_reasons_that_are_left_out_of_a_screen_are_counted() -> None:
+    text = render([refused_by(*range(10, 0, -1))], "text", options=RenderOptions(extent=Extent.SCREEN, height=16))
+    shown = text.count("  reason of ")
+    counted = re.search(r"… and (\d+) more reasons \(-v\)", text)
+    assert 0 < shown < 10
+    assert counted is not None
+    assert shown + int(counted[1]) == 10

@@ -229,7 +229,7 @@ def test_for_a_thousand_nodes_the_report_stays_on_one_screen(cpu: str, width: in
 def test_for_a_pod_that_fits_on_a_thousand_nodes_too() -> None:
     text = report(decide(a_thousand_nodes(), incoming("250m")))
     assert len(text.splitlines()) <= 48
-    assert "more nodes with the same or less" in text
+    assert "more nodes (-v -v)" in text
 
 
 def test_verbose_shows_every_node_and_every_step() -> None:

@@ -39,10 +39,8 @@ class _Drawn(NamedTuple):
     standing: Html
 
 
-def node_map(verdict: Verdict, occupancy: Occupancy | None, level: int) -> Html:
-    """A card for each node, those that matter most first; nothing where it is not known how full they are."""
-    if occupancy is None or not occupancy.nodes:
-        return Html("")
+def node_map(verdict: Verdict, occupancy: Occupancy, level: int) -> Html:
+    """A card for each node, those that matter most first."""
     order = [node for node in _order(verdict) if node in occupancy.nodes]
     requests = {**verdict.pod.requests, "pods": 1}
     show = partial(_card, verdict=verdict, occupancy=occupancy, requests=requests, level=level)

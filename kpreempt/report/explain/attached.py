@@ -1,0 +1,151 @@
+"""What else a decision rests on: devices for claims, equal volumes that compete, and what extenders said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count
+from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, strong
+from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.headline import destinations
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import AllocatedDevice, ExtenderCall, Verdict
+from kpreempt.verdict.chance import VolumeChoice, VolumeFit
+from kpreempt.verdict.details import EXTENDED_RESOURCES
+
+_NODES_SHOWN = 3
+_DEVICES_SHOWN = 8
+_CALLS_SHOWN = 8
+_NAMES_SHOWN = 5
+_REASONS_SHOWN = 3
+_GROUPS_SHOWN = 5
+_FITS = {
+    VolumeFit.EVERY_ORDER: "there is room in every order, and the score differs",
+    VolumeFit.SOME_ORDERS: "there is room in some orders, and in others not",
+    VolumeFit.NO_ORDER: "there is room in no order, and the reason differs",
+    VolumeFit.UNKNOWN: "there are too many orders to say whether there is room",
+}
+_ABOUT = {"preempt": "candidate"}
+_DEVICES, _EXTENDERS = 80, 55
+
+
+def devices_section(verdict: Verdict, options: RenderOptions) -> Section:
+    """``DEVICES``: what each request gets on the nodes on which the pod may end."""
+    nodes = [node for node in destinations(verdict) if verdict.devices.get(node)]
+    if not nodes:
+        return Section("DEVICES")
+    shown = nodes if options.verbose else nodes[:_NODES_SHOWN]
+    rest = f", and on {len(nodes) - len(shown):,} more" if len(nodes) > len(shown) else ""
+    blocks: list[Block] = []
+    for node in shown:
+        if len(nodes) > 1:
+            blocks.append(Sentence(strong(node)))
+        blocks.append(Listing([[line] for line in describe_devices(verdict.devices[node])], noun="request"))
+    on = ("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:") if len(nodes) > 1 else ""
+    first = Listing([[line] for line in describe_devices(verdict.devices[nodes[0]])], noun="request")
+    return Section(
+        "DEVICES",
+        f"that the pod gets on {join_names(shown)}{rest}",
+        blocks,
+        is_reasoning=True,
+        priority=_DEVICES,
+        short=Section("DEVICES", on, [first]),
+    )
+
+
+def describe_devices(devices: Sequence[AllocatedDevice]) -> list[Phrase]:
+    """A line for each request: ``gpu-0 and gpu-1 of gpu.example.com/node-a for request gpu of claim shop/c``."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for each in devices:
+        share = f" ({', '.join(f'{name} {amount}' for name, amount in each.consumed.items())})" if each.consumed else ""
+        key = (each.claim, each.request, f"{each.driver}/{each.pool}")
+        found.setdefault(key, []).append(each.device + share)
+    lines: list[Phrase] = []
+    for (claim, request, pool), names in found.items():
+        # The claim that the scheduler would make for extended resources has no name yet.
+        of = "its extended resources" if claim.endswith(f"/{EXTENDED_RESOURCES}") else f"claim {claim}"
+        lines.append((strong(join_names(names, limit=_DEVICES_SHOWN)), f" of {pool} for request {request} of {of}"))
+    return lines
+
+
+def volumes_section(verdict: Verdict) -> Section:
+    """``VOLUMES``: the claims that compete for equal volumes, and what that means for the nodes."""
+    if verdict.volume_choices is None:
+        return Section("VOLUMES")
+    groups: dict[str, list[str]] = {}
+    for choice in verdict.volume_choices.nodes:
+        groups.setdefault(_competition(choice), []).append(choice.node)
+    items = [
+        [(strong(join_names(nodes, limit=_NAMES_SHOWN)), f"  {competition}")] for competition, nodes in groups.items()
+    ]
+    taken = "equal ones are taken in a random order, here in that of the input"
+    return Section("VOLUMES", taken, [Listing(items, noun="group of nodes", shown=_GROUPS_SHOWN)], is_reasoning=True)
+
+
+def _competition(choice: VolumeChoice) -> str:
+    claims = join_names(choice.claims, limit=_NAMES_SHOWN)
+    volumes = join_names(choice.volumes, limit=_NAMES_SHOWN)
+    return f"{claims}: among {volumes} {_FITS[choice.fits]}"
+
+
+def extenders_section(verdict: Verdict) -> Section:
+    """``EXTENDERS``: every call with what it changed, on a screen those first that fail."""
+    calls = sorted(verdict.extender_calls, key=lambda call: not call.error)
+    return Section(
+        "EXTENDERS",
+        blocks=[Listing([[describe_call(each)] for each in verdict.extender_calls], noun="call", shown=_CALLS_SHOWN)],
+        is_beside=True,
+        is_reasoning=True,
+        priority=_EXTENDERS,
+        short=Section("EXTENDERS", blocks=[Listing([[describe_call(each)] for each in calls], noun="call")]),
+    )
+
+
+def describe_call(call: ExtenderCall) -> Phrase:
+    """Who was asked for what, and what came of it."""
+    about = count(call.asked, _ABOUT.get(call.verb, "node"))
+    without = " without its victims" if call.without_victims else ""
+    start: Phrase = (strong(call.extender), f" {call.verb}, {about}{without}: ")
+    if call.error:
+        end = " (passed over)" if call.ignored else ""
+        return (*start, Span("fails:", "bad"), f" {call.error}{end}")
+    return (*start, "; ".join(_changes(call)) or "leaves all as it is")
+
+
+def _changes(call: ExtenderCall) -> list[str]:
+    parts = [f"refuses {names}{because}" for names, because in _refusals(call)]
+    if call.unresolvable:
+        parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
+    if call.let_in:
+        parts.append(f"lets in {_names(call.let_in)}, not asked about")
+    if call.returns_nodes:
+        parts.append("sends whole nodes back, which are scored as if no pods were on them")
+    if call.dropped:
+        parts.append(f"drops {_names(call.dropped)}")
+    parts += [
+        f"changes the victims on {node} to {_names(pods)}" for node, pods in list(call.changed.items())[:_NAMES_SHOWN]
+    ]
+    if len(call.changed) > _NAMES_SHOWN:
+        parts.append(f"changes those of {len(call.changed) - _NAMES_SHOWN:,} more")
+    if call.violations:
+        numbers = [f"{number:,} on {node}" for node, number in call.violations.items()]
+        parts.append(f"budget violations then count as {_names(numbers)}")
+    if call.scores:
+        parts.append(f"scores {_names([f'{node} {score:,}' for node, score in call.scores.items()])}")
+    return parts
+
+
+def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
+    """The nodes that are refused for one reason, and the reason; the rarer ones together."""
+    by_reason: dict[str, list[str]] = {}
+    for node, reason in call.refused.items():
+        by_reason.setdefault(reason, []).append(node)
+    groups = sorted(by_reason.items(), key=lambda group: -len(group[1]))
+    shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]
+    rest = groups[_REASONS_SHOWN:]
+    nodes = _names([node for _, nodes in rest for node in nodes])
+    return [*shown[:_REASONS_SHOWN], (nodes, f" for {count(len(rest), 'more reason')}")] if rest else shown
+
+
+def _names(names: list[str]) -> str:
+    return join_names(names, limit=_NAMES_SHOWN)

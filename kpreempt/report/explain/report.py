@@ -1,0 +1,424 @@
+"""The report on pods: the answer first, then the scheduler's steps in its own order, each with its evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from kpreempt.report.amounts import count
+from kpreempt.report.blocks import (
+    Block,
+    Code,
+    Count,
+    Fold,
+    Listing,
+    Node,
+    Phrase,
+    Picture,
+    Report,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Timeline,
+    Tone,
+    Tree,
+    Words,
+    columns,
+    name,
+    strong,
+    text_of,
+)
+from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.durations import format_reading, format_snapshot
+from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
+from kpreempt.report.explain.chance import equal_pods_section
+from kpreempt.report.explain.changes import changes_section
+from kpreempt.report.explain.choice import choice_section, score_section
+from kpreempt.report.explain.dry_run import (
+    dry_run_sections,
+    eligibility_section,
+    knows_budgets,
+    victims_in_brief,
+    victims_section,
+)
+from kpreempt.report.explain.headline import (
+    acted_on,
+    answer,
+    cluster_facts,
+    destinations,
+    for_many,
+    headline,
+    pod_facts,
+    tie_in_event,
+)
+from kpreempt.report.explain.node import LEAST_PRIORITY, node_sections
+from kpreempt.report.explain.refusals import filter_section, nearest_section
+from kpreempt.report.explain.summary import name_destinations, name_subject, outcome_in_words
+from kpreempt.report.explain.workload import capacity_phrase, capacity_section, headline_of, replica_sections
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.verdict import Effect, Outcome, Verdict
+from kpreempt.verdict.simulation import Displaced
+from kpreempt.verdict.unread import absent_sentence
+
+# The stories of so many pods are unfolded on a page.
+_STORIES_SHOWN = 2
+_DELETIONS_SHOWN = 5
+_FIELDS_SHOWN = 4
+_STEPS_SHOWN = 12
+# So many kinds of refusal are named on a screen, as few as it takes to fit so many lines.
+_KINDS_NAMED = (8, 5, 3, 2, 1, 0)
+_LINES_OF_SENTENCE = 5
+_FIRST_POD, _AFTERMATH, _EVENT = 97, 85, 50
+_TONES: dict[Outcome, Tone] = {
+    Outcome.LANDS: "good",
+    Outcome.PREEMPTS: "warn",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "bad",
+    Outcome.NEVER_LANDS: "bad",
+    Outcome.NOT_SCHEDULED: "warn",
+    Outcome.UNCERTAIN: "warn",
+}
+_WORDS = {
+    Outcome.LANDS: "lands",
+    Outcome.PREEMPTS: "preempts",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "violates budgets",
+    Outcome.NEVER_LANDS: "unschedulable",
+    Outcome.NOT_SCHEDULED: "not scheduled",
+    Outcome.UNCERTAIN: "uncertain",
+}
+# A name that a shell takes as it is.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
+# What is written before the object, and between it and the rest.
+_SHORT = {
+    "nominate": ("nominates ", ": "),
+    "clearNomination": ("takes back the nomination of ", ": "),
+    "keepNomination": ("leaves the nomination of ", ": "),
+    "rejectWaiting": ("rejects the waiting ", ": "),
+    "bind": ("binds ", " to "),
+    "deallocate": ("takes the devices back from ", ""),
+    "deleteClaim": ("deletes ", ""),
+}
+# The same for what is only shown write by write.
+_EVERY = _SHORT | {
+    "delete": ("deletes ", ", "),
+    "setCondition": ("sets a condition on ", ": "),
+    "event": ("records an event on ", ": "),
+}
+
+
+def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
+    """One pod with its whole story, or a table of several and the story of each."""
+    if options.extent is Extent.LINE:
+        return Report(lead="", sections=[Section("", _in_one_line(verdict)) for verdict in verdicts])
+    if len(verdicts) != 1:
+        return _of_many(verdicts, options)
+    [verdict] = verdicts
+    cluster = verdict.cluster
+    assumed = [each for each in verdict.assumptions if not each.lists_files]
+    facts = [*_cluster(verdict), *([] if assumed else ["nothing assumed"])]
+    return Report(
+        title=(name(name_subject(verdict)), " ", *outcome_in_words(verdict)),
+        tone=_TONES[verdict.worst_outcome],
+        lead=_lead(verdict),
+        short_lead=_short_lead(verdict, options),
+        facts=[*([pod_facts(verdict)] if verdict.workload is None else []), cluster_facts(verdict, options)],
+        short_facts=" · ".join(facts),
+        page_facts=[format_snapshot(cluster.taken_at)] if cluster.taken_at is not None else [],
+        counts=_counts(verdict),
+        sections=_sections(verdict, options),
+        more=_more(verdict),
+        hint="-v -v",
+        command="explain",
+        is_compact=True,
+    )
+
+
+def _in_one_line(verdict: Verdict) -> Phrase:
+    """The sentence, which pods go if they are few, and what the answer rests on."""
+    unknown = absent_sentence(verdict.assumptions)
+    said: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
+    if verdict.workload is not None:
+        said = headline_of(verdict.workload)
+    assumed = sum(not each.lists_files for each in verdict.assumptions)
+    facts = [*_cluster(verdict), *([count(assumed, "assumption")] if assumed else [])]
+    return (text_of(said), f" [{', '.join(facts)}]")
+
+
+def _lead(verdict: Verdict) -> Phrase:
+    """The first sentences, on all pods that are asked about or on the one."""
+    if verdict.workload is not None:
+        return headline_of(verdict.workload)
+    if verdict.capacity is not None:
+        return (*headline(verdict), " Capacity: ", *capacity_phrase(verdict.capacity), ".")
+    return headline(verdict)
+
+
+def _short_lead(verdict: Verdict, options: RenderOptions) -> Phrase:
+    """What becomes of the pod, with as many kinds of refusals as there is room for."""
+    unknown = absent_sentence(verdict.assumptions)
+    rest: Phrase = (" ", Span(unknown, "warn")) if unknown else ()
+    if verdict.workload is not None:
+        return headline_of(verdict.workload)
+    room = _LINES_OF_SENTENCE * options.width
+    said = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
+    return (*next((words for words in said if len(text_of(words)) <= room), answer(verdict, kinds=0)), *rest)
+
+
+def _cluster(verdict: Verdict) -> tuple[str, str]:
+    """The scheduler, and what is known of the cluster; its version if that is not the scheduler's."""
+    cluster = verdict.cluster
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    if cluster.version and not cluster.version.startswith(f"v{verdict.algorithm.removeprefix('kube-')}."):
+        facts.append(cluster.version)
+    if cluster.age_seconds is not None:
+        facts.append(format_reading(cluster.age_seconds))
+    return verdict.algorithm, ", ".join(facts)
+
+
+def _counts(verdict: Verdict) -> list[Count]:
+    fit = sum(status.is_success for status in verdict.filter.values())
+    counts = [Count(f"of {count(len(verdict.filter), 'node')} fit", fit)] if verdict.filter else []
+    if not verdict.candidates:
+        return counts
+    counts.append(Count("candidates", len(verdict.candidates)))
+    outcomes = verdict.possible_outcomes
+    if not outcomes or verdict.outcome == Outcome.UNCERTAIN:
+        return counts
+    likely, told = outcomes[0], verdict.alternatives
+    is_known = told is None or (told.exact and not told.untold)
+    is_sure = is_known and len({(each.num_victims, each.num_pdb_violations) for each in outcomes}) == 1
+    counts.append(Count("evicted" if is_sure else "evicted, most likely", likely.num_victims))
+    # Of budgets that were not looked at, 0 would say too much.
+    if knows_budgets(verdict):
+        worst = max(each.num_pdb_violations for each in outcomes)
+        counts.append(Count("against budgets" if is_sure else "against budgets, at worst", worst, worst > 0))
+    return counts
+
+
+def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
+    """All that there is to say of a pod, and of all pods of its workload before."""
+    sections = replica_sections(verdict.workload) if verdict.workload is not None else []
+    if verdict.capacity is not None:
+        sections.append(capacity_section(verdict.capacity))
+    if verdict.workload is not None:
+        facts = Sentence(Span(text_of(pod_facts(verdict)), "dim"))
+        unknown = absent_sentence(verdict.assumptions)
+        short = Section("FIRST POD", (*answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
+        sections.append(Section("FIRST POD", headline(verdict), [facts], priority=_FIRST_POD, short=short))
+    is_scheduled = verdict.outcome != Outcome.NOT_SCHEDULED
+    if is_scheduled and options.occupancy is not None and options.occupancy.nodes:
+        from kpreempt.report.explain.node_map import node_map  # noqa: PLC0415 - only pages draw nodes
+
+        draw = partial(node_map, verdict, options.occupancy, 3)
+        sections.append(Section("NODES", blocks=[Picture(draw)], only="page", is_reasoning=True))
+    if is_scheduled:
+        story = [
+            filter_section(verdict, options),
+            volumes_section(verdict),
+            devices_section(verdict, options),
+            score_section(verdict),
+            eligibility_section(verdict),
+            *dry_run_sections(verdict, options),
+            choice_section(verdict),
+            extenders_section(verdict),
+            victims_section(verdict, options),
+            equal_pods_section(verdict),
+            nearest_section(verdict, options),
+            changes_section(verdict, options),
+            *node_sections(verdict, options),
+        ]
+        if verdict.node_story is not None:
+            # A screen about a node has nothing else on it.
+            story = [
+                each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in story
+            ]
+        sections += story
+    return [
+        *sections,
+        _event(verdict),
+        _effects(verdict, options),
+        *_aftermath(verdict),
+        _filled_in(verdict),
+        *assumption_sections(verdict.assumptions),
+    ]
+
+
+def _event(verdict: Verdict) -> Section:
+    """``EVENT``: the scheduler's message, word for word."""
+    if not verdict.message:
+        return Section("EVENT")
+    blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie_in_event(verdict), "dim"))]
+    return Section("EVENT", blocks=blocks, heading="What the scheduler says", is_beside=True, priority=_EVENT, keeps=3)
+
+
+def _effects(verdict: Verdict, options: RenderOptions) -> Section:
+    """``THEN``: what the scheduler does, in order; with ``verbose`` every write."""
+    lines = [_write(effect, _EVERY) for effect in verdict.effects] if options.verbose else _in_short(verdict)
+    nodes = destinations(verdict)
+    lead = f"if {acted_on(verdict) or nodes[0]} is picked:" if lines and len(nodes) > 1 else ""
+    items = [[line] for line in lines]
+    heading = "What the scheduler then writes"
+    return Section("THEN", lead, [Listing(items, is_numbered=True)], heading=heading, anchor="writes", is_beside=True)
+
+
+def _write(effect: Effect, words: dict[str, tuple[str, str]]) -> Phrase:
+    """What is written to which object."""
+    before, between = words.get(effect.action, (f"{effect.action} ", ": "))
+    return (before, strong(effect.target), f"{between}{effect.text}" if effect.text else "")
+
+
+def _in_short(verdict: Verdict) -> list[Phrase]:
+    """The effects without the conditions and events that go with them, the deletions together."""
+    lines: list[Phrase] = []
+    deleted = [effect.target.removeprefix("pod ") for effect in verdict.effects if effect.action == "delete"]
+    for effect in verdict.effects:
+        if effect.action == "delete" and deleted:
+            # The last one goes after all others.
+            *first, last = deleted
+            named = join_names(first, limit=_DELETIONS_SHOWN)
+            others: Phrase = (strong(named), ", and then ") if first else ()
+            lines.append((f"deletes {'pods' if len(first) > 1 else 'pod'} ", *others, strong(last)))
+            deleted = []
+        elif effect.action in _SHORT:
+            lines.append(_write(effect, _SHORT))
+    return lines
+
+
+def _filled_in(verdict: Verdict) -> Section:
+    """``FILLED IN``: what the API server adds before the scheduler looks, and where it is from."""
+    items = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
+    return Section(
+        "FILLED IN",
+        blocks=[Listing(items, noun="field", shown=_FIELDS_SHOWN)],
+        heading="Filled in by the API server",
+        is_beside=True,
+    )
+
+
+def _aftermath(verdict: Verdict) -> list[Section]:
+    """``AFTERMATH``: the steps by the clock, which pods are displaced for which, and what budgets came to."""
+    simulation = verdict.aftermath
+    if simulation is None:
+        return []
+    from kpreempt.report.html.lanes import lanes  # noqa: PLC0415 - few questions go on
+    from kpreempt.report.html.simulation import stranded, waiting, workloads  # noqa: PLC0415
+    from kpreempt.report.simulation_words import (  # noqa: PLC0415
+        budget_phrase,
+        displaced_phrase,
+        simulation_summary,
+        tell_in_short,
+        tell_step_by_step,
+    )
+
+    steps = Timeline([(line.clock, line.words) for line in tell_step_by_step(simulation.steps)], shown=_STEPS_SHOWN)
+    brief = Timeline([(line.clock, line.words) for line in tell_in_short(simulation.steps)])
+    summary = simulation_summary(simulation)
+    return [
+        Section(
+            "AFTERMATH",
+            summary,
+            [Picture(partial(lanes, simulation)), steps],
+            anchor="timeline",
+            priority=_AFTERMATH,
+            short=Section("AFTERMATH", summary, [brief]),
+        ),
+        Section(
+            "DISPLACED",
+            "one after the other",
+            [Tree(_chain(simulation.displaced, displaced_phrase), noun="victim", shown=_STEPS_SHOWN)],
+        )
+        if simulation.displaced
+        else Section("DISPLACED"),
+        Section("BUDGETS", blocks=[Listing([[budget_phrase(each)] for each in simulation.budgets], noun="budget")]),
+        *(
+            Section(label, blocks=[Picture(partial(draw, simulation))], only="page")
+            for label, draw, items in (
+                ("WORKLOADS", workloads, simulation.workloads),
+                ("WAITING", waiting, simulation.waiting),
+                ("STRANDED", stranded, simulation.stranded),
+            )
+            if items
+        ),
+    ]
+
+
+def _chain(displaced: Sequence[Displaced], words: Callable[[Displaced], Phrase]) -> list[Node]:
+    """Victims with those below them that have to go for what takes their place."""
+    nodes: list[Node] = []
+    at = 0
+    while at < len(displaced):
+        end = at + 1
+        while end < len(displaced) and displaced[end].depth > displaced[at].depth:
+            end += 1
+        nodes.append(Node(words(displaced[at]), _chain(displaced[at + 1 : end], words)))
+        at = end
+    return nodes
+
+
+def _more(verdict: Verdict) -> list[tuple[str, str]]:
+    """The options that show more of this answer, the most useful first."""
+    if verdict.node_story is not None:
+        return [("-v", "every filter, the dry run, all changes")]
+    if verdict.outcome == Outcome.NOT_SCHEDULED:
+        return [("-v", "")]
+    what = "dry run, choice" if verdict.candidates else "scores" if verdict.feasible_nodes else "every refusal"
+    hints = [("-v", what)]
+    ends = {*verdict.nominated_nodes, *verdict.lands_on}
+    near = [
+        *(candidate.node for candidate in verdict.candidates),
+        *sorted(verdict.scores, key=lambda node: -verdict.scores[node]),
+        *verdict.dry_run,
+        *verdict.filter,
+    ]
+    if other := next((node for node in near if node and node not in ends), ""):
+        hints.append((f"--node {other if _PLAIN_NAME.fullmatch(other) else 'NODE'}", "why not there"))
+    if verdict.victims and verdict.aftermath is None:
+        hints.append(("--aftermath", "what follows"))
+    return hints
+
+
+def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
+    """The story of each, and a table of all."""
+    numbers: dict[str, int] = {}
+    for verdict in verdicts:
+        words = _WORDS[verdict.worst_outcome]
+        numbers[words] = numbers.get(words, 0) + 1
+    bad = {words for outcome, words in _WORDS.items() if _TONES[outcome] == "bad"}
+    rows: list[list[Words]] = []
+    stories = []
+    for number, verdict in enumerate(verdicts, 1):
+        subject = name_subject(verdict)
+        anchor = f"pod-{number}"
+        rows.append([Span(subject, "name", f"#{anchor}"), name_destinations(verdict), outcome_in_words(verdict)])
+        facts = [Sentence(Span(text_of(pod_facts(verdict)), "dim")), Sentence(cluster_facts(verdict, options))]
+        sections: list[Block | Section] = list(_sections(verdict, options))
+        whole = [Fold("The whole story", sections)] if len(verdicts) > _STORIES_SHOWN else sections
+        story = Section(
+            "", _lead(verdict), [*facts, *whole], heading=subject, anchor=anchor, is_reasoning=True, noun="pod"
+        )
+        stories.append(story)
+    table = Table(
+        columns("POD", "NODE", "OUTCOME"), rows, noun="pod", caption="Each pod against the same cluster", is_dense=True
+    )
+    counts = [
+        Count(for_many(words) if number > 1 and words.split()[0].endswith("s") else words, number, words in bad)
+        for words, number in numbers.items()
+    ]
+    told = ", ".join(f"{each.number:,} {each.words}" for each in counts)
+    return Report(
+        title=f"kpreempt explain: {count(len(verdicts), 'pod')}",
+        tone=max((_TONES[each.worst_outcome] for each in verdicts), key=("good", "warn", "bad").index, default="good"),
+        lead="" if options.extent is Extent.REPORT else f"{count(len(verdicts), 'pod')}: {told}.",
+        facts=[cluster_facts(verdicts[0], options)] if verdicts else ["no pod matches"],
+        short_facts=" · ".join(_cluster(verdicts[0])) if verdicts else "",
+        counts=counts,
+        sections=[*stories, Section("PODS", blocks=[table], priority=1)],
+        more=[("--select KIND/NAME", "only this one"), ("-v", "each in full"), ("-o wide", "")],
+        hint="-v -v",
+        command="explain",
+        is_compact=True,
+    )
