@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kpreempt.analysis.subject import Subjects, in_namespace, pod_from_flags, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.cli.clusters import single_use_of_stdin, standard_input
+from kpreempt.cli.requests import Kustomization
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected
@@ -20,17 +21,6 @@ from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifes
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest
-
-
-class Kustomization(str):
-    """A folder with a kustomization, among the paths of manifests."""
-
-    __slots__ = ()
-
-    @property
-    def source(self) -> str:
-        """What messages call it."""
-        return f"kubectl kustomize {self!s}"
 
 
 def read_subjects(files: Sequence[str], namespace: str, intake: Intake) -> Subjects:

@@ -157,6 +157,17 @@ _KUBECONFIG = Option(("--kubeconfig",), "The kubeconfig, not $KUBECONFIG.", "FIL
 # Options that make one value.
 
 
+class Kustomization(str):
+    """A folder with a kustomization, among the paths of manifests."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return f"kubectl kustomize {self!s}"
+
+
 def manifest_options(**said: Any) -> Group:
     """``-f`` and ``-k``, which make one list of paths; those of ``-k`` are each a ``Kustomization``."""
     files = _FILES._replace(**said)
@@ -165,12 +176,7 @@ def manifest_options(**said: Any) -> Group:
 
 
 def _manifests(given: dict[str, Any]) -> list[str]:
-    files = list(given["files"] or ())
-    if given["kustomizations"]:
-        from kpreempt.cli.manifests import Kustomization
-
-        files += map(Kustomization, given["kustomizations"])
-    return files
+    return [*(given["files"] or ()), *map(Kustomization, given["kustomizations"] or ())]
 
 
 MANIFESTS = manifest_options()

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.cluster_version import AUTO
-from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.library.options import Request
 from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending, Selected
 from kpreempt.library.schedulers import Answered, AskedScheduler, Context
@@ -22,6 +21,7 @@ from kpreempt.verdict import Assumption
 if TYPE_CHECKING:
     from kpreempt.analysis.algorithms import Scheduler
     from kpreempt.analysis.explain.pods import Question
+    from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.model.cluster import ClusterSnapshot
     from kpreempt.model.wanted import Wanted
 
@@ -47,6 +47,8 @@ def answer(context: Context, request: Request) -> Answered:
 
 def selection_of(request: Selected) -> PodSelection:
     """The pods that a question is about. Raises ``UsageError``."""
+    from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+
     return PodSelection(request.namespace or "", parse_selector(request.selector or ""))
 
 

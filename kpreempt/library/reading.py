@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import msgspec
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.naming import some_of
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.gate_rules import RuleId
 from kpreempt.report.durations import format_time
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.story import Occupancy
+
+if TYPE_CHECKING:
+    from kpreempt.gate_rules import RuleId
 
 
 class Extent(StrEnum):

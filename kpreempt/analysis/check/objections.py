@@ -20,11 +20,11 @@ from shlex import quote
 from typing import Any
 
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.naming import counted, some_of
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.controllers.pods import is_ready

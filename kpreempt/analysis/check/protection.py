@@ -21,10 +21,10 @@ from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.naming import counted, some_of
 from kpreempt.analysis.check.rollout.differences import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import WITHOUT_SCALE, desired_healthy, needs_scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.naming import some_of
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
 from kpreempt.model.durations import go_seconds
 from kpreempt.model.meta import later

@@ -10,7 +10,7 @@ from math import ceil
 
 from kpreempt.analysis.check.gate.case import Case, Measure, Part, PodFacts, grouped, namespace_of, parts_of
 from kpreempt.analysis.check.gate.rules import ForbiddenVictims, matches
-from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.naming import some_of
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind

@@ -14,8 +14,8 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.naming import some_of
 from kpreempt.model.labels import parse_int64
 from kpreempt.verdict import Assumption, AssumptionKind
 

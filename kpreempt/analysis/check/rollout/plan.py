@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.adoption import adopted
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
@@ -60,6 +59,7 @@ from kpreempt.analysis.check.rollout.shape import (
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.analysis.check.naming import some_of
 from kpreempt.analysis.check.rollout.hooks import Order
 from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Assumption
