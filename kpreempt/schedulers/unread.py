@@ -7,11 +7,10 @@ input has none of a kind, an object must be missing that the pod refers to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from operator import attrgetter
 
-from kpreempt.model.affinity import Affinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
@@ -48,6 +47,9 @@ class Seen:
         self.pod = pod
         self.cluster = cluster
         self.outcome = outcome
+        # Whether a pod has to go, and whether this one has claims for devices.
+        self.preempts = outcome in _PREEMPTS
+        self.has_devices = bool(pod.spec.resource_claims)
         self._choices = choices
         self._spreads_by_default = spreads_by_default
 
@@ -69,24 +71,16 @@ class Seen:
         """Whether a claim still has to be bound, as far as is known."""
         return not self.claims <= {each.key for each in self._own_claims if each.spec.volume_name}
 
-    @property
-    def lacks_claims(self) -> bool:
-        """Whether the cluster lacks a claim of the pod's."""
-        return not self.claims <= {each.key for each in self._own_claims}
-
-    @property
-    def lacks_volumes(self) -> bool:
-        """Whether the cluster lacks the volume of one of the pod's claims."""
-        volumes = {each.spec.volume_name for each in self._own_claims} - {""}
-        return bool(volumes) and not volumes <= {each.metadata.name for each in self.cluster.persistent_volumes}
-
-    @property
-    def lacks_storage_classes(self) -> bool:
-        """Whether the cluster lacks the class of one of the pod's claims that still has to be bound."""
-        known = {each.metadata.name for each in self.cluster.storage_classes}
+    def lacks(self, kind: str) -> bool:
+        """Whether the cluster lacks a claim of the pod's, a volume of these, or a class of those still to be bound."""
+        if kind == "PersistentVolumeClaim":
+            return not self.claims <= {each.key for each in self._own_claims}
+        if kind == "PersistentVolume":
+            volumes = {each.spec.volume_name for each in self._own_claims} - {""}
+            return bool(volumes) and not volumes <= {each.metadata.name for each in self.cluster.persistent_volumes}
         # A claim that names none gets the default one, if there is any.
         classes = {each.spec.storage_class_name for each in self._own_claims if not each.spec.volume_name}
-        return not classes <= {*known, ""}
+        return not classes <= {*(each.metadata.name for each in self.cluster.storage_classes), ""}
 
     @cached_property
     def _own_claims(self) -> list[PersistentVolumeClaim]:
@@ -95,31 +89,9 @@ class Seen:
         return [each for each in self.cluster.persistent_volume_claims if each.key in self.claims]
 
     @property
-    def preempts(self) -> bool:
-        """Whether somebody has to go."""
-        return self.outcome in _PREEMPTS
-
-    @property
     def attaches(self) -> bool:
         """Whether volumes count that a node can take only so many of."""
         return bool(self.claims) or any(volume.csi is not None for volume in self.pod.spec.volumes)
-
-    @property
-    def selects_namespaces(self) -> bool:
-        """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
-        # A simulation asks after each change, and few pods state affinity.
-        affinities = filter(None, map(attrgetter("spec.affinity"), (self.pod, *self.cluster.pods)))
-        return any(term.namespace_selector is not None for affinity in affinities for term in _terms(affinity))
-
-    @property
-    def has_devices(self) -> bool:
-        """Whether the pod has claims for devices."""
-        return bool(self.pod.spec.resource_claims)
-
-    @property
-    def has_devices_from_templates(self) -> bool:
-        """Whether claims are made for the pod."""
-        return any(each.resource_claim_template_name for each in self.pod.spec.resource_claims)
 
     @property
     def has_extended_resources(self) -> bool:
@@ -136,11 +108,23 @@ class Seen:
         return owner is not None and owner.kind == kind if kind else bool(self.pod.metadata.labels)
 
 
+def _selects_namespaces(seen: Seen) -> bool:
+    """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
+    # A simulation asks after each change, and few pods state affinity.
+    for affinity in filter(None, map(attrgetter("spec.affinity"), (seen.pod, *seen.cluster.pods))):
+        for each in (affinity.pod_affinity, affinity.pod_anti_affinity):
+            if each is not None:
+                terms = [*each.required, *(weighted.pod_affinity_term for weighted in each.preferred)]
+                if any(term.namespace_selector is not None for term in terms):
+                    return True
+    return False
+
+
 _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "Node": lambda seen: not seen.cluster.nodes,
     "Pod": lambda _: True,
     "PodDisruptionBudget": lambda seen: seen.preempts,
-    "Namespace": lambda seen: seen.selects_namespaces,
+    "Namespace": _selects_namespaces,
     "PersistentVolumeClaim": lambda seen: bool(seen.claims),
     "PersistentVolume": lambda seen: bool(seen.claims),
     "StorageClass": lambda seen: seen.has_unbound_claims,
@@ -150,7 +134,9 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "VolumeAttachment": lambda seen: seen.attaches,
     "ResourceClaim": lambda seen: seen.has_devices,
     "ResourceSlice": lambda seen: seen.has_devices,
-    "ResourceClaimTemplate": lambda seen: seen.has_devices_from_templates,
+    "ResourceClaimTemplate": lambda seen: any(
+        each.resource_claim_template_name for each in seen.pod.spec.resource_claims
+    ),
     "DeviceTaintRule": lambda seen: seen.has_devices,
     "DeviceClass": lambda seen: seen.has_devices or seen.has_extended_resources,
     "Service": lambda seen: seen.is_spread_by(),
@@ -160,9 +146,9 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
 }
 # The same of kinds that the input has none of, if another question is asked of them.
 _MATTERS_IF_ABSENT: Mapping[str, Callable[[Seen], bool]] = {
-    "PersistentVolumeClaim": lambda seen: seen.lacks_claims,
-    "PersistentVolume": lambda seen: seen.lacks_volumes,
-    "StorageClass": lambda seen: seen.lacks_storage_classes,
+    "PersistentVolumeClaim": lambda seen: seen.lacks("PersistentVolumeClaim"),
+    "PersistentVolume": lambda seen: seen.lacks("PersistentVolume"),
+    "StorageClass": lambda seen: seen.lacks("StorageClass"),
     # Most extended resources are a device plugin's.
     "DeviceClass": lambda seen: seen.has_devices,
 }
@@ -211,10 +197,3 @@ def _matters(kind: str, seen: Seen) -> bool:
         return False
     asked = _MATTERS_IF_ABSENT.get(kind) if state is KindState.ABSENT else None
     return (asked or _MATTERS[kind])(seen)
-
-
-def _terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
-    for each in (affinity.pod_affinity, affinity.pod_anti_affinity):
-        if each is not None:
-            yield from each.required
-            yield from (weighted.pod_affinity_term for weighted in each.preferred)

@@ -224,6 +224,7 @@ def known_changes(minor: str) -> list[str]:
 
 # The version from which on the tables of gates and plugins are whole.
 _FIRST_MINOR = 25
+_ON = {True: "on", False: "off"}
 
 
 def partly(before: Behaviour, after: Behaviour, changes: Collection[ToldChange]) -> Behaviour:
@@ -240,7 +241,7 @@ def _rules(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         sentence = change.came if getattr(after, field) else change.went
         concern = _CONCERN_OF.get(field, Concern.DECISIONS)
         *also_in, _ = (change.since if getattr(after, field) else change.until).split()
-        yield ToldChange(_name(field), sentence, source, concern, (field,), tuple(also_in))
+        yield ToldChange(field.replace("_", "-"), sentence, source, concern, (field,), tuple(also_in))
 
 
 def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
@@ -250,18 +251,14 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         field = GATE_FIELDS.get(name)
         if field is None:
             if is_now[name].default != was.get(name, Gate("", False)).default:
-                sentence = f"{name} is {_on(is_now[name].default)} by default; what it does is not modelled."
+                sentence = f"{name} is {_ON[is_now[name].default]} by default; what it does is not modelled."
                 yield ToldChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
         elif getattr(before, field) != getattr(after, field):
-            sentence = f"{name} is {_on(getattr(after, field))} by default: {EFFECTS[name]}."
+            sentence = f"{name} is {_ON[getattr(after, field)]} by default: {EFFECTS[name]}."
             concern = _CONCERN_OF.get(field, Concern.DECISIONS)
             # The gate of a plugin that there was not before goes with the plugin.
             facts = (field, _VERSION) if name in newly_there else (field,)
-            yield ToldChange(_name(field), sentence, _FEATURES, concern, facts)
-
-
-def _on(value: bool) -> str:
-    return "on" if value else "off"
+            yield ToldChange(field.replace("_", "-"), sentence, _FEATURES, concern, facts)
 
 
 def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
@@ -288,7 +285,3 @@ def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
 
 def _listed(names: list[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
-
-
-def _name(field: str) -> str:
-    return field.replace("_", "-")

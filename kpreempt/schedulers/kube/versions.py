@@ -245,8 +245,11 @@ def modelled_version(server: str) -> Modelled | None:
     if minor in RELEASES:
         is_release = patch is not None and not found[4]
         return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
-    if alike := next((its for release, its in ALIKE.items() if _is_release(server, release)), ""):
-        return Modelled(f"{PREFIX}{alike}", "alike")
+    text = server.strip().removeprefix("v")
+    for release, its in ALIKE.items():
+        # Whatever a vendor adds to it.
+        if text == release or text.startswith((f"{release}-", f"{release}+")):
+            return Modelled(f"{PREFIX}{its}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
     if older:
         return Modelled(f"{PREFIX}{older[-1]}", "nearest older")
@@ -262,12 +265,6 @@ def number_of_server(server: str) -> tuple[int, ...] | None:
     if found is None or int(found[1]) < 1:
         return None
     return tuple(int(each) for each in found.groups()[:3] if each is not None)
-
-
-def _is_release(server: str, release: str) -> bool:
-    """Whether a server's version is that release, with whatever a vendor adds to it."""
-    text = server.strip().removeprefix("v")
-    return text == release or text.startswith((f"{release}-", f"{release}+"))
 
 
 def version_of(algorithm: str) -> str | None:

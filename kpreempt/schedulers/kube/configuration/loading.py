@@ -91,7 +91,11 @@ def scheduler_from_configuration(
     settings = read_settings(extenders)
     called: list[HttpExtender] = []
     if connect is None:
-        assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
+        for index, extender in enumerate(extenders):
+            verbs = [each for each in ("filter", "prioritize", "preempt", "bind") if extender.get(f"{each}Verb")]
+            does = f" ({', '.join(verbs)})" if verbs else ""
+            message = f"the extender{does} is not asked; --call-extenders allows it"
+            assumptions.append(Assumption(_SUBJECT, f"extenders[{index}]", message))
     else:
         called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
     foreign = from_outside((name for profile in profiles for name in profile.enabled_names), registry).values()
@@ -148,6 +152,10 @@ def _profile(
         check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
+    # The arguments of the plugins that take some; those out-of-tree always get some.
+    plugin_args = {each: args[each] for each in args if each in PLUGIN_ARGS}
+    for each, plugin in from_outside(enabled, registry).items():
+        plugin_args[each] = decoded_args(plugin, args.get(each, {}))
     percentage = profile.get("percentageOfNodesToScore")
     extenders = configuration["extenders"]
     return Profile(
@@ -160,18 +168,11 @@ def _profile(
             for point, at_point in plugins.items()
             if point != MULTI_POINT
         },
-        plugin_args=_plugin_args(args, enabled, registry),
+        plugin_args=plugin_args,
         percentage_of_nodes_to_score=configuration["percentageOfNodesToScore"] if percentage is None else percentage,
         has_extenders=any(extender.get("filterVerb") or extender.get("prioritizeVerb") for extender in extenders),
         parallelism=configuration["parallelism"],
     )
-
-
-def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
-    """The arguments of the plugins that take some; those out-of-tree always get some."""
-    own = {name: args[name] for name in args if name in PLUGIN_ARGS}
-    foreign = from_outside(enabled, registry)
-    return own | {name: decoded_args(plugin, args.get(name, {})) for name, plugin in foreign.items()}
 
 
 def _enabled(plugins: Sequence[Mapping[str, Any]]) -> tuple[EnabledPlugin, ...]:
@@ -195,16 +196,6 @@ def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry, in_tree
         )
         for name, place in places.items()
     ]
-
-
-def _extender_assumption(index: int, extender: Mapping[str, Any]) -> Assumption:
-    verbs = [
-        verb.removesuffix("Verb")
-        for verb in ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
-        if extender.get(verb)
-    ]
-    does = f" ({', '.join(verbs)})" if verbs else ""
-    return Assumption(_SUBJECT, f"extenders[{index}]", f"the extender{does} is not asked; --call-extenders allows it")
 
 
 _MAX_SCORE = 100
