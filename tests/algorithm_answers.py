@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.questions import question_in_cluster
 from kpreempt.analysis.subject import pod_in_cluster
@@ -42,7 +43,7 @@ def verdicts_on(fixture: str) -> dict[str, Verdict]:
     found = pod_in_cluster(cluster, "new", "shop")
     asked = question_in_cluster(found, Overrides(), decode_object)
     return {
-        algorithm: explain_pods(asked.cluster, asked.questions, scheduler_for(algorithm), now=_NOW)[0]
+        algorithm: explain_pods(AnalysisContext(asked.cluster, scheduler_for(algorithm), _NOW), asked.questions)[0]
         for algorithm in SHOWN
     }
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pending.verdicts import decide_pending, pending_pods
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events
-from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, ClusterSummary, Verdict
+from kpreempt.verdict import ClusterSummary, Verdict
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.unread import unread_of
 
@@ -27,28 +25,18 @@ _HIGHEST_OF_USERS = 1_000_000_000
 _LAST = 2**63
 
 
-def pods_at_risk(
-    cluster: ClusterSnapshot,
-    scheduler: Scheduler,
-    *,
-    now: datetime,
-    at: datetime | None = None,
-    is_asked: Callable[[Pod], bool],
-    limit: int,
-    assumptions: Iterable[Assumption] = (),
-    phases: Phases = NO_PHASES,
-) -> PodsAtRisk:
+def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
     """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
 
     First come those that a pending pod would evict, by its place in the queue, then the least important ones. Raises
-    ``PluginFailedError`` where a plugin cannot order that queue. ``at`` is the time of the snapshot, ``now`` without
-    it.
+    ``PluginFailedError`` where a plugin cannot order that queue.
     """
+    cluster, scheduler, phases = context.cluster, context.scheduler, context.phases
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
     asked = [pod for pod in running if is_asked(pod)]
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=at or now)
+        prepared = scheduler.prepare(cluster, now=context.time)
     pending = pending_pods(cluster) if asked else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     rules = scheduler.queue_rules(lambda: prepared, phases)
@@ -70,14 +58,14 @@ def pods_at_risk(
     unread = [*unread_events(cluster), *unread_of(cluster, kinds)]
     return PodsAtRisk(
         algorithm=scheduler.algorithm,
-        cluster=described(counted, cluster, now),
-        at=at or now,
+        cluster=described(counted, cluster, context.now),
+        at=context.time,
         matching=len(asked),
         threatened=sum(pod.key in threats for pod in asked),
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
-        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
+        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own])),
     )
 
 

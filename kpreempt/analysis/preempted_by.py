@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
 from kpreempt.analysis.subject import pending_again
@@ -313,7 +314,9 @@ def _reconstruction(
     remaining = msgspec.structs.replace(before, pods=[each for each in before.pods if each is not there])
     is_waiting = there is not None and not pod.spec.node_name and not pod.is_terminal
     question = Question(pod=pod if is_waiting else pending_again(pod))
-    verdict = explain_pods(remaining, [question], scheduler, now=taken_at or now, assumptions=assumptions)[0]
+    verdict = explain_pods(AnalysisContext(remaining, scheduler, taken_at or now, assumptions=assumptions), [question])[
+        0
+    ]
     return _told(verdict, victim, taken_at, is_laid_over=there is None)
 
 

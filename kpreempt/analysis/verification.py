@@ -16,6 +16,7 @@ import msgspec
 
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -148,7 +149,9 @@ class Judge:
             return None
         said = [*asked.assumptions, *assumed]
         (verdict,) = explain_pods(
-            others, [Question(pod=pod)], asked.scheduler, now=decision.at, assumptions=said, records_steps=False
+            AnalysisContext(others, asked.scheduler, decision.at, assumptions=said),
+            [Question(pod=pod)],
+            records_steps=False,
         )
         leaving = {each.key for each in cluster.pods if each.spec.node_name and _is_leaving(each)}
         return Prediction(verdict, cluster, pod, leaving.union(about_then))

@@ -78,7 +78,7 @@ def explain(context: Context, request: Explain) -> Answered:
     require(cluster, "Node")
     with context.phases.phase("admission"):
         situation, workloads = _situation(context, request)
-    at = context.ages or situation.cluster.taken_at
+    asked = context.of(situation.cluster)
     goes_on: GoesOn | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
@@ -88,22 +88,17 @@ def explain(context: Context, request: Explain) -> Answered:
             workloads,
             scheduler,
             with_capacity=request.capacity,
-            now=at or context.now,
+            now=asked.time,
             phases=context.phases,
         )
     verdicts = explain_pods(
-        situation.cluster,
+        asked,
         situation.questions,
-        scheduler,
-        now=context.now,
-        at=at,
-        assumptions=context.assumptions,
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
         simulates_on=request.aftermath,
         records_steps=request.records_steps,
         goes_on=goes_on,
-        phases=context.phases,
     )
     return Answered(document_of(verdicts), situation.cluster)
 

@@ -60,16 +60,11 @@ def pending(context: Context, request: Pending) -> Answered:
 
     cluster, selection = context.loaded.cluster, selection_of(request)
     found = explain_pending(
-        cluster,
-        context.configured.scheduler,
-        now=context.now,
-        at=context.at,
+        context.of(cluster),
         is_asked=selection.has,
         namespace=selection.namespace,
-        assumptions=context.assumptions,
         max_backoff=max_backoff_of(context.configured.configuration),
         spread=context.spread or one_by_one,
-        phases=context.phases,
         has_time=_lasting(request.seconds_of_search) if request.seconds_of_search is not None else None,
         seeks_nodes=True,
     )
@@ -96,15 +91,10 @@ def budgets(context: Context, request: Budgets) -> Answered:
 
     cluster = context.loaded.cluster
     found = audit_budgets(
-        cluster,
-        context.configured.scheduler,
-        now=context.now,
-        at=context.at,
+        context.of(cluster),
         selection=selection_of(request),
         minimum_sizes=minimum_sizes(context.loaded.documents),
-        assumptions=context.assumptions,
         spread=context.spread or one_by_one,
-        phases=context.phases,
     )
     return Answered(found, cluster)
 
@@ -115,14 +105,9 @@ def at_risk(context: Context, request: AtRisk) -> Answered:
 
     cluster = context.loaded.cluster
     found = pods_at_risk(
-        cluster,
-        context.configured.scheduler,
-        now=context.now,
-        at=context.at,
+        context.of(cluster),
         is_asked=selection_of(request).has,
         limit=request.limit,
-        assumptions=context.assumptions,
-        phases=context.phases,
     )
     return Answered(found, cluster)
 

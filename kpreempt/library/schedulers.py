@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
@@ -126,6 +127,11 @@ class Context(NamedTuple):
     def assumptions(self) -> list[Assumption]:
         """What is assumed before anything is asked."""
         return [*self.configured.assumptions, *self.loaded.assumptions]
+
+    def of(self, cluster: ClusterSnapshot) -> AnalysisContext:
+        """The same about a cluster that a question has changed."""
+        at = self.ages or cluster.taken_at
+        return AnalysisContext(cluster, self.configured.scheduler, self.now, at, self.assumptions, self.phases)
 
 
 class Answered(NamedTuple):

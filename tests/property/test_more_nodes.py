@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.kinds import kinds_of
@@ -28,7 +29,7 @@ SOUGHT = (Outcome.NEVER_LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDG
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    return explain_pods(cluster, [Question(pod=pod)], SCHEDULER, now=NOW, **wanted)[0]
+    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [Question(pod=pod)], **wanted)[0]
 
 
 def with_nodes(cluster: ClusterSnapshot, *texts: str) -> ClusterSnapshot:
@@ -80,10 +81,12 @@ def test_the_nodes_that_are_told_place_all_that_wait(scenario: dict[str, Any], n
     ]
     cluster = cluster_of(scenario["objects"])
     cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, *waiting])
-    more = explain_pending(cluster, SCHEDULER, now=NOW, at=NOW, seeks_nodes=True).more_nodes
+    more = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW), seeks_nodes=True).more_nodes
     if not isinstance(more, MoreNodes) or not more.nodes:
         return
     after = with_nodes(cluster, *(option.removeprefix("--add-node=") for option in more.options))
-    outcomes = {item.pod: item.outcome for item in explain_pending(after, SCHEDULER, now=NOW, at=NOW).items}
+    outcomes = {
+        item.pod: item.outcome for item in explain_pending(AnalysisContext(after, SCHEDULER, NOW, at=NOW)).items
+    }
     # Each is judged alone here, so that one that lands beside the others lands all the more, but for company it wants.
     assert all(outcomes[key] is Outcome.LANDS for key in more.pods)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.pending.pods import explain_pending
@@ -48,14 +49,14 @@ def _named(pod: Pod, name: str) -> Pod:
 def explained(cluster: ClusterSnapshot, key: str) -> Verdict:
     namespace, _, name = key.partition("/")
     found = pod_in_cluster(cluster, name, namespace)
-    return explain_pods(found.cluster, [Question(pod=found.pod)], SCHEDULER, now=NOW)[0]
+    return explain_pods(AnalysisContext(found.cluster, SCHEDULER, NOW), [Question(pod=found.pod)])[0]
 
 
 @LAWS
 @given(scenarios(), st.integers(0, 2))
 def test_pending_says_of_each_pod_what_explain_says(scenario: dict[str, Any], copies: int) -> None:
     cluster = crowded(scenario, copies)
-    answer = explain_pending(cluster, SCHEDULER, now=NOW, at=NOW)
+    answer = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW))
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
     assert sorted(item.pod for item in answer.items) == sorted(pending)
     for item in answer.items:
@@ -69,7 +70,7 @@ def test_pending_says_of_each_pod_what_explain_says(scenario: dict[str, Any], co
 @LAWS
 @given(scenarios(), st.integers(0, 2))
 def test_every_pod_is_in_one_group_and_has_one_place(scenario: dict[str, Any], copies: int) -> None:
-    answer = explain_pending(crowded(scenario, copies), SCHEDULER, now=NOW, at=NOW)
+    answer = explain_pending(AnalysisContext(crowded(scenario, copies), SCHEDULER, NOW, at=NOW))
     grouped = [pod for group in answer.groups for pod in group.pods]
     assert sorted(grouped) == sorted(item.pod for item in answer.items)
     places = [item.position for item in answer.items if item.position is not None]
@@ -96,7 +97,7 @@ def hypothetical(cluster: ClusterSnapshot, options: list[str]) -> Verdict:
     )
     template = pod_from_flags(**amounts, resources=resources)
     asked = questions_of(cluster, [template], overrides, decode_object)
-    return explain_pods(asked.cluster, asked.questions, SCHEDULER, now=NOW)[0]
+    return explain_pods(AnalysisContext(asked.cluster, SCHEDULER, NOW), asked.questions)[0]
 
 
 def victims_of(verdict: Verdict) -> set[str]:
@@ -107,7 +108,7 @@ def victims_of(verdict: Verdict) -> set[str]:
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 1)
-    answer = pods_at_risk(cluster, SCHEDULER, now=NOW, is_asked=lambda _: True, limit=4)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_asked=lambda _: True, limit=4)
     for item in answer.items:
         for threat in item.threats:
             assert item.pod in victims_of(explained(cluster, threat.pod))
@@ -126,7 +127,7 @@ def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_pods_that_no_threat_names_are_evicted_by_no_pending_pod(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 0)
-    answer = pods_at_risk(cluster, SCHEDULER, now=NOW, is_asked=lambda _: True, limit=100)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_asked=lambda _: True, limit=100)
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
     expected = set().union(*(victims_of(explained(cluster, key)) for key in pending))
     assert {item.pod for item in answer.items if item.threats} == expected

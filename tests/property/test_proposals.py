@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.least_priority import just_above
 from kpreempt.analysis.explain.overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain.pods import Question, explain_pods
@@ -29,7 +30,7 @@ SCHEDULER = scheduler_for()
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    return explain_pods(cluster, [Question(pod=pod)], SCHEDULER, now=NOW, **wanted)[0]
+    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [Question(pod=pod)], **wanted)[0]
 
 
 def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[ClusterSnapshot, Pod]:

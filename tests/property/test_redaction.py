@@ -12,6 +12,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -101,7 +102,7 @@ def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) ->
 
 
 def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler, now: datetime) -> str:
-    answer = explain_pods(cluster, [Question(pod=pod)], scheduler, now=now, proposes=True)
+    answer = explain_pods(AnalysisContext(cluster, scheduler, now), [Question(pod=pod)], proposes=True)
     return render(answer, "json")
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.admission import fill_budget_statuses
-from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
 from kpreempt.analysis.pending.pods import queue_positions
@@ -33,7 +32,6 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, ClusterSummary, PossibleOutcome, Verdict
 from kpreempt.verdict.at_risk import SizeName
 from kpreempt.verdict.budgets import (
@@ -77,25 +75,20 @@ _SEVERITIES = {
 
 
 def audit_budgets(
-    cluster: ClusterSnapshot,
-    scheduler: Scheduler,
+    context: AnalysisContext,
     *,
-    now: datetime,
-    at: datetime,
     selection: PodSelection = PodSelection(),  # noqa: B008 - it is immutable
     minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES,
-    assumptions: Iterable[Assumption] = (),
     spread: Spread = one_by_one,
-    phases: Phases = NO_PHASES,
 ) -> BudgetAudit:
     """What is to say of the budgets of a namespace, or of those that protect pods with some labels.
 
-    ``cluster`` has a status for every budget (``fill_budget_statuses``), and ``assumptions`` say which were filled in.
-    All pending pods are asked, wherever they are: ``at`` is the time of the snapshot, and stands for missing start
-    times; its age counts to ``now``. ``spread`` does that work for several pods. Raises ``PluginFailedError`` where a
-    plugin cannot order the queue.
+    The cluster has a status for every budget (``fill_budget_statuses``), and the context's assumptions say which were
+    filled in. All pending pods are asked, wherever they are; ``spread`` does that work for several pods. Raises
+    ``PluginFailedError`` where a plugin cannot order the queue.
     """
-    said = list(assumptions)
+    cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
+    said = list(context.assumptions)
     with phases.phase("audit"):
         protection = Protection(cluster)
         workloads = Workloads(cluster)
@@ -124,7 +117,7 @@ def audit_budgets(
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
         algorithm=scheduler.algorithm,
-        cluster=described(counted, cluster, now),
+        cluster=described(counted, cluster, context.now),
         at=at,
         pending=len(pending),
         items=list(items.values()),

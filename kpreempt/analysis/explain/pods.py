@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.edits import Stated, edit_pod
 from kpreempt.analysis.explain.single_edits import lower_requests
 from kpreempt.analysis.nodes.copies import with_nodes
@@ -53,34 +54,27 @@ GoesOn = Callable[[int, Verdict, Any], Verdict]
 
 
 def explain_pods(
-    cluster: ClusterSnapshot,
+    context: AnalysisContext,
     questions: Iterable[Question],
-    scheduler: Scheduler,
     *,
-    now: datetime,
-    at: datetime | None = None,
-    assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
     simulates_on: bool = False,
     records_steps: bool = True,
     goes_on: GoesOn | None = None,
-    phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
-    ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
-    missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
-    verdict tells the whole story of that node; otherwise, where it ``proposes``, that of a pod which never lands says
-    what would have to be different, and that of one which preempts the requests with which it need not. Where it
-    ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises ``NotFoundError`` for a node that is
-    not in the cluster.
+    With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``, that of a
+    pod which never lands says what would have to be different, and that of one which preempts the requests with which
+    it need not. Where it ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises
+    ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
     ``node_name``. ``goes_on`` adds to each verdict what follows from it; it gets the place of the question and the
-    cluster as the scheduler has it. ``phases`` is told what the time goes to.
+    cluster as the scheduler has it.
     """
-    at = at or now
+    cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     if node_name:
         from kpreempt.analysis.explain.overrides import check_node  # noqa: PLC0415 - few ask about a node
 
@@ -95,8 +89,8 @@ def explain_pods(
             question,
             scheduler,
             prepared,
-            now=now,
-            assumptions=assumptions,
+            now=context.now,
+            assumptions=context.assumptions,
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )

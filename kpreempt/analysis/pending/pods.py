@@ -7,13 +7,14 @@ pending pods between two looks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.change_search import Situation
 from kpreempt.analysis.explain.edits import Stated
 from kpreempt.analysis.explain.node_story import Found, propose
@@ -36,10 +37,9 @@ from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.assumptions import claims_of
-from kpreempt.verdict import Assumption, ClusterSummary, Outcome, Verdict
+from kpreempt.verdict import ClusterSummary, Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import (
     TELLING_STATES,
@@ -66,29 +66,24 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 def explain_pending(
-    cluster: ClusterSnapshot,
-    scheduler: Scheduler,
+    context: AnalysisContext,
     *,
-    now: datetime,
-    at: datetime,
     is_asked: Callable[[Pod], bool] = lambda _: True,
     namespace: str = "",
-    assumptions: Iterable[Assumption] = (),
     max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
     spread: Spread = one_by_one,
-    phases: Phases = NO_PHASES,
     has_time: Callable[[], bool] | None = None,
     seeks_nodes: bool = False,
 ) -> PendingPods:
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
-    Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
-    count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
-    places in the queue. ``namespace`` is the one that the question is about, if it is one. ``spread`` does the work for
-    several pods. With ``has_time``, which says whether there is time for one more search, the smallest changes are
-    sought with which unschedulable pods would land. Where it ``seeks_nodes``, so are new nodes that would place all
-    pods which wait for room. Raises ``PluginFailedError`` where a plugin cannot order the pods.
+    Each verdict is on the pod alone, against the cluster as it is. Pods that are not asked about keep their places in
+    the queue. ``namespace`` is the one that the question is about, if it is one. ``spread`` does the work for several
+    pods. With ``has_time``, which says whether there is time for one more search, the smallest changes are sought with
+    which unschedulable pods would land. Where it ``seeks_nodes``, so are new nodes that would place all pods which wait
+    for room. Raises ``PluginFailedError`` where a plugin cannot order the pods.
     """
+    cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
     asked = [pod for pod in pending if is_asked(pod)]
@@ -99,8 +94,8 @@ def explain_pending(
     read = _as_read if has_time is None else _unless_refused
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
-    context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
-    situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
+    known = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
+    situations = {id(pod): situation_of(pod, verdicts[id(pod)], known) for pod in asked}
     rules = scheduler.queue_rules(lambda: prepared, phases)
     positions = queue_positions(cluster, scheduler, attempts, rules)
     placed = [
@@ -118,7 +113,7 @@ def explain_pending(
     items = [_item(each, attempts) for each in placed]
     if has_time is not None:
         with phases.phase("proposals"):
-            items = _with_proposals(items, placed, scheduler, cluster, prepared, at, has_time, spread, phases)
+            items = _with_proposals(items, placed, context, prepared, has_time, spread)
     more = None
     if seeks_nodes:
         from kpreempt.analysis.pending.more_nodes import more_nodes  # noqa: PLC0415 - only where pods wait
@@ -131,7 +126,7 @@ def explain_pending(
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,
-        cluster=_summary(cluster, [each.verdict for each in placed], now),
+        cluster=_summary(cluster, [each.verdict for each in placed], context.now),
         in_queue=len(positions),
         namespace=namespace,
         has_namespace=_has_namespace(cluster, namespace),
@@ -139,7 +134,7 @@ def explain_pending(
         groups=_groups(items),
         items=items,
         more_nodes=more if more is not None else msgspec.UNSET,
-        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
+        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own])),
     )
 
 
@@ -240,15 +235,13 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
 def _with_proposals(
     items: Sequence[PendingPod],
     placed: Sequence[Decided],
-    scheduler: Scheduler,
-    cluster: ClusterSnapshot,
+    context: AnalysisContext,
     prepared: Any,
-    at: datetime,
     has_time: Callable[[], bool],
     spread: Spread,
-    phases: Phases,
 ) -> list[PendingPod]:
     """The items, those of unschedulable pods with what would let them land."""
+    cluster = context.cluster
     unschedulable = [
         (each.pod, each.verdict)
         for each in placed
@@ -256,10 +249,10 @@ def _with_proposals(
     ]
     found = proposals_for(
         unschedulable,
-        timed_by_part(scheduler, phases),
+        timed_by_part(context.scheduler, context.phases),
         cluster,
         prepared,
-        now=at,
+        now=context.time,
         has_time=has_time,
         spread=spread,
     )

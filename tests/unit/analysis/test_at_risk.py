@@ -9,6 +9,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, room_of, tried_priorities, typical_requests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -23,7 +24,7 @@ def ask(*pods: Pod, nodes: int = 1, limit: int = 10, **cluster: Any) -> PodsAtRi
     """The answer about all running pods on nodes of 4 CPUs."""
     named = [make_node(f"node-{letter}") for letter in "abc"[:nodes]]
     snapshot = ClusterSnapshot(nodes=named, pods=list(pods), **cluster)
-    return pods_at_risk(snapshot, scheduler_for(), now=NOW, is_asked=lambda _: True, limit=limit)
+    return pods_at_risk(AnalysisContext(snapshot, scheduler_for(), NOW), is_asked=lambda _: True, limit=limit)
 
 
 def about(answer: PodsAtRisk, name: str) -> PodAtRisk:
@@ -64,7 +65,9 @@ def test_where_the_search_stops_early_the_threat_is_not_certain() -> None:
     cluster = ClusterSnapshot(
         nodes=[make_node("n0"), make_node("n1")], pods=[*pods, make_pod("api", cpu="1", priority=50)]
     )
-    answer = pods_at_risk(cluster, scheduler_for("", configuration), now=NOW, is_asked=lambda _: True, limit=10)
+    answer = pods_at_risk(
+        AnalysisContext(cluster, scheduler_for("", configuration), NOW), is_asked=lambda _: True, limit=10
+    )
     assert [each.is_certain for each in about(answer, "low-0").threats] == [False]
 
 
@@ -85,7 +88,7 @@ def test_tied_pods_tolerate_the_taints_of_the_node() -> None:
     answer = ask(LOW, HIGH, make_pod("x"), nodes=1)
     tainted = make_node("node-a", unschedulable=True)
     cluster = ClusterSnapshot(nodes=[tainted], pods=[LOW, HIGH])
-    closed = pods_at_risk(cluster, scheduler_for(), now=NOW, is_asked=lambda _: True, limit=10)
+    closed = pods_at_risk(AnalysisContext(cluster, scheduler_for(), NOW), is_asked=lambda _: True, limit=10)
     assert threshold(about(answer, "low"), SizeName.OWN).on_node == 11
     assert threshold(about(closed, "low"), SizeName.OWN).on_node == 11
     assert threshold(about(closed, "low"), SizeName.OWN).anywhere is None

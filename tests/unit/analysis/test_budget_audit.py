@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.budgets.audit import NO_MINIMUM_SIZES, MinimumSizes, audit_budgets
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot, Unread
@@ -21,9 +22,9 @@ from kpreempt.model.meta import ObjectMeta, OwnerReference
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
+from kpreempt.report import terminal
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets.words import finding_text, fix_in_words
-from kpreempt.report.layout import Page
 from kpreempt.report.options import RenderOptions
 from kpreempt.scheduler_table import ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
@@ -110,13 +111,9 @@ def audit(
     )
     filled, _ = fill_budget_statuses(cluster)
     return audit_budgets(
-        filled,
-        scheduler_for(algorithm),
-        now=NOW,
-        at=NOW,
+        AnalysisContext(filled, scheduler_for(algorithm), NOW, at=NOW, assumptions=assumptions or []),
         selection=selection or PodSelection(),
         minimum_sizes=minimum_sizes,
-        assumptions=assumptions or [],
     )
 
 
@@ -310,9 +307,9 @@ def test_hints_go_with_the_first_of_many_budgets_that_select_nothing() -> None:
 def test_a_table_that_cannot_fit_is_not_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = audit([budget(f"b{each}", {"app": f"no-{each}"}) for each in range(300)], pods("ReplicaSet web-1", 1))
     lengths: list[int] = []
-    laid_out = Page.table
+    laid_out = terminal._table
     monkeypatch.setattr(
-        Page, "table", lambda self, rows, **named: (lengths.append(len(rows)), laid_out(self, rows, **named))[1]
+        terminal, "_table", lambda block, items, width: (lengths.append(len(items)), laid_out(block, items, width))[1]
     )
     text = render_answer(answer, "text", RenderOptions(height=30))
     assert "more rows" in text
@@ -559,10 +556,10 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
     pending_pod = [pod] if not pod.spec.node_name else []
     with_pod = msgspec.structs.replace(base, pods=[*(each for each in base.pods if each.key != pod.key), *pending_pod])
     cluster, assumptions = fill_budget_statuses(with_pod)
-    answer = audit_budgets(cluster, scheduler_for(), now=NOW, at=NOW, assumptions=assumptions)
+    answer = audit_budgets(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW, assumptions=assumptions))
     counted = {item.budget for item in answer.items if item.is_counted}
     told = {(breach.pod, item.budget) for item in answer.items for breach in item.breaches if item.budget in counted}
-    for item in explain_pending(cluster, scheduler_for(), now=NOW, at=NOW).items:
+    for item in explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)).items:
         uses = [use for victims in item.victims.values() for victim in victims for use in victim.budgets]
         is_leaving = any(victim.terminating for victims in item.victims.values() for victim in victims)
         overdrawn = {(item.pod, use.budget) for use in uses if use.left < 0}

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain import node_story
 from kpreempt.analysis.explain.least_priority import least
 from kpreempt.analysis.explain.pods import Question, explain_pods
@@ -22,7 +23,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod) -> Verdict:
-    return explain_pods(cluster, [Question(pod=pod)], scheduler_for(), now=NOW, proposes=True)[0]
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[0]
 
 
 def options(cluster: ClusterSnapshot, pod: Pod) -> list[list[str]]:

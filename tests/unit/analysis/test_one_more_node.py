@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain import pods as module
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
@@ -44,7 +45,9 @@ def with_gpu(node: Node) -> Node:
 
 
 def of(cluster: ClusterSnapshot, pod: Pod) -> OneMoreNode | None:
-    return explain_pods(cluster, [Question(pod=pod)], scheduler_for(), now=NOW, proposes=True)[0].one_more_node
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[
+        0
+    ].one_more_node
 
 
 def likes(found: OneMoreNode | None) -> list[str]:
@@ -67,7 +70,7 @@ CLUSTER = ClusterSnapshot(nodes=[BIG, SMALL], pods=FULL)
 )
 def test_the_kinds_that_would_place_a_pod(cpu: str, outcome: Outcome, expected: list[str]) -> None:
     pod = make_pod("new", cpu=cpu)
-    verdict = explain_pods(CLUSTER, [Question(pod=pod)], scheduler_for(), now=NOW, proposes=True)[0]
+    verdict = explain_pods(AnalysisContext(CLUSTER, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[0]
     assert verdict.outcome == outcome
     found = verdict.one_more_node
     assert likes(found) == expected
@@ -149,7 +152,7 @@ def test_a_cluster_of_control_planes_alone_has_their_kind() -> None:
 
 def pending(*pods: Pod, nodes: Sequence[Node] = (BIG, SMALL), others: Sequence[Pod] = FULL) -> PendingPods:
     cluster = ClusterSnapshot(nodes=list(nodes), pods=[*others, *pods])
-    return explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, seeks_nodes=True)
+    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), seeks_nodes=True)
 
 
 def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
@@ -222,7 +225,7 @@ def test_how_many_nodes_place_all_that_wait(
     cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *pods])
     texts = [option.removeprefix("--add-node=") for option in more.options]
     after, _ = with_changed_nodes(cluster, added=texts, read_file=lambda _: cluster, now=NOW)
-    again = explain_pending(after, scheduler_for(), now=NOW, at=NOW)
+    again = explain_pending(AnalysisContext(after, scheduler_for(), NOW, at=NOW))
     assert {item.pod for item in again.items if item.outcome != Outcome.LANDS} == set(more.unplaced)
 
 
@@ -245,7 +248,9 @@ def test_nothing_is_told_where_all_land() -> None:
 def test_pods_that_nobody_asked_about_may_take_the_room() -> None:
     cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *waiting(2, "2")])
     answer = explain_pending(
-        cluster, scheduler_for(), now=NOW, at=NOW, seeks_nodes=True, is_asked=lambda pod: pod.metadata.name == "w-2-0"
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW),
+        seeks_nodes=True,
+        is_asked=lambda pod: pod.metadata.name == "w-2-0",
     )
     assert isinstance(answer.more_nodes, MoreNodes)
     assert answer.more_nodes.assumed == ["pending pods that were not asked about (1) take none of this room"]

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.pending.pods import changes_since, explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.model.cluster import ClusterSnapshot
@@ -59,7 +60,7 @@ def failed(pod: Pod, at: datetime) -> Event:
 def ask(*pods: Pod, events: list[Event] | None = None, **options: Any) -> PendingPods:
     """The answer on a cluster of one node of 4 CPUs."""
     cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=list(pods), events=events or [])
-    return explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, **options)
+    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), **options)
 
 
 def only(*pods: Pod, **options: Any) -> PendingPod:
@@ -257,7 +258,7 @@ def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_i
     pods = [seen(make_pod("huge", cpu="5", priority=9)), seen(make_pod("wide", cpu="6", priority=1))]
     cluster = ClusterSnapshot(nodes=NODES, pods=pods)
     times = iter([True, False])
-    answer = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, has_time=lambda: next(times))
+    answer = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), has_time=lambda: next(times))
     huge, wide = answer.items
     assert (huge.outcome, huge.proposals[0].outcome) == (Outcome.NEVER_LANDS, Outcome.LANDS)
     assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.NEVER_LANDS, [], None)
@@ -281,12 +282,12 @@ def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_i
 )
 def test_a_look_says_what_changed_since_the_one_before(before: list[Pod], after: list[Pod], words: str) -> None:
     first, cluster = ask(*before), ClusterSnapshot(nodes=NODES, pods=after)
-    second = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW)
+    second = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW))
     changed = msgspec.structs.replace(second, changes=changes_since(first, second, cluster))
     assert plain(changes_in_words(changed)).removeprefix("Since 00:00:00: ") == words
 
 
 def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone() -> None:
     cluster = ClusterSnapshot(nodes=NODES, pods=[IT])
-    now = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, is_asked=lambda _: False)
+    now = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_asked=lambda _: False)
     assert changes_since(ask(IT), now, cluster).items == []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -37,7 +38,7 @@ def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tu
     scheduler = KubeScheduler(extenders=extenders)
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
     questions = [Question(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
-    (verdict,) = explain_pods(cluster, questions, scheduler, now=NOW, proposes=True, node_name=node)
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
     search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
     assert search is not None
     return verdict, search, sum(each.count for each in extenders)
@@ -60,7 +61,7 @@ def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
     scheduler = KubeScheduler(extenders=[extender])
     questions = [Question(pod=make_pod("p", cpu="1"))]
     cluster = ClusterSnapshot(nodes=[make_node("n")])
-    (verdict,) = explain_pods(cluster, questions, scheduler, now=NOW, proposes=True, node_name=node)
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
     search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
     assert search is not None
     assert (search.failing_extender, search.is_complete, search.verdicts) == ("e", False, 0)
@@ -75,6 +76,6 @@ def test_one_that_fails_and_is_ignored_is_waited_for_a_few_times_only() -> None:
     full = [make_pod(f"high-{number}", node=f"n{number}", cpu="3", priority=10) for number in range(1, 5)]
     question = Question(pod=make_pod("p", cpu="2"))
     cluster = ClusterSnapshot(nodes=nodes, pods=full)
-    (verdict,) = explain_pods(cluster, [question], scheduler, now=NOW, proposes=True)
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), [question], proposes=True)
     assert verdict.extender_calls[0].error
     assert failing.count <= 1 + 4

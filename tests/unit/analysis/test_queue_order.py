@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.at_risk import pods_at_risk
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
 from kpreempt.analysis.queue.state import rejecting_plugins
@@ -79,7 +80,7 @@ def test_a_comparison_that_contradicts_itself_loses_no_pod() -> None:
 
 def ask(*pods: Pod, plugins: Sequence[type[Plugin]], **options: Any) -> PendingPods:
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=list(pods))
-    return explain_pending(cluster, scheduler_with(*plugins), now=NOW, at=NOW, **options)
+    return explain_pending(AnalysisContext(cluster, scheduler_with(*plugins), NOW, at=NOW), **options)
 
 
 WAITING = [
@@ -129,7 +130,7 @@ def test_pods_at_risk_are_told_in_the_plugins_order() -> None:
     waiting = [created(make_pod(name, cpu="4", priority=priority), 1) for name, priority in (("low", 1), ("high", 9))]
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=[running, *waiting])
     for plugins, expected in (([], ["shop/high", "shop/low"]), ([LowestFirst], ["shop/low", "shop/high"])):
-        answer = pods_at_risk(cluster, scheduler_with(*plugins), now=NOW, is_asked=lambda _: True, limit=5)
+        answer = pods_at_risk(AnalysisContext(cluster, scheduler_with(*plugins), NOW), is_asked=lambda _: True, limit=5)
         (item,) = answer.items
         assert [threat.pod for threat in item.threats] == expected
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain import node_story
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.errors import NotFoundError
@@ -38,7 +39,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
     question = wanted.pop("question", Question(pod=pod))
-    return explain_pods(cluster, [question], scheduler_for(), now=NOW, **wanted)[0]
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [question], **wanted)[0]
 
 
 def with_which_it_lands(cluster: ClusterSnapshot, pod: Pod) -> list[Proposal]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
@@ -36,7 +37,7 @@ def headline(cluster: ClusterSnapshot, pod: Pod) -> str:
 def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -> str:
     selection = PodSelection(namespace, parse_selector(selector))
     answer = explain_pending(
-        cluster, scheduler_for(), now=NOW, at=NOW, is_asked=selection.has, namespace=selection.namespace
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_asked=selection.has, namespace=selection.namespace
     )
     return render_answer(answer, "text", FULL)
 
@@ -121,7 +122,7 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("a"), make_node("b")], pods=[make_pod("x", node="b", phase=phase)])
     asked = question_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NOTHING_WANTED))
-    [verdict] = explain_pods(asked.cluster, asked.questions, scheduler_for(), now=NOW)
+    [verdict] = explain_pods(AnalysisContext(asked.cluster, scheduler_for(), NOW), asked.questions)
     assert render([verdict], "text", options=WIDE).startswith(words)
     assert verdict.pod.current_node == "b"
 
