@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -23,6 +24,8 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.at_risk import Threshold
 from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+
+_ROWS_OF_SCREEN = 12
 
 
 def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
@@ -101,7 +104,12 @@ def _short(audit: BudgetAudit) -> Section:
     ]
     ordered = [cells for _, cells in sorted(rows, key=lambda row: row[0].rank)]
     titles = columns("BUDGET", "WORST", "READY", "ALLOWED", "FINDINGS", right=["READY", "ALLOWED"])
-    return Section("FINDINGS", "the worst first", [Table(titles, ordered)])
+    kinds = Counter(each.id for each in sorted(audit.findings, key=lambda each: each.severity.rank))
+    listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())
+    # A screen shows this many rows: of more, every kind is named at least.
+    return Section(
+        "FINDINGS", listed if len(ordered) > _ROWS_OF_SCREEN else "the worst first", [Table(titles, ordered)]
+    )
 
 
 def _ids(findings: Sequence[Finding]) -> list[FindingId]:

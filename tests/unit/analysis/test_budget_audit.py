@@ -25,7 +25,7 @@ from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report import terminal
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets.words import finding_text, fix_in_words
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.scheduler_table import ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.budgets import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
@@ -311,7 +311,7 @@ def test_a_table_that_cannot_fit_is_not_laid_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         terminal, "_table", lambda block, items, width: (lengths.append(len(items)), laid_out(block, items, width))[1]
     )
-    text = render_answer(answer, "text", RenderOptions(height=30))
+    text = render_answer(answer, "text", RenderOptions(height=30, extent=Extent.SCREEN))
     assert "more rows" in text
     assert 0 < max(lengths) <= 30
 
@@ -426,7 +426,7 @@ def test_a_workload_of_the_name_of_another_ones_budget_is_told_as_the_workload()
         pods("ReplicaSet api-1", 2, labels={"app": "api"}),
     )
     assert found(answer) == [("note", "Deployment api", "no-budget")]
-    assert "no-budget: Deployment api" in render_answer(answer, "text", RenderOptions())
+    assert "no-budget: Deployment api" in render_answer(answer, "text", RenderOptions(extent=Extent.SCREEN))
 
 
 def test_the_selection_is_by_namespace_and_by_the_labels_of_pods() -> None:
@@ -445,7 +445,7 @@ def test_of_many_findings_a_page_shows_every_kind_and_counts_the_rest() -> None:
         objects.append(budget(name, labels, max_unavailable=0 if number % 2 else 1))
     objects.append(budget("every", selector=LabelSelector(), max_unavailable=1))
     answer = audit(*objects)
-    text = render_answer(answer, "text", RenderOptions())
+    text = render_answer(answer, "text", RenderOptions(extent=Extent.SCREEN))
     assert len(text.splitlines()) <= 22
     assert {each.id for each in answer.findings} <= set(text.replace(",", " ").split())
     whole = render_answer(answer, "text", RenderOptions(verbose=True))
