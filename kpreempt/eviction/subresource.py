@@ -142,9 +142,8 @@ def _replaced(pod: Pod, **values: object) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **values))
 
 
-# How often the server tries again after a conflict, and how long it waits between two tries.
+# How often the server tries after conflicts.
 TRIES = 20
-SECONDS_BETWEEN_TRIES = 0.5
 _OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 

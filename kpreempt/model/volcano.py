@@ -39,7 +39,6 @@ OLD_SLA_WAITING_TIME = "sla-waiting-time"
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 # A label of nodes; the others are their annotations.
-OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
 OVERSUBSCRIPTION_MEMORY = "volcano.sh/oversubscription-memory"
 OFFLINE_JOB_EVICTING = "volcano.sh/offline-job-evicting"

@@ -23,7 +23,6 @@ from kpreempt.eviction.records import (
 )
 from kpreempt.eviction.selectors import SelectorError, parse_selector
 from kpreempt.eviction.subresource import (
-    SECONDS_BETWEEN_TRIES,
     DeleteOptions,
     EvictionRequest,
     Store,
@@ -40,6 +39,8 @@ from tests.conformance.disruption import DiscoveredScales, SizedObject, synced
 _Document = dict[str, Any]
 _NOW = "<now>"
 _A_WHILE = 2
+# How long the server waits between two tries.
+_SECONDS_BETWEEN_TRIES = 0.5
 _A_MOMENT = 1e-6
 # The custom resources of the cluster that such lines are about, with whether they have a scale.
 _SERVED = {("example.com", "v1", "Shard"): True, ("example.com", "v1", "Ring"): False}
@@ -181,7 +182,7 @@ def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Documen
         "podWritten": store.is_pod_written,
         "conditions": _with_token(msgspec.to_builtins(after.status.conditions), now) if after is not None else [],
     }
-    seconds = int(store.waits * SECONDS_BETWEEN_TRIES + 0.5)
+    seconds = int(store.waits * _SECONDS_BETWEEN_TRIES + 0.5)
     if seconds > _A_WHILE:
         verdict["tookSeconds"] = seconds
     if pod is not None and after is not None:

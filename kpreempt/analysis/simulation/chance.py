@@ -23,6 +23,7 @@ from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, outcomes_
 from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, SearchOrder, Verdict
 from kpreempt.verdict.simulation import Simulation
 
+FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 # So many branches of one decision are gone into.
 _MOST_BRANCHES = 64
 # So many ways are looked at: pods of many kinds that go, some of each, have very many.

@@ -20,7 +20,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.simulation.chance import AT_ONCE, Choose, Pace, first_branch, in_whole_seconds
+from kpreempt.analysis.simulation.chance import AT_ONCE, FINDS_A_NODE, Choose, Pace, first_branch, in_whole_seconds
 from kpreempt.analysis.simulation.client import Controller, Operator
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
@@ -34,7 +34,7 @@ from kpreempt.analysis.simulation.replacing import (
     moment_of,
 )
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
-from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
+from kpreempt.analysis.simulation.scheduling import Scheduling
 from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.analysis.version_rules import eviction_rules_of

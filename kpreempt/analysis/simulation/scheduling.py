@@ -9,7 +9,7 @@ from kpreempt.analysis.algorithms import Scheduler, has_queue, queue_for
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
-from kpreempt.analysis.simulation.chance import Branch, Choose, branches_of
+from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
@@ -17,7 +17,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
@@ -27,7 +27,6 @@ _NOT_ALL_FOUND = Assumption(
     "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
     AssumptionKind.TOLD,
 )
-FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 
 
 class Scheduling:

@@ -13,7 +13,8 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain.pods import GoesOn
 from kpreempt.analysis.questions import Asked, with_device_claims
-from kpreempt.analysis.workload.placing import CHOICES, FINDS_A_NODE, Placed, Placing
+from kpreempt.analysis.simulation.chance import FINDS_A_NODE
+from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
 from kpreempt.analysis.workload.pods import WorkloadQuestion, copies_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

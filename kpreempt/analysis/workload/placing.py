@@ -16,15 +16,13 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
-from kpreempt.analysis.simulation.chance import Branch, Choose, branches_of, first_branch
+from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
 from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Outcome, Verdict
-
-FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
+from kpreempt.verdict import Verdict
 
 
 class Placed(NamedTuple):
