@@ -116,7 +116,10 @@ class Cycle:
                 if pre_filter.is_success:
                     filtered, feasible, evaluated = self._filter(node_names)
             if not pre_filter.is_success:
-                return self._rejected_by_pre_filter(pre_filter)
+                filtered = NodeToStatus()
+                filtered.absent = pre_filter
+                evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
+                return self._preempt(filtered, evaluated, pre_filter)
             if feasible:
                 sampling = self._search
                 if len(feasible) != self._passing_filters:
@@ -210,12 +213,6 @@ class Cycle:
             except FrameworkError as found:
                 return found
         return error
-
-    def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
-        filtered = NodeToStatus()
-        filtered.absent = pre_filter
-        evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
-        return self._preempt(filtered, evaluated, pre_filter)
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         plugin_scores: dict[str, dict[str, int]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.versions import Behaviour, known_gates
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -54,7 +54,12 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
         spec, conditions = pod.spec, pod.status.conditions
         if spec.scheduling_group is not None or spec.workload_ref is not None:
             grouped.setdefault(_group_field(pod), []).append(pod.key)
-        if conditions and may_resize and spec.node_name and any(map(_is_deferral, conditions)):
+        if not conditions or not may_resize or not spec.node_name:
+            continue
+        if any(
+            each.reason == "Deferred" and each.type == "PodResizePending" and each.status == "True"
+            for each in conditions
+        ):
             deferred.append(pod.key)
     found = [
         Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled, and evicted, as groups"))
@@ -82,10 +87,6 @@ def _group_field(pod: Pod) -> str:
     if pod.spec.scheduling_group is not None:
         return "spec.schedulingGroup"
     return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
-
-
-def _is_deferral(condition: PodCondition) -> bool:
-    return condition.reason == "Deferred" and condition.type == "PodResizePending" and condition.status == "True"
 
 
 def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:

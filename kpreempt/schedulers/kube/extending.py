@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import wrap_int64
 from kpreempt.phases import Phases
@@ -105,11 +104,10 @@ class Extending:
                 raise ExtenderError(f'extender "{extender.name}" lets node "{each.name}" pass, which does not exist')
             # A node that comes back as an object is taken as it is: upstream makes a node without pods of it, and
             # scores that.
-            passing[each.name] = known[each.name] if each.returned is None else self._without_pods(each.returned)
+            passing[each.name] = (
+                known[each.name] if each.returned is None else NodeInfo(each.returned, (), self._cluster.behaviour)
+            )
         return answer, list(passing.values())
-
-    def _without_pods(self, node: Node) -> NodeInfo:
-        return NodeInfo(node, (), self._cluster.behaviour)
 
     def prioritize(self, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
         """The weighted scores that extenders give: node to extender to score. One that fails gives none."""

@@ -54,8 +54,22 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
     for point in EXTENSION_POINTS:
         here = []
         for name in plugins_at(profile, point, registry):
-            if _is_modelled(name, point, registry):
-                here.append(ListedPlugin(name, _source(name, registry), weights[name] if point == "score" else None))
+            # Whether the plugin runs here at the point, or has nothing to do there in a what-if.
+            if not _has_part(name, registry):
+                is_modelled = False
+            elif point in NOT_RUN or name in WITHOUT_CLASS:
+                is_modelled = True
+            else:
+                registration = registry[name]
+                is_modelled = registration.plugin is not None or point in registration.modelled
+            if is_modelled:
+                here.append(
+                    ListedPlugin(
+                        name,
+                        (registry[name].source if name in registry else "") or OWN_SOURCE,
+                        weights[name] if point == "score" else None,
+                    )
+                )
             else:
                 left_out.setdefault(name, []).append(point)
         if here:
@@ -84,20 +98,6 @@ def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin
 def _has_part(name: str, registry: Registry) -> bool:
     """Whether the plugin is modelled at all, or out-of-tree and there."""
     return name in registry or name in WITHOUT_CLASS
-
-
-def _is_modelled(name: str, point: str, registry: Registry) -> bool:
-    """Whether the plugin runs here at the point, or has nothing to do there in a what-if."""
-    if not _has_part(name, registry):
-        return False
-    if point in NOT_RUN or name in WITHOUT_CLASS:
-        return True
-    registration = registry[name]
-    return registration.plugin is not None or point in registration.modelled
-
-
-def _source(name: str, registry: Registry) -> str:
-    return (registry[name].source if name in registry else "") or OWN_SOURCE
 
 
 def _extenders(scheduler: KubeScheduler) -> list[ListedExtender]:

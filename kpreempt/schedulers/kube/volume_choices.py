@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -43,7 +43,11 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
         return verdict
     # Extenders would be asked about the pod once more for each order.
     runs_others = extending_of(state) is None
-    others = [_in_order(order, run) for order in found.orders] if runs_others else []
+    others = []
+    for order in found.orders if runs_others else ():
+        ordered = CycleState(records_steps=False)
+        set_order(ordered, order)
+        others.append(run(ordered))
     choices = [each for each in found.choices if any(_came_to(one, each.node, before) for one in (verdict, *others))]
     if not choices:
         return verdict
@@ -56,12 +60,6 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     told = VolumeChoices(choices, outcomes, is_complete, is_uncertain)
     assumptions = [*verdict.assumptions, _assumption(f"Pod {pod.key}", told)]
     return msgspec.structs.replace(verdict, volume_choices=told, assumptions=assumptions)
-
-
-def _in_order(order: Sequence[str], run: Run) -> Verdict:
-    state = CycleState(records_steps=False)
-    set_order(state, order)
-    return run(state)
 
 
 def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:

@@ -131,7 +131,9 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
         given = document.get("actions", "")
         tiers = _tiers(document.get("tiers"))
         for tier in tiers:
-            _refuse_conflict(tier)
+            has_hierarchy = any(plugin.name == "drf" and plugin.is_on("enableHierarchy") for plugin in tier)
+            if has_hierarchy and any(plugin.name == "proportion" for plugin in tier):
+                raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
         _refuse_devices(tiers)
     if actions is not None:
         given = actions
@@ -188,13 +190,6 @@ def _plugin(given: Any, path: str) -> PluginOption:
     if arguments is not None and not isinstance(arguments, Mapping):
         raise ConfigurationError(f"{path}.arguments: expected keys with values")
     return PluginOption(given.get("name", ""), switches, arguments or {})
-
-
-def _refuse_conflict(tier: Sequence[PluginOption]) -> None:
-    names = {plugin.name for plugin in tier}
-    has_hierarchy = any(plugin.name == "drf" and plugin.is_on("enableHierarchy") for plugin in tier)
-    if has_hierarchy and "proportion" in names:
-        raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
 
 
 def _refuse_devices(tiers: Sequence[Sequence[PluginOption]]) -> None:

@@ -17,7 +17,12 @@ class Node:
     def __init__(self, node: ClusterNode) -> None:
         self.node = node
         self.name = node.metadata.name
-        self.allocatable = Resource.from_quantities(node.status.allocatable).add(_oversubscription(node))
+        # What an agent says that the node can give beyond its allocatable.
+        annotations = node.metadata.annotations
+        cpu, memory = annotations.get(OVERSUBSCRIPTION_CPU, ""), annotations.get(OVERSUBSCRIPTION_MEMORY, "")
+        self.allocatable = Resource.from_quantities(node.status.allocatable).add(
+            Resource(parse_float(cpu), parse_float(memory))
+        )
         self.idle = self.allocatable.clone()
         self.used = Resource()
         # What its leaving tasks hold still, and what is promised to tasks that wait for it.
@@ -95,10 +100,3 @@ class Node:
     def tasks_in_order(self) -> list[Task]:
         """The tasks by ``namespace/name``."""
         return [self.tasks[key] for key in sorted(self.tasks)]
-
-
-def _oversubscription(node: ClusterNode) -> Resource:
-    """What an agent says that the node can give beyond its allocatable."""
-    annotations = node.metadata.annotations
-    cpu, memory = annotations.get(OVERSUBSCRIPTION_CPU, ""), annotations.get(OVERSUBSCRIPTION_MEMORY, "")
-    return Resource(parse_float(cpu), parse_float(memory))

@@ -114,7 +114,9 @@ class _Run:
             session = Session(self._cache, self._configuration, self._order, self._recorder)
             state = self._open(session)
             for name in self._configuration.actions:
-                self._act(session, name, state)
+                record = self._recorder.begin(name)
+                _ACTIONS[name].execute(session)
+                self._actions.append(_evidence(record, *state_of(state)))
             self._recorder.begin("")
             final = close_session(session, closes_gang=state.has_gang)
         except SchedulerPanicError as error:
@@ -152,11 +154,6 @@ class _Run:
         }
         self._opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
         return state
-
-    def _act(self, session: Session, name: str, state: State) -> None:
-        record = self._recorder.begin(name)
-        _ACTIONS[name].execute(session)
-        self._actions.append(_evidence(record, *state_of(state)))
 
 
 def _evidence(record: ActionRecord, jobs: dict[str, JobState], queues: dict[str, QueueState]) -> ActionEvidence:

@@ -129,7 +129,11 @@ def resource_limits(
         for name, amount in wanted.items()
         if not plugin.is_ignored(name)
     ]
-    limits = [_limit(check, table, asked) for check in checks]
+    limits = []
+    for check in checks:
+        counts_pods = check.resource == PODS
+        amounts = np.ones(len(table.pods), dtype=np.int64) if counts_pods else table.resource(check.resource)
+        limits.append(Limit(table.total(amounts)[asked], check.allocatable - check.wanted, amounts))
     # Plain integers, because single values of a column are slow to come by.
     offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
 
@@ -153,11 +157,6 @@ def resource_limits(
         return [1 if check.resource == PODS else info.resource.amount(check.resource) for check in checks]
 
     return PluginLimits(plugin.name, limits, refuse, tells_detail=True, adds=adds)
-
-
-def _limit(check: _Check, table: PodTable, asked: Integers) -> Limit:
-    amounts = np.ones(len(table.pods), dtype=np.int64) if check.resource == PODS else table.resource(check.resource)
-    return Limit(table.total(amounts)[asked], check.allocatable - check.wanted, amounts)
 
 
 def port_limits(
@@ -184,7 +183,10 @@ def port_limits(
     holders: Counter[tuple[int, str, str, int]] = Counter()
     for index in np.flatnonzero(clashing).tolist():
         held = host_ports_of(table.pods[index], counts_sidecars=behaviour.counts_ports_of_sidecars)
-        holders.update({(int(table.node[index]), *_identity(each)) for each in held})
+        node = int(table.node[index])
+        holders.update(
+            {(node, each.host_ip or ANY_ADDRESS, each.protocol or DEFAULT_PROTOCOL, each.host_port) for each in held}
+        )
     is_shared = np.zeros(len(table.cluster.node_infos), dtype=np.bool_)
     is_shared[[node for (node, *_), count in holders.items() if count > 1]] = True
 
@@ -202,10 +204,6 @@ def port_limits(
 
 def _num_taken(wanted: ContainerPort, held: Sequence[ContainerPort]) -> int:
     return sum(takes_port([each], wanted) for each in held)
-
-
-def _identity(port: ContainerPort) -> tuple[str, str, int]:
-    return port.host_ip or ANY_ADDRESS, port.protocol or DEFAULT_PROTOCOL, port.host_port
 
 
 class RoomForVolumes(NamedTuple):

@@ -45,10 +45,11 @@ class Lockstep:
         self.first = np.concatenate(([0], np.cumsum(self.counts)))
         self._amounts = [limit.amounts[victims] for limit in self._limits]
         # Sums without any lower-priority pod.
-        self._bare_sums = [
-            limit.used - _sum_by(self.first, amounts)
-            for limit, amounts in zip(self._limits, self._amounts, strict=True)
-        ]
+        self._bare_sums = []
+        for limit, amounts in zip(self._limits, self._amounts, strict=True):
+            sums = np.zeros(len(amounts) + 1, dtype=np.int64)
+            np.cumsum(amounts, out=sums[1:])
+            self._bare_sums.append(limit.used - (sums[self.first[1:]] - sums[self.first[:-1]]))
         self.fits = np.ones(num_nodes, dtype=np.bool_)
         for limit, total in zip(self._limits, self._bare_sums, strict=True):
             self.fits &= total <= limit.limit
@@ -145,10 +146,3 @@ class Lockstep:
 def _integers(column: Integers) -> list[int]:
     integers: list[int] = column.tolist()
     return integers
-
-
-def _sum_by(first: Integers, amounts: Integers) -> Integers:
-    """Sums over the victims of every node."""
-    sums = np.zeros(len(amounts) + 1, dtype=np.int64)
-    np.cumsum(amounts, out=sums[1:])
-    return sums[first[1:]] - sums[first[:-1]]

@@ -208,7 +208,15 @@ class PodTable:
     @cached_property
     def importance(self) -> Importance:
         """Which pods are more important than others on their node."""
-        order = order_by(self.node, -dense(self.priority), _whole_seconds(self.start))
+        # Numbers in the order of the start times: seconds where all are whole, as they are in Kubernetes.
+        has_started = self.start != NO_START
+        if not has_started.any():
+            whole_seconds = np.zeros(len(self.start), dtype=np.int64)
+        else:
+            seconds = np.where(has_started, self.start, self.start[has_started].max() + 1)
+            whole = seconds.astype(np.int64)
+            whole_seconds = whole if (whole == seconds).all() else dense(seconds)
+        order = order_by(self.node, -dense(self.priority), whole_seconds)
         sorted_node, sorted_priority, sorted_start = self.node[order], self.priority[order], self.start[order]
         is_other = np.ones(len(order), dtype=np.bool_)
         is_other[1:] = (
@@ -233,18 +241,15 @@ class PodTable:
         places = np.flatnonzero(is_equal[1:] | is_equal[:-1])
         tied = np.sort(ordered[places])
         turn = np.empty(len(tied), dtype=np.int64)
-        turn[np.argsort(self._updates_of(tied), kind="stable")] = np.arange(len(tied))
+        # What ``update_of`` says of these pods; it is read once.
+        unread = tied[self._updates[tied] == _UNREAD]
+        self._updates[unread] = updates_of([self.pods[pod].metadata.resource_version for pod in unread.tolist()])
+        turn[np.argsort(self._updates[tied], kind="stable")] = np.arange(len(tied))
         if not self.cluster.behaviour.reads_start_times_once:
             turn = np.where(self.start[tied] == NO_START, -turn, turn)
         result = ordered.copy()
         result[places] = tied[order_by(self.importance.rank[tied], turn)]
         return result
-
-    def _updates_of(self, pods: Integers) -> Integers:
-        """What ``update_of`` says of these pods; it is read once."""
-        unread = pods[self._updates[pods] == _UNREAD]
-        self._updates[unread] = updates_of([self.pods[pod].metadata.resource_version for pod in unread.tolist()])
-        return self._updates[pods]
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""
@@ -373,16 +378,6 @@ class PodTable:
         """A column from one amount per group of ``label_groups``."""
         ids, _ = self.label_groups
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
-
-
-def _whole_seconds(starts: Floats) -> Integers:
-    """Numbers in the order of the start times: seconds where all are whole, as they are in Kubernetes."""
-    has_started = starts != NO_START
-    if not has_started.any():
-        return np.zeros(len(starts), dtype=np.int64)
-    seconds = np.where(has_started, starts, starts[has_started].max() + 1)
-    whole = seconds.astype(np.int64)
-    return whole if (whole == seconds).all() else dense(seconds)
 
 
 class LabelGroups:

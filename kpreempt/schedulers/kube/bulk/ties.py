@@ -99,7 +99,14 @@ def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
 def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
     """The kind of each of these victims: pods of a tie that no limit and no budget tells apart where that matters."""
     violates = parted.violates[asked].astype(np.int64)
-    return _numbered([tie[asked], violates, *_budgets_of(asked, parted), *amounts])
+    # The same number, from 0 on, where all columns have the same.
+    columns = [tie[asked], violates, *_budgets_of(asked, parted), *amounts]
+    number: Integers | None = None
+    for column in columns:
+        index = dense(column)
+        number = index if number is None else dense(number * (int(index.max()) + 1) + index)
+    assert number is not None
+    return number
 
 
 def _where_order_matters(
@@ -161,16 +168,6 @@ def _budgets_of(asked: Integers, parted: _Parted) -> Iterable[Integers]:
         is_it = (which == number) & (victim >= 0)
         column[victim[is_it]] = budget[is_it]
         yield column
-
-
-def _numbered(columns: Iterable[Integers]) -> Integers:
-    """The same number, from 0 on, where all columns have the same."""
-    number: Integers | None = None
-    for column in columns:
-        index = dense(column)
-        number = index if number is None else dense(number * (int(index.max()) + 1) + index)
-    assert number is not None
-    return number
 
 
 def _as_they_went(

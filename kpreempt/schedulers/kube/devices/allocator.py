@@ -58,7 +58,9 @@ class Devices:
         self.rules = allocator_rules(behaviour)
         tainting = cluster.device_taint_rules if behaviour.dra_device_taint_rules else []
         needs_selector = not behaviour.taints_all_devices_without_selector
-        slices = _tainted(cluster.resource_slices, tainting, needs_selector=needs_selector)
+        slices: Iterable[ResourceSlice] = cluster.resource_slices
+        if tainting:
+            slices = with_taints(slices, tainting, needs_selector=needs_selector)
         self.slices = Slices(slices, self.rules.pools)
         self.selectors = Selectors(names_devices=self.rules.names_devices)
         self.classes: Mapping[str, DeviceClass] = {each.metadata.name: each for each in cluster.device_classes}
@@ -74,16 +76,6 @@ class Devices:
                 if not result.admin_access:
                     found.setdefault(result.id, []).append(claim)
         return found
-
-
-def _tainted(
-    slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
-) -> Iterable[ResourceSlice]:
-    """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
-    if not rules:
-        return slices
-
-    return with_taints(slices, rules, needs_selector=needs_selector)
 
 
 class Attempt(NamedTuple):
@@ -283,16 +275,15 @@ def with_taints(
     rules = [each for each in rules if each.spec.device_selector is not None] if needs_selector else rules
     for record in slices:
         spec = record.spec
-        devices = [_with_taints(device, record, rules) for device in spec.devices]
+        devices = []
+        for device in spec.devices:
+            taints = [each.spec.taint for each in rules if _means(each.spec.device_selector, device, record)]
+            tainted = msgspec.structs.replace(device, taints=[*device.taints, *taints]) if taints else device
+            devices.append(tainted)
         if any(new is not old for new, old in zip(devices, spec.devices, strict=True)):
             yield msgspec.structs.replace(record, spec=msgspec.structs.replace(spec, devices=devices))
         else:
             yield record
-
-
-def _with_taints(device: Device, record: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> Device:
-    taints = [each.spec.taint for each in rules if _means(each.spec.device_selector, device, record)]
-    return msgspec.structs.replace(device, taints=[*device.taints, *taints]) if taints else device
 
 
 def _means(selector: DeviceTaintSelector | None, device: Device, record: ResourceSlice) -> bool:

@@ -99,7 +99,8 @@ def has_room(
     ``UnrepresentableError`` where ``fractions`` are possible.
     """
     # The usual device, which is taken whole.
-    if request is None and not consumed and not allocating and all(map(_has_no_policy, device.capacity.values())):
+    has_policy = any(capacity.request_policy is not None for capacity in device.capacity.values())
+    if request is None and not consumed and not allocating and not has_policy:
         return True
     if request is not None and not request.requests.keys() <= device.capacity.keys():
         return False
@@ -110,10 +111,6 @@ def has_room(
         if consumed.get(name, 0) + allocating.get(name, 0) + amount > capacity.value.nano:
             return False
     return True
-
-
-def _has_no_policy(capacity: DeviceCapacity) -> bool:
-    return capacity.request_policy is None
 
 
 def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:

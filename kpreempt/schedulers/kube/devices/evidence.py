@@ -55,7 +55,10 @@ def shortage(
         allocated=len(taken),
         allocated_to_lower=len(of_lower),
         tainted=len(tainted),
-        holders=[_told(each) for each in holders[:_HOLDERS_TOLD]],
+        holders=[
+            DeviceHolder("/".join(each.device), each.claim.key, list(each.pods), each.is_lower)
+            for each in holders[:_HOLDERS_TOLD]
+        ],
         updating=[str(pool) for pool in attempt.pools if pool.is_incomplete],
         invalid=[f"{pool}: {pool.invalid}" for pool in attempt.pools if pool.invalid],
         fits_without_lower=bool(lower) and _fits_without(allocator, claims, node_info, lower),
@@ -89,10 +92,6 @@ class _Holder:
         self.claim = claim
         self.pods = pods
         self.is_lower = is_lower
-
-
-def _told(holder: _Holder) -> DeviceHolder:
-    return DeviceHolder("/".join(holder.device), holder.claim.key, list(holder.pods), holder.is_lower)
 
 
 def _holders(devices: Devices, wanted: set[DeviceId], lower: set[str]) -> Mapping[DeviceId, list[_Holder]]:

@@ -15,10 +15,8 @@ from typing import NamedTuple
 from kpreempt.model.devices import (
     CLASS_RESOURCE_PREFIX,
     MOST_ALTERNATIVES,
-    AllocatedDeviceStatus,
     AllocationResult,
     DeviceClass,
-    DeviceResult,
     ResourceClaim,
 )
 from kpreempt.model.meta import controller_of
@@ -185,7 +183,14 @@ class PodDevices:
 
     def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
         """Find devices on the node; the refusal where there are none."""
-        wanted = [self._wanted(each, needed) for each in self.claims if each.status.allocation is None]
+        # The special claim has the requests for what the node does not offer.
+        wanted = [
+            with_requests(each, requests_for(self._pod, needed))
+            if self._special is not None and each is self._special
+            else each
+            for each in self.claims
+            if each.status.allocation is None
+        ]
         try:
             attempt = allocator.allocate(node_info.node, wanted)
         except AllocationError as error:
@@ -201,10 +206,6 @@ class PodDevices:
             return _refusal(attempt.reason, told)
         self.found[node_info.name] = FoundDevices(wanted, attempt.found)
         return None
-
-    def _wanted(self, claim: ResourceClaim, needed: Mapping[str, DeviceClass]) -> ResourceClaim:
-        """The claim as it is on a node; the special one has the requests for what the node does not offer."""
-        return with_requests(claim, requests_for(self._pod, needed)) if claim is self._special else claim
 
     def _left_to_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
         """The extended resources that devices have to serve on the node, with their classes; or why it is refused."""
@@ -365,7 +366,9 @@ def _is_ready(claim: ResourceClaim, allocation: AllocationResult) -> bool | None
     for result in allocation.devices.results:
         if not result.binding_conditions:
             continue
-        status = _status_of(claim, result)
+        status = next(
+            (each for each in claim.status.devices if (each.driver, each.pool, each.device) == result.id), None
+        )
         if status is None:
             return False
         holding = {each.type for each in status.conditions if each.status == "True"}
@@ -374,7 +377,3 @@ def _is_ready(claim: ResourceClaim, allocation: AllocationResult) -> bool | None
         if not holding.issuperset(result.binding_conditions):
             return False
     return True
-
-
-def _status_of(claim: ResourceClaim, result: DeviceResult) -> AllocatedDeviceStatus | None:
-    return next((each for each in claim.status.devices if (each.driver, each.pool, each.device) == result.id), None)

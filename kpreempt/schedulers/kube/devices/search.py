@@ -311,7 +311,12 @@ class Search:
             finally:
                 self._path.pop()
                 if not is_done:
-                    self._give_back(claim, wish, pool, device, undo)
+                    self.found[claim].pop()
+                    if undo.is_shared:
+                        self._shares[device.id].pop()
+                    else:
+                        self._taken[device.id].discard(claim)
+                    self._give_back_parts(claim, wish, pool, device, undo)
             if is_done:
                 return True
         return False
@@ -332,7 +337,11 @@ class Search:
             for index in range(begin, len(pool.devices)):
                 device = pool.devices[index]
                 self._count_step()
-                if self._is_free(claim, wish, device) and self._is_usable(wish, device, claim):
+                if (
+                    self._is_free(claim, wish, device)
+                    and is_selected(wish, device, self._node, self._selectors, self._claims[claim].key, self._rules)
+                    and self._has_room(claim, wish, device)
+                ):
                     yield pool, device, (pool_index, index + 1)
             begin = 0
 
@@ -340,12 +349,6 @@ class Search:
         self._steps.left -= 1
         if self._steps.left < 0:
             raise GivenUpError
-
-    def _is_usable(self, wish: Wish, device: PoolDevice, claim: int) -> bool:
-        """Whether the device is one that the request means, and has the capacity. Raises ``AllocationError``."""
-        return is_selected(
-            wish, device, self._node, self._selectors, self._claims[claim].key, self._rules
-        ) and self._has_room(claim, wish, device)
 
     def _is_free(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
         taken = self._taken.get(device.id)
@@ -411,14 +414,6 @@ class Search:
         if device in self._in_use.consumed or self._shares.get(device):
             return True
         return self._rules.counts_every_share and device in self._in_use.shared
-
-    def _give_back(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice, undo: _Undo) -> None:
-        self.found[claim].pop()
-        if undo.is_shared:
-            self._shares[device.id].pop()
-        else:
-            self._taken[device.id].discard(claim)
-        self._give_back_parts(claim, wish, pool, device, undo)
 
     def _give_back_parts(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice, undo: _Undo) -> None:
         for constraint in reversed(self._claims[claim].constraints[: undo.constraints]):

@@ -74,11 +74,10 @@ def _checked_finding(detail: object, point: str) -> PluginFinding | None:
     summary, facts = finding.summary, finding.facts
     if not isinstance(summary, str) or not isinstance(facts, Mapping):
         raise NonsenseError(f"{point} gave a finding that is not a summary and facts")
-    return PluginFinding(readable(summary), {_key(name, point): _fact(fact, point) for name, fact in facts.items()})
-
-
-def _key(name: object, point: str) -> str:
-    return readable(of_type(str, name, f"{point}: the name of a fact"))
+    told = {
+        readable(of_type(str, name, f"{point}: the name of a fact")): _fact(fact, point) for name, fact in facts.items()
+    }
+    return PluginFinding(readable(summary), told)
 
 
 def _fact(value: object, point: str) -> str | int | float | bool:

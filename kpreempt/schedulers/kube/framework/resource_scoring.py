@@ -138,7 +138,13 @@ def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[Reso
     if kind == "MostAllocated":
         return WeightedMean(weights, most_allocated), weights
     if kind == "RequestedToCapacityRatio":
-        return requested_to_capacity_ratio(weights, _shape_of(strategy)), weights
+        ratio = strategy.get("requestedToCapacityRatio")
+        points = ratio.get("shape") if isinstance(ratio, Mapping) else None
+        assert isinstance(points, list)
+        scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+        return requested_to_capacity_ratio(
+            weights, [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]
+        ), weights
     return WeightedMean(weights, least_allocated), weights
 
 
@@ -256,14 +262,6 @@ def balance(fractions: list[float]) -> int:
 def _rounded(name: str, nano: int) -> int:
     """An exact amount of a resource as it counts: milli-CPU, otherwise units."""
     return ceil_milli(nano) if name == CPU else ceil_units(nano)
-
-
-def _shape_of(strategy: Mapping[str, object]) -> list[tuple[int, int]]:
-    ratio = strategy.get("requestedToCapacityRatio")
-    points = ratio.get("shape") if isinstance(ratio, Mapping) else None
-    assert isinstance(points, list)
-    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
-    return [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]
 
 
 def shape_problems(path: str, shape: Sequence[Mapping[str, Any]], *, names_utilization: bool = False) -> list[str]:

@@ -31,7 +31,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ScorePlugin,
@@ -251,18 +250,16 @@ class Framework:
                 raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
             if result is not None:
                 restricting.append(plugin.name)
-                node_names = _merge(node_names, result)
+                node_names = result.node_names if node_names is None else node_names & result.node_names
                 if not node_names:
-                    return node_names, self._no_node_left(restricting), sorted(restricting)
+                    names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
+                    reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+                    if len(names) == 1:
+                        reason = f"node(s) didn't satisfy plugin {names[0]}"
+                    is_final = self._behaviour.rules_out_conflicting_plugins
+                    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE
+                    return node_names, Status(code, [reason]), sorted(restricting)
         return node_names, rejected, sorted(restricting)
-
-    def _no_node_left(self, restricting: list[str]) -> Status:
-        names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
-        if len(names) == 1:
-            reason = f"node(s) didn't satisfy plugin {names[0]}"
-        is_final = self._behaviour.rules_out_conflicting_plugins
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE, [reason])
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         for plugin in self._extended:
@@ -525,10 +522,6 @@ def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:
         f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
     )
     return Status(Code.ERROR, [reason])
-
-
-def _merge(node_names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:
-    return result.node_names if node_names is None else node_names & result.node_names
 
 
 def cloned(state: CycleState) -> CycleState:

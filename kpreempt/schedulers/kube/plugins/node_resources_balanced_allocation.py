@@ -10,7 +10,6 @@ from typing import Any
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import RESOURCES, child, duplicate, invalid
-from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PluginError, PreScorePlugin
@@ -70,7 +69,13 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
                 return 0
         # A single node is taken without scores.
         if self._cluster is not None and not is_only:
-            self._crash_at_selectors(self._cluster, requests, node_info)
+            # Upstream's plugin has no cache of expressions, and the process ends where it needs one.
+            for (name, _), request in zip(self._scorer.weights, requests, strict=True):
+                device_class = self._cluster.classes_of_extended_resources.get(name)
+                if not request or device_class is None or node_info.allocatable.scalar.get(name):
+                    continue
+                if any(each.cel for each in device_class.spec.selectors) and self._cluster.has_devices(node_info):
+                    raise PluginError(_CRASH.format(device_class.metadata.name))
         return self._scorer.score(requests, node_info)
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
@@ -82,15 +87,6 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
 
             found = scores_at_once(self._scorer, prepared[0], nodes)
         return [self.score(state, pod, each) for each in nodes] if found is None else found
-
-    def _crash_at_selectors(self, cluster: ClusterState, requests: list[int], node_info: NodeInfo) -> None:
-        """Upstream's plugin has no cache of expressions, and the process ends where it needs one."""
-        for (name, _), request in zip(self._scorer.weights, requests, strict=True):
-            device_class = cluster.classes_of_extended_resources.get(name)
-            if not request or device_class is None or node_info.allocatable.scalar.get(name):
-                continue
-            if any(each.cel for each in device_class.spec.selectors) and cluster.has_devices(node_info):
-                raise PluginError(_CRASH.format(device_class.metadata.name))
 
 
 def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:

@@ -127,7 +127,12 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         Where the node's allocatable counts, the CSINode goes before it, and limits of other kinds of volumes are there
         under their own names.
         """
-        limits = _volume_limits(csi_node)
+        # How many volumes each driver takes on the node; drivers without a limit are left out.
+        limits = {
+            driver.name: driver.allocatable.count
+            for driver in (csi_node.spec.drivers if csi_node else [])
+            if driver.allocatable is not None and driver.allocatable.count is not None
+        }
         if not self._behaviour.reads_volume_limits_of_allocatable:
             return limits
         of_node = {
@@ -276,15 +281,6 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
                 name = f"{attacher}/{volume.spec.csi.volume_handle}"
                 by_node.setdefault(attachment.spec.node_name, {})[name] = attacher
         return by_node
-
-
-def _volume_limits(csi_node: CSINode | None) -> dict[str, int]:
-    """How many volumes each driver takes on the node; drivers without a limit are left out."""
-    return {
-        driver.name: driver.allocatable.count
-        for driver in (csi_node.spec.drivers if csi_node else [])
-        if driver.allocatable is not None and driver.allocatable.count is not None
-    }
 
 
 def attach_limit_key(driver: str) -> str:

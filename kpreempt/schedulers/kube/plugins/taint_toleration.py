@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
+from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import (
@@ -79,7 +79,8 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         if not isinstance(tolerations, list):
             raise PluginError(f'failed to read "PreScore{self.name}" from cycleState: not found')
         return sum(
-            taint.effect == SOFT_EFFECT and not self._is_tolerated(taint, tolerations)
+            taint.effect == SOFT_EFFECT
+            and not any(each.tolerates(taint, compares_numbers=self._compares_numbers) for each in tolerations)
             for taint in node_info.node.spec.taints
         )
 
@@ -87,9 +88,6 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         """The same of many nodes, of which few have taints."""
         has_looked = isinstance(state.read(_STATE_KEY), list)
         return [self.score(state, pod, each) if each.node.spec.taints or not has_looked else 0 for each in nodes]
-
-    def _is_tolerated(self, taint: Taint, tolerations: list[Toleration]) -> bool:
-        return any(toleration.tolerates(taint, compares_numbers=self._compares_numbers) for toleration in tolerations)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Fewer taints are better."""

@@ -131,7 +131,11 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         for volume in pod.spec.volumes:
             if not _is_restricted(volume):
                 continue
-            holders = [info.key for info in node_info.pods if _conflicts(volume, info.pod)]
+            holders = [
+                info.key
+                for info in node_info.pods
+                if any(_is_same_disk(volume, existing) for existing in info.pod.spec.volumes)
+            ]
             if holders:
                 disk = details.VolumeConflict(volume=_disk_name(volume), problem="in use on the node", holders=holders)
                 return Status(Code.UNSCHEDULABLE, [REASON_DISK], detail=disk)
@@ -162,10 +166,6 @@ def _is_restricted(volume: Volume) -> bool:
         or volume.rbd is not None
         or volume.iscsi is not None
     )
-
-
-def _conflicts(volume: Volume, pod: Pod) -> bool:
-    return any(_is_same_disk(volume, existing) for existing in pod.spec.volumes)
 
 
 def _is_same_disk(wanted: Volume, existing: Volume) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, select_nodes, usual_criteria, usual_rank
-from kpreempt.schedulers.equal_pods import Outcomes, Steps
+from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -103,11 +103,7 @@ class Evaluator:
             dry_run = {each.name: each.victims.status for each in tried if not each.helps}
         in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
         if not helped:
-            error = first_error(dry_run)
-            if error is not None:
-                return PostFilterResult(None, in_vain), error
-            message = self._no_candidate_message(dry_run)
-            return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
+            return self._without_candidate(in_vain)
         victims = {each.name: each.of_choice for each in helped}
         reviewed: list[Candidate] | None = None
         extending = extending_of(state)
@@ -155,6 +151,17 @@ class Evaluator:
         )
         return self._nominating(evidence)
 
+    def _without_candidate(self, in_vain: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
+        """The result where no eviction helps: an error, if a dry run ended in one."""
+        error = first_error(in_vain.dry_run)
+        if error is not None:
+            return PostFilterResult(None, in_vain), error
+        statuses = NodeToStatus()
+        statuses.statuses = in_vain.dry_run
+        statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
+        message = no_node_message(len(self._cluster.node_infos), statuses)
+        return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
+
     def _nominating(self, evidence: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
         """The result where there are candidates."""
         assert evidence.selection is not None
@@ -166,13 +173,6 @@ class Evaluator:
         victims = next(each.victims for each in evidence.candidates if each.node == node)
         told = f"{FOUND_PLACEMENT}{node}, preempting {len(victims)} victims"
         return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [told])
-
-    def _num_candidates(self, num_potential: int) -> int:
-        """How many candidates a search wants."""
-        wanted = integer(self._rules.num_candidates(num_potential), "num_candidates")
-        if wanted < 0:
-            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
-        return wanted
 
     def _alternatives(
         self,
@@ -191,14 +191,12 @@ class Evaluator:
         if not open_ones:
             return None
         with state.phases.phase("choice"):
-            is_exact = is_usual and self._knows_first_victims(open_ones.values())
+            # Unless victims are sorted again, those that violate a budget come first, in any order.
+            knows_first_victims = self._handle.behaviour.sorts_victims_again or not any(
+                possible.num_violations for each in open_ones.values() for possible in each.possible
+            )
+            is_exact = is_usual and knows_first_victims
             return alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
-
-    def _knows_first_victims(self, outcomes: Iterable[Outcomes[Pod]]) -> bool:
-        """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
-        return self._handle.behaviour.sorts_victims_again or not any(
-            possible.num_violations for each in outcomes for possible in each.possible
-        )
 
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
@@ -274,15 +272,11 @@ class Evaluator:
         priority = None if self._chooses_victims else pod.priority
         return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
 
-    def _no_candidate_message(self, dry_run: dict[str, Status]) -> str:
-        statuses = NodeToStatus()
-        statuses.statuses = dry_run
-        statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
-        return no_node_message(len(self._cluster.node_infos), statuses)
-
     def _odds(self, potential: list[str], helped: Sequence[Tried], order: SearchOrder) -> Odds | None:
         """How chance decides, where the real search stops before it has seen all nodes."""
-        wanted = self._num_candidates(len(potential))
+        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
+        if wanted < 0:
+            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.

@@ -212,7 +212,12 @@ def alternatives_of(
     if not any(each.possible for each in winners):
         return None
     first = {node: place for place, node in enumerate(nominated)}
-    winners.sort(key=lambda each: (first.get(each.node, len(first)), [-value for value in _rank(each, criteria)]))
+    winners.sort(
+        key=lambda each: (
+            first.get(each.node, len(first)),
+            [-value for value in rank_of(each.node, each.victims, criteria)],
+        )
+    )
     told = [_told(each) for each in winners[:MAX_TOLD]]
     is_complete = all(outcomes[each.node].is_exact for each in winners if each.node in outcomes)
     return Alternatives(told, exact=is_exact and is_complete, untold=len(winners) - len(told))
@@ -228,10 +233,6 @@ def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *,
         _Rival(node, CandidateVictims(sorted(each.an_example, key=tie_of), each.num_violations), each)
         for each in found.possible
     ]
-
-
-def _rank(rival: _Rival, criteria: Sequence[Criterion]) -> tuple[float, ...]:
-    return rank_of(rival.node, rival.victims, criteria)
 
 
 def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_Rival]:

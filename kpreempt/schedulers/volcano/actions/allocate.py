@@ -122,19 +122,16 @@ def _best_of(
     """
     for nodes in (idle, others):
         scores = session.scores(task, nodes) if len(nodes) > 1 else {}
-        tied = _best(nodes, scores)
+        # The nodes with the best score, or the only one, which needs none. A score up to -1 is as good as none.
+        if len(nodes) == 1:
+            tied = nodes
+        else:
+            best = max(scores.values(), default=-1.0)
+            tied = [node for node in nodes if scores[node.name] == best] if best > -1.0 else []
         if tied:
             node = session.order.pick(tied)
             return node, scores.get(node.name), [each.name for each in tied]
     raise nil("the best node, as no score is above -1")
-
-
-def _best(nodes: list[Node], scores: dict[str, float]) -> list[Node]:
-    """The nodes with the best score, or the only one, which needs none. A score up to -1 is as good as none."""
-    if len(nodes) == 1:
-        return nodes
-    best = max(scores.values(), default=-1.0)
-    return [node for node in nodes if scores[node.name] == best] if best > -1.0 else []
 
 
 def _refusal(session: Session, task: Task, node: Node) -> Refused | None:

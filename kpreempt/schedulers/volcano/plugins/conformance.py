@@ -20,10 +20,10 @@ def open_session(session: Session, _option: PluginOption) -> None:
 
 
 def _evictable(_evictor: Task, candidates: Sequence[Task]) -> list[str]:
-    return [_reason(candidate) for candidate in candidates]
-
-
-def _reason(task: Task) -> str:
-    if task.pod.spec.priority_class_name in _CRITICAL_CLASSES:
-        return f"its priority class is {task.pod.spec.priority_class_name}"
-    return f"it is in {_SYSTEM_NAMESPACE}" if task.namespace == _SYSTEM_NAMESPACE else ""
+    reasons = []
+    for task in candidates:
+        reason = f"it is in {_SYSTEM_NAMESPACE}" if task.namespace == _SYSTEM_NAMESPACE else ""
+        if task.pod.spec.priority_class_name in _CRITICAL_CLASSES:
+            reason = f"its priority class is {task.pod.spec.priority_class_name}"
+        reasons.append(reason)
+    return reasons

@@ -139,7 +139,13 @@ class SpreadScores:
         else:
             is_fit = np.zeros(int(domains.max()) + 1, np.bool_)
             is_fit[domains[fitting]] = True
-            counting = self._included(constraint, inclusion) & is_fit[domains]
+            # The nodes whose pods count.
+            policies = constraint.honors_node_affinity, constraint.honors_taints
+            included = self._kept(
+                ("included", policies),
+                lambda node: inclusion.is_node_included(node) and inclusion.is_included(node, constraint),
+            )
+            counting = included & is_fit[domains]
             if self._has_all is not None:
                 counting &= self._has_all
             of_domains = np.zeros(len(is_fit), np.int64)
@@ -177,14 +183,6 @@ class SpreadScores:
             return domains, np.array([each is not None for each in labels], np.bool_)
 
         return self._of_shape.kept(("domains", key), find_out) if self._of_shape is not None else find_out()
-
-    def _included(self, constraint: SpreadConstraint, inclusion: NodeInclusion) -> Booleans:
-        """The nodes whose pods count."""
-        policies = constraint.honors_node_affinity, constraint.honors_taints
-        return self._kept(
-            ("included", policies),
-            lambda node: inclusion.is_node_included(node) and inclusion.is_included(node, constraint),
-        )
 
     def _kept(self, question: object, is_so: Callable[[Node], bool]) -> Booleans:
         def find_out() -> Booleans:

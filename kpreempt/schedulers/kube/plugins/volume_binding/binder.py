@@ -358,7 +358,13 @@ class VolumeBinder:
         if storage_class is None:
             raise PluginError(f'failed to find storage class "{class_name}"')
         if storage_class.provisioner in ("", NO_PROVISIONER):
-            problem = self._problem_without_provisioner(claim, matches, class_name)
+            wanted = f"{requested_storage(claim)} of storage class {class_name}"
+            suitable = self.suitable(matches, claim).number
+            if not suitable:
+                problem = f"no available volume suits ({wanted})"
+            else:
+                count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
+                problem = f"{count} ({wanted}), but none within the node's reach is free for it"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         if not admits_node(storage_class.allowed_topologies, node_labels):
@@ -375,14 +381,6 @@ class VolumeBinder:
             return False
         found.provisions.append(Provision(claim, check.pool))
         return True
-
-    def _problem_without_provisioner(self, claim: PersistentVolumeClaim, matches: ClaimMatches, class_name: str) -> str:
-        wanted = f"{requested_storage(claim)} of storage class {class_name}"
-        suitable = self.suitable(matches, claim).number
-        if not suitable:
-            return f"no available volume suits ({wanted})"
-        count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
-        return f"{count} ({wanted}), but none within the node's reach is free for it"
 
 
 class CapacityCheck(NamedTuple):

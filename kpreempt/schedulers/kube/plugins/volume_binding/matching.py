@@ -13,7 +13,7 @@ from heapq import merge
 
 import msgspec
 
-from kpreempt.model.labels import LabelIndex, NodeSelectorRequirement
+from kpreempt.model.labels import LabelIndex
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import (
     is_reachable,
@@ -137,7 +137,13 @@ class VolumesByReach:
         self._by_label: dict[str, dict[str, list[int]]] = {}
         self._others: list[int] = []
         for index, volume in enumerate(volumes):
-            requirement = _label_requirement(volume)
+            # A requirement of certain values of a label, without which no node reaches the volume.
+            selector = required_nodes(volume)
+            if selector is None or len(selector.node_selector_terms) != 1:
+                requirement = None
+            else:
+                expressions = selector.node_selector_terms[0].match_expressions
+                requirement = next((each for each in expressions if each.operator == "In"), None)
             if requirement is None:
                 self._others.append(index)
                 continue
@@ -151,15 +157,6 @@ class VolumesByReach:
         for index in merge(self._others, *found):
             if is_reachable(required_nodes(self.volumes[index]), node_labels):
                 yield self.volumes[index]
-
-
-def _label_requirement(volume: PersistentVolume) -> NodeSelectorRequirement | None:
-    """A requirement of certain values of a label, without which no node reaches the volume."""
-    selector = required_nodes(volume)
-    if selector is None or len(selector.node_selector_terms) != 1:
-        return None
-    expressions = selector.node_selector_terms[0].match_expressions
-    return next((each for each in expressions if each.operator == "In"), None)
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
