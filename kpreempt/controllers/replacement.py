@@ -1,4 +1,4 @@
-"""The pod that a controller makes in the place of one that is gone.
+"""The pod that a controller makes in the place of one that is gone, and when it does.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` (``GetPodFromTemplate``),
 ``pkg/controller/statefulset/stateful_set_utils.go``, ``pkg/controller/daemon/util/daemonset_util.go``
@@ -9,6 +9,7 @@ the pod that was: what the API server, the scheduler and the kubelet put on it i
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum
 
 import msgspec
 
@@ -18,25 +19,44 @@ from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodMeta, PodStatus
 
-# The controllers that make pods anew, by the group and kind of what owns the pod.
-REPLACING_OWNERS = frozenset(
-    {
-        ("apps", "ReplicaSet"),
-        ("", "ReplicationController"),
-        ("apps", "StatefulSet"),
-        ("apps", "DaemonSet"),
-        ("batch", "Job"),
-    }
-)
 # What binding copies from the node to its pods (admission plugin PodTopologyLabels).
 NODE_LABELS = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 _LONGEST_STEM = 58
+# How long the pods of a node that is gone stay: ``quarantineTime`` of ``pkg/controller/podgc`` in v1.36.3, which looks
+# again up to 20 seconds later. That their containers end with the node at once is the worse of what may happen.
+ORPHANED_SECONDS = 40.0
+# Doublings of the first backoff of a Job after which it is the longest for sure.
+MOST_DOUBLINGS = 10
+
+
+class Moment(Enum):
+    """When the next pod is made."""
+
+    AT_ONCE = "as soon as the old one is being deleted"
+    AFTER_BACKOFF = "a backoff after the last failure, as which its deletion counts"
+    ONCE_GONE = "once the old one is gone"
+
+
+# The controllers that make pods again, by the group and kind of what owns the pod. ReplicaSets count active pods only;
+# StatefulSets and DaemonSets have one pod per name or node.
+_MOMENTS = {
+    ("apps", "ReplicaSet"): Moment.AT_ONCE,
+    ("", "ReplicationController"): Moment.AT_ONCE,
+    ("batch", "Job"): Moment.AFTER_BACKOFF,
+    ("apps", "StatefulSet"): Moment.ONCE_GONE,
+    ("apps", "DaemonSet"): Moment.ONCE_GONE,
+}
+
+
+def moment_of(pod: Pod) -> Moment | None:
+    """When a controller of Kubernetes makes another pod in its place, or ``None`` where none would."""
+    owner = controller_of(pod.metadata)
+    return _MOMENTS.get((owner.api_version.rpartition("/")[0], owner.kind)) if owner is not None else None
 
 
 def is_replaced(pod: Pod) -> bool:
     """Whether a controller of Kubernetes would make another pod in its place."""
-    owner = controller_of(pod.metadata)
-    return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in REPLACING_OWNERS
+    return moment_of(pod) is not None
 
 
 def replacement_of(
@@ -95,3 +115,14 @@ def _fresh_metadata(
         creation_timestamp=now,
         annotations=annotations,
     )
+
+
+def is_known_owner(pod: Pod) -> bool:
+    """Whether it is known what manages the pod, or that nothing does."""
+    return controller_of(pod.metadata) is None or is_replaced(pod)
+
+
+def is_of_node(pod: Pod) -> bool:
+    """Whether the pod is there for its node, and is not missed where that is gone: of a DaemonSet, or static."""
+    owner = controller_of(pod.metadata)
+    return owner is not None and owner.kind in ("DaemonSet", "Node")

@@ -12,27 +12,20 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from kpreempt.admission import admit_priority
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.simulation.chance import AT_ONCE, FINDS_A_NODE, Choose, Pace, first_branch, in_whole_seconds
 from kpreempt.analysis.simulation.client import Controller, Operator
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
-from kpreempt.analysis.simulation.replacing import (
-    MOST_DOUBLINGS,
-    ORPHANED_SECONDS,
-    Moment,
-    Readmission,
-    is_known_owner,
-    is_of_node,
-    moment_of,
-)
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import Scheduling
 from kpreempt.analysis.simulation.stages import ControllerManager, Endings, RunTime, Stage
@@ -42,8 +35,16 @@ from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Scales
 from kpreempt.controllers.job import FIRST_BACKOFF, LONGEST_BACKOFF
 from kpreempt.controllers.pods import JOB_FINALIZER
-from kpreempt.controllers.replacement import replacement_of
-from kpreempt.errors import InputError
+from kpreempt.controllers.replacement import (
+    MOST_DOUBLINGS,
+    ORPHANED_SECONDS,
+    Moment,
+    is_known_owner,
+    is_of_node,
+    moment_of,
+    replacement_of,
+)
+from kpreempt.errors import InputError, NotFoundError
 from kpreempt.eviction.records import CREATED, Answer
 from kpreempt.eviction.subresource import DeleteOptions, EvictionRequest, Store, being_terminated, evict
 from kpreempt.model.cluster import ClusterSnapshot
@@ -61,6 +62,9 @@ from kpreempt.verdict.simulation import (
     SimulationStep,
     StepKind,
 )
+
+# A priority class, a priority and a preemption policy.
+_Priority = tuple[str, int | None, str | None]
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -134,7 +138,9 @@ class _Run:
         self.cluster = SimulatedCluster(cluster, scheduler, now, prepared)
         self._start = start
         self._limits = limits
-        self._readmission = Readmission(cluster)
+        self._classes = ClusterSnapshot(priority_classes=cluster.priority_classes, unread=cluster.unread)
+        # By what a pod's spec says of its priority, what a new one gets.
+        self._admitted: dict[_Priority, _Priority] = {}
         self._chain = Chain()
         self._steps: list[SimulationStep] = []
         self._messages: dict[str, str] = {}
@@ -350,7 +356,7 @@ class _Run:
         if self._num_created > self._limits.pods:
             whose = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
             raise InputError(f"{whose}: the simulation makes more than {self._limits.pods:,} pods")
-        pod = self._named(self._readmission.admitted_again(pod))
+        pod = self._named(self._admitted_again(pod))
         if not self._may_make(pod):
             return
         self.mutations += 1
@@ -360,6 +366,28 @@ class _Run:
             return
         self._chain.replaced(replaced.key, pod.key)
         self._arrive(pod, cause=replaced.key)
+
+    def _admitted_again(self, pod: Pod) -> Pod:
+        """The pod, whose template is read off an old one, with the priority of a new one.
+
+        A template without a priority class gets the default of today, and not that of the day on which the old pod was
+        made: where a default was brought in since, whatever is evicted and made again is worth more than before. A pod
+        without a class whose priority is not 0 was not admitted as it is, and keeps what it has.
+        """
+        spec = pod.spec
+        key = (spec.priority_class_name, spec.priority, spec.preemption_policy)
+        if key not in self._admitted:
+            self._admitted[key] = key
+            bare = msgspec.structs.replace(spec, priority=None, preemption_policy=None)
+            if spec.priority_class_name or pod.priority == 0:
+                with suppress(NotFoundError):
+                    new = admit_priority(msgspec.structs.replace(pod, spec=bare), self._classes).pod.spec
+                    self._admitted[key] = (new.priority_class_name, new.priority, new.preemption_policy)
+        name, priority, policy = self._admitted[key]
+        if (name, priority, policy) == key:
+            return pod
+        spec = msgspec.structs.replace(spec, priority_class_name=name, priority=priority, preemption_policy=policy)
+        return msgspec.structs.replace(pod, spec=spec)
 
     def _named(self, pod: Pod) -> Pod:
         """The pod under a name that no other has; that of a StatefulSet's is its own."""
@@ -545,7 +573,7 @@ class _Run:
         pod = self.cluster.pods[key]
         self.cluster.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
-        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
+        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=list(violated))
         self.cluster.mark_preempted(key)
         self._displace(pod)
 
@@ -616,7 +644,7 @@ class _Run:
         if pod.metadata.deletion_timestamp is not None:
             return
         cause = f"Node {node}"
-        self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=violated)
+        self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=list(violated))
         if pod.is_terminal:
             self.cluster.leave(key, 0)
             self._remove(key)
@@ -660,7 +688,7 @@ class _Run:
             budgets = self.cluster.budgets
             is_counted = pod.key in self.cluster.ready and not is_of_node(pod)
             violated = budgets.broken_by([pod])[pod.key] if is_counted else []
-            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
+            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=list(violated))
             self.cluster.lose(pod.key)
             if not is_of_node(pod):
                 budgets.violated(violated)
@@ -772,33 +800,17 @@ class _Run:
         made = replacement_of(pod, suffix=name, uid=name, now=self.cluster.now, rules=self.cluster.rules)
         if made is None:
             return
-        made = self._named(self._readmission.admitted_again(made))
+        made = self._named(self._admitted_again(made))
         self._come(made, pod.key)
 
-    def _note(
-        self,
-        kind: StepKind,
-        pod: Pod,
-        *,
-        node: str = "",
-        cause: str = "",
-        reason: str = "",
-        violated: Sequence[str] = (),
-        tied: Sequence[str] = (),
-        message: str = "",
-    ) -> None:
-        self._steps.append(
-            SimulationStep(
-                at=self.cluster.at,
-                kind=kind,
-                pod=pod.key,
-                priority=pod.priority,
-                owner=controller_name(pod.metadata),
-                node=node,
-                cause=cause,
-                reason=reason,
-                violated=list(violated),
-                tied=list(tied),
-                message=message,
-            )
+    def _note(self, kind: StepKind, pod: Pod, **details: Any) -> None:
+        """Add a step about a pod; ``details`` are other fields of the step."""
+        step = SimulationStep(
+            at=self.cluster.at,
+            kind=kind,
+            pod=pod.key,
+            priority=pod.priority,
+            owner=controller_name(pod.metadata),
+            **details,
         )
+        self._steps.append(step)
