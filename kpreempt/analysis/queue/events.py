@@ -140,7 +140,7 @@ class QueueSimulation:
         if not pod.is_terminal:
             self._cluster.pods[pod.key] = pod
             if pod.spec.node_name:
-                self.queue.assigned_pod_added(pod, at.time)
+                self.queue.assigned_pod_changed(None, pod, at.time)
             elif self._is_ours(pod):
                 self.queue.add(pod, at.time)
         return _Said(pod.key)
@@ -161,9 +161,9 @@ class QueueSimulation:
             return self._remove(old, at)
         self._cluster.pods[new.key] = new
         if old.spec.node_name:
-            self.queue.assigned_pod_updated(old, new, at.time)
+            self.queue.assigned_pod_changed(old, new, at.time)
         elif new.spec.node_name:
-            self.queue.assigned_pod_added(new, at.time)
+            self.queue.assigned_pod_changed(None, new, at.time)
             if self._is_ours(old):
                 self.queue.delete(old, at.time, is_bound=True)
             self._end(old, at)
@@ -177,7 +177,7 @@ class QueueSimulation:
     def _remove(self, pod: Pod, at: TimedEvent) -> _Said:
         del self._cluster.pods[pod.key]
         if pod.spec.node_name:
-            self.queue.assigned_pod_deleted(pod, at.time)
+            self.queue.assigned_pod_changed(pod, None, at.time)
         elif self._is_ours(pod):
             self.queue.delete(pod, at.time)
             self._end(pod, at)
@@ -190,19 +190,19 @@ class QueueSimulation:
     def _add_node(self, at: TimedEvent) -> _Said:
         node = self._cluster.new_node(at)
         self._cluster.nodes[node.name] = node
-        self.queue.node_added(node, at.time)
+        self.queue.node_changed(None, node, at.time)
         return _Said(node.name)
 
     def _update_node(self, at: TimedEvent) -> _Said:
         old, new = self._cluster.node(at), self._cluster.changed_node(at)
         self._cluster.nodes[new.name] = new
-        self.queue.node_updated(old, new, at.time)
+        self.queue.node_changed(old, new, at.time)
         return _Said(new.name)
 
     def _delete_node(self, at: TimedEvent) -> _Said:
         node = self._cluster.node(at)
         del self._cluster.nodes[node.name]
-        self.queue.node_deleted(node, at.time)
+        self.queue.node_changed(node, None, at.time)
         return _Said(node.name)
 
     def _change_object(self, at: TimedEvent) -> _Said:

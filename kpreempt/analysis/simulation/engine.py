@@ -338,7 +338,7 @@ class _Run:
         ]
         self._endings.end(pod, waiting, self._chain.is_replacement)
         self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
-        self._queue.assigned_pod_deleted(self.cluster.end(key, "Succeeded"), self.cluster.now)
+        self._queue.assigned_pod_changed(self.cluster.end(key, "Succeeded"), None, self.cluster.now)
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
 
@@ -670,12 +670,12 @@ class _Run:
         for node in nodes:
             old = before.get(node.name)
             if old is None:
-                self._queue.node_added(node, self.cluster.now)
+                self._queue.node_changed(None, node, self.cluster.now)
             elif old is not node:
-                self._queue.node_updated(old, node, self.cluster.now)
+                self._queue.node_changed(old, node, self.cluster.now)
         for name, old in before.items():
             if name not in after:
-                self._queue.node_deleted(old, self.cluster.now)
+                self._queue.node_changed(old, None, self.cluster.now)
 
     # What becomes of a node that is deleted.
 
@@ -718,7 +718,7 @@ class _Run:
             self._chain.came(pod.key)
         self._note(StepKind.ARRIVES, pod, cause=cause)
         if pod.spec.node_name:
-            self._queue.assigned_pod_added(pod, self.cluster.now)
+            self._queue.assigned_pod_changed(None, pod, self.cluster.now)
             (self._start_on_node if is_admitted else self._admit)(pod)
         elif self._pace.is_at_once:
             self._queue.add(pod, self.cluster.now)
@@ -734,7 +734,7 @@ class _Run:
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
-        self._queue.assigned_pod_updated(pod, self.cluster.pods[pod.key], self.cluster.now)
+        self._queue.assigned_pod_changed(pod, self.cluster.pods[pod.key], self.cluster.now)
         self._do_later(gone_at + self._pace.seconds("answer"), partial(self._gone, pod.key))
 
     def _enqueue(self, key: str, uid: str) -> None:
@@ -760,7 +760,7 @@ class _Run:
         controller = self._manager.of(pod)
         if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
-            self._queue.assigned_pod_deleted(self.cluster.end(key, "Failed"), self.cluster.now)
+            self._queue.assigned_pod_changed(self.cluster.end(key, "Failed"), None, self.cluster.now)
             self._release_volumes(pod)
             self._manager.call(controller)
             return
@@ -777,7 +777,7 @@ class _Run:
         if pod.spec.node_name:
             self._note(StepKind.GONE, pod, node=pod.spec.node_name)
             if not pod.is_terminal:
-                self._queue.assigned_pod_deleted(pod, self.cluster.now)
+                self._queue.assigned_pod_changed(pod, None, self.cluster.now)
             if self._chain.was_evicted(key) and controller is None and moment_of(pod) is Moment.ONCE_GONE:
                 self._soon(lambda: self._replace(pod))
         else:

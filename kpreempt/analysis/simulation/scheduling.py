@@ -149,7 +149,7 @@ class Scheduling:
     def landed(self, pod: Pod, bound: Pod) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""
         now = self._cluster.now
-        self.queue.assigned_pod_added(bound, now)
+        self.queue.assigned_pod_changed(None, bound, now)
         self.queue.delete(pod, now, is_bound=True)
         self.queue.done(pod, now)
 

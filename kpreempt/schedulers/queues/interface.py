@@ -65,23 +65,11 @@ class SchedulingQueue(ABC):
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
         """A pod without a node left the cluster; ``is_bound``: it has got one."""
 
-    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
-        """A pod with a node came, or a pod was bound to one."""
+    def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
+        """A pod with a node came or was bound to it (without ``old``), was changed, or left (without ``new``)."""
 
-    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
-        """A pod with a node was changed."""
-
-    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
-        """A pod with a node left."""
-
-    def node_added(self, node: Node, now: datetime) -> None:
-        """A node came."""
-
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """A node was changed."""
-
-    def node_deleted(self, node: Node, now: datetime) -> None:
-        """A node left."""
+    def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
+        """A node came (without ``old``), was changed, or left (without ``new``)."""
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """Another object changed: its kind (``PersistentVolume``), and ``Add``, ``Update`` or ``Delete``."""

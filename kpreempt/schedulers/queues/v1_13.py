@@ -163,28 +163,27 @@ class Queue113(SchedulingQueue):
         if not self.active.delete(pod.key):
             self.unschedulable.pop(pod.key, None)
 
-    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
-        """Move the pods whose affinity wants a pod that now has a node. Is a move request even if there are none."""
+    def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
+        """``addPodToCache``, ``updatePodInCache`` and ``deletePodFromCache``.
+
+        One that comes or changes moves the pods whose affinity wants it, and is a move request even if there are none.
+        """
+        if new is None:
+            self.move_all(now)
+            return
         wanting = [
-            each for each in self.unschedulable.values() if any(wants(each, term, pod) for term in terms_of(each))
+            each for each in self.unschedulable.values() if any(wants(each, term, new) for term in terms_of(each))
         ]
         self._move_to_active_queue(wanting)
 
-    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
-        """The same for a pod that was changed."""
-        self.assigned_pod_added(new, now)
+    def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
+        """``addNodeToCache`` and ``updateNodeInCache``; one that leaves helps no pod.
 
-    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
-        """``deletePodFromCache``."""
-        self.move_all(now)
-
-    def node_added(self, node: Node, now: datetime) -> None:
-        """``addNodeToCache``."""
-        self.move_all(now)
-
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """``updateNodeInCache``: if the node may take more pods now, and as a move request for pods in flight."""
-        if not self.unschedulable or scheduling_properties_changed(old, new):
+        A change is a move request if the node may take more pods now, and for pods in flight.
+        """
+        if new is None:
+            return
+        if old is None or not self.unschedulable or scheduling_properties_changed(old, new):
             self.move_all(now)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:

@@ -59,36 +59,32 @@ class KubeQueue(PriorityQueue):
         if not is_bound and pod.status.nominated_node_name:
             self._leaves_nominated_node(pod, now)
 
-    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
-        """``addAssignedPodToCache``."""
-        self.move(Happening(ASSIGNED_POD_ADD, None, pod), now, self._may_be_helped_by(pod))
+    def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
+        """``addAssignedPodToCache``, ``updateAssignedPodInCache`` and ``deleteAssignedPodFromCache``."""
+        if new is None:
+            self.move(Happening(ASSIGNED_POD_DELETE, old, None), now)
+        elif old is None:
+            self.move(Happening(ASSIGNED_POD_ADD, None, new), now, self._may_be_helped_by(new))
+        else:
+            for event in pod_changes(old, new):
+                frees_room = event.action == Action.UPDATE_POD_SCALE_DOWN
+                self.move(Happening(event, old, new), now, None if frees_room else self._may_be_helped_by(new))
 
-    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
-        """``updateAssignedPodInCache``."""
-        for event in pod_changes(old, new):
-            frees_room = event.action == Action.UPDATE_POD_SCALE_DOWN
-            is_asked = None if frees_room else self._may_be_helped_by(new)
-            self.move(Happening(event, old, new), now, is_asked)
+    def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
+        """``addNodeToCache``, ``updateNodeInCache`` and ``deleteNodeFromCache``.
 
-    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
-        """``deleteAssignedPodFromCache``."""
-        self.move(Happening(ASSIGNED_POD_DELETE, pod, None), now)
-
-    def node_added(self, node: Node, now: datetime) -> None:
-        """``addNodeToCache``."""
-        self.move(Happening(NODE_ADD, None, node), now, self._may_fit_on(node))
-
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """``updateNodeInCache``."""
-        changes = node_changes(old, new)
-        if not self._behaviour.tells_all_changes_of_nodes:
+        Without hints those pods are left aside that do not fit on the node anyway (``preCheckForNode``).
+        """
+        if new is None:
+            self.move(Happening(NODE_DELETE, old, None), now)
+            return
+        node, fits_on = new, None if self._asks_hints else self._rules.fits_on
+        may_fit: Asked | None = None if fits_on is None else lambda info: fits_on(info.pod, node)
+        changes = [NODE_ADD] if old is None else node_changes(old, new)
+        if old is not None and not self._behaviour.tells_all_changes_of_nodes:
             changes = [each for each in changes if each.action != Action.UPDATE_NODE_ANNOTATION][:1]
         for event in changes:
-            self.move(Happening(event, old, new), now, self._may_fit_on(new))
-
-    def node_deleted(self, node: Node, now: datetime) -> None:
-        """``deleteNodeFromCache``."""
-        self.move(Happening(NODE_DELETE, node, None), now)
+            self.move(Happening(event, old, new), now, may_fit)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """The handlers of all other kinds."""
@@ -106,11 +102,6 @@ class KubeQueue(PriorityQueue):
     def pods(self) -> list[QueuedPod]:
         """The three queues: those with an order in it, then the unschedulable and the gated pods."""
         return _queued_pods(self)
-
-    def _may_fit_on(self, node: Node) -> Asked | None:
-        """``preCheckForNode``: without hints those pods are left aside that do not fit on the node anyway."""
-        fits_on = None if self._asks_hints else self._rules.fits_on
-        return None if fits_on is None else lambda info: fits_on(info.pod, node)
 
     def _may_be_helped_by(self, pod: Pod) -> Asked | None:
         """Without hints a pod that came helps those whose affinity wants it, and later those that spread, too."""
