@@ -20,7 +20,10 @@ def main() -> NoReturn:
     if sys.argv[1:2] == [COMPLETE]:
         _complete(sys.argv[2:])
     if sys.argv[1:2] == [COMPLETE_LINE]:
-        _complete_line("".join(sys.argv[2:3]))
+        line = "".join(sys.argv[2:3])
+        from kpreempt.cli.completion.process import answer, words_of_line
+
+        answer(words_of_line(line)[1:])
     try:
         from kpreempt.cli.process import run
 
@@ -48,12 +51,6 @@ def _complete(words: list[str]) -> NoReturn:
     from kpreempt.cli.completion.process import answer
 
     answer(words)
-
-
-def _complete_line(line: str) -> NoReturn:
-    from kpreempt.cli.completion.process import answer, words_of_line
-
-    answer(words_of_line(line)[1:])
 
 
 def _end(code: int) -> NoReturn:

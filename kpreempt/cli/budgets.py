@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def budgets(request: BudgetsRequest) -> int:
     """Answer the request, and return the exit code."""
     check_selection(request)
-    worst = _severity(request.fail_on)
+    fail_on = request.fail_on
+    if fail_on is not None and fail_on not in list(Severity):
+        raise UsageError(f"--fail-on {fail_on}: there is no such severity", hint=nearest(fail_on, Severity))
+    worst = None if fail_on is None else Severity(fail_on)
     single_use_of_stdin({"--snapshot": request.snapshots})
     contexts = contexts_of(request.connection)
     # Systems of CI are told of one cluster each.
@@ -51,15 +54,6 @@ def budgets(request: BudgetsRequest) -> int:
     ):
         return EXIT_GATE
     return run.exit_code(assumptions, EXIT_INPUT if len(answers) < len(contexts) else 0)
-
-
-def _severity(text: str | None) -> Severity | None:
-    """What ``--fail-on`` asks for. Raises ``UsageError`` for anything but a severity."""
-    if text is None:
-        return None
-    if text not in list(Severity):
-        raise UsageError(f"--fail-on {text}: there is no such severity", hint=nearest(text, Severity))
-    return Severity(text)
 
 
 def _is_as_bad(answer: BudgetAudit, worst: Severity) -> bool:

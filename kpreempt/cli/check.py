@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.check.rollout.cluster_documents import compared_kinds, wanted_by, wanted_objects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.analysis.check.since import FormerCheck, read_former, since
+from kpreempt.analysis.check.since import read_former, since
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import Run, write_gated
@@ -35,7 +35,8 @@ def check(request: CheckRequest) -> int:
     run = Run(request)
     now = run.now()
     gate = gate_settings(request.gate, now)
-    former = _former(request)
+    path = request.compare_with
+    former = read_former(read_file(path), path) if path else None
     check_options(request)
     live = run.connect()
     asked = run.read_scheduler(live)
@@ -58,12 +59,6 @@ def check(request: CheckRequest) -> int:
     if former is not None:
         found = msgspec.structs.replace(found, since=since(former, found))
     return write_gated(run, gate, found)
-
-
-def _former(request: CheckRequest) -> FormerCheck | None:
-    """The answer to compare with. Raises ``InputError``."""
-    path = request.compare_with
-    return read_former(read_file(path), path) if path else None
 
 
 def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = False) -> list[ManifestDocument]:

@@ -146,12 +146,12 @@ def built(folder: Kustomization) -> bytes:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be run: {error}", source=folder.source) from error
     if run.returncode != 0:
-        raise InputError(_said(run.stderr) or f"ends with code {run.returncode}", source=folder.source)
+        # Kubectl's message in one line, without what its log puts around it.
+        text = " ".join(run.stderr.decode(errors="replace").split())
+        logged = re.search(r'err="((?:[^"\\]|\\.)*)"', text)
+        raise InputError(
+            (logged[1].replace('\\"', '"') if logged else text.removeprefix("error: "))[:500]
+            or f"ends with code {run.returncode}",
+            source=folder.source,
+        )
     return run.stdout
-
-
-def _said(stderr: bytes) -> str:
-    """Kubectl's message in one line, without what its log puts around it."""
-    text = " ".join(stderr.decode(errors="replace").split())
-    logged = re.search(r'err="((?:[^"\\]|\\.)*)"', text)
-    return (logged[1].replace('\\"', '"') if logged else text.removeprefix("error: "))[:500]

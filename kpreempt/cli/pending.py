@@ -1,19 +1,23 @@
-"""How ``kpreempt pending`` looks: once or again and again, at one cluster or several."""
+"""``kpreempt pending``: every pending pod, once or again and again (``--watch``), in one cluster or several."""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
 
 from kpreempt.cli.clusters import answers_of, contexts_of, single_use_of_stdin
+from kpreempt.cli.output import write_stdout
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.cli.runner import Run, check_selection
-from kpreempt.cli.terminal import EXIT_INPUT, SCREEN_HEIGHT
-from kpreempt.cli.watch import Screen, Wait, watch
+from kpreempt.cli.terminal import EXIT_INPUT, SCREEN_HEIGHT, complain, terminal_height
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError
 from kpreempt.library.questions import answer
+from kpreempt.report.escape import printable
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -116,3 +120,76 @@ class _Looks:
 def _time_of(answer: PendingPods | PendingPodsOfContexts) -> datetime | None:
     """What ages count to; of several answers each has its own."""
     return getattr(answer, "at", None)
+
+
+Wait = Callable[[float], None]
+
+# To the top, where lines that are too long are not to go on below.
+_BEGIN = "\x1b[H\x1b[?7l"
+_CLEAR_LINE = "\x1b[K"
+_END = "\x1b[J\x1b[?7h"
+_LEAST_HEIGHT = 5
+
+
+class Screen:
+    """Standard output, for one look after the other.
+
+    A terminal is drawn anew in place, and what does not fit it is left out, so that nothing scrolls; elsewhere, or
+    where the looks are ``as_blocks``, they follow each other with a line between.
+    """
+
+    def __init__(self, *, as_blocks: bool = False) -> None:
+        self.is_drawn = not as_blocks and sys.stdout is not None and sys.stdout.isatty()
+        self._is_first = True
+        self._text = ""
+
+    @property
+    def height(self) -> int | None:
+        """How many lines there are, where that matters."""
+        return max(terminal_height(), _LEAST_HEIGHT) if self.is_drawn else None
+
+    def show(self, text: str) -> bool:
+        """Show a look. False where nobody reads."""
+        before = "" if self._is_first else "\n"
+        if self.is_drawn:
+            # What the terminal showed goes where it can be scrolled back to.
+            before = "\n" * terminal_height() if self._is_first else ""
+            self._text, text = text, self._frame(text)
+        self._is_first = False
+        return write_stdout(before + text)
+
+    def fail(self, error: KpreemptError) -> None:
+        """Say why there was nothing to look at, below what was seen last."""
+        if not self.is_drawn or not sys.stderr.isatty():
+            complain(error.message, error.hint)
+        if self.is_drawn:
+            write_stdout(self._frame(self._text, f"last look failed: {printable(error.message)}"))
+
+    def _frame(self, text: str, note: str = "") -> str:
+        """The text and a note below it, without what there is no room for; the cursor has the last line."""
+        room = max(terminal_height(), _LEAST_HEIGHT) - 1 - bool(note)
+        lines = text.splitlines()
+        if len(lines) > room:
+            lines = [*lines[: room - 1], f"… {len(lines) - room + 1:,} more lines: a higher terminal shows them"]
+        return _BEGIN + "".join(f"{_CLEAR_LINE}{line}\n" for line in [*lines, *([note] if note else [])]) + _END
+
+
+def watch(
+    look: Callable[[], bool], seconds: float, *, fail: Callable[[KpreemptError], None], wait: Wait = time.sleep
+) -> None:
+    """``look`` now and every ``seconds`` after, until it says that nobody reads any more, or Ctrl-C is pressed.
+
+    A first failure ends the watch; a later one, as of a cluster that cannot be reached for a while, goes to ``fail``,
+    and the next look may be better.
+    """
+    is_first = True
+    while True:
+        try:
+            if not look():
+                return
+        except KpreemptError as error:
+            if is_first:
+                raise
+            fail(error)
+        is_first = False
+        wait(seconds)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kpreempt.cli.runner import Run
     from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import ConfiguredScheduler
-    from kpreempt.model.wanted import Wanted
     from kpreempt.schedulers.interface import QueueRules
     from kpreempt.schedulers.queues import SchedulingQueue
 
@@ -46,7 +45,11 @@ def queue(request: QueueRequest) -> int:
     asked = run.read_scheduler()
     single_use_of_stdin({"--snapshot": request.snapshots, "--events": [request.events] if request.events else []})
     now = run.now()
-    loaded = _load(request, run, asked.wanted)
+    # The cluster; an empty one where only events are given.
+    if request.events and not request.snapshots and not request.connection.given():
+        loaded = LoadedCluster(ClusterSnapshot(), [])
+    else:
+        loaded = run.load(run.connect(), Needs(wanted=asked.wanted, with_events=True))
     configured = asked.on(loaded.cluster)
     scheduler = configured.scheduler
     algorithm = scheduler.algorithm
@@ -78,13 +81,6 @@ def _check_modelled(algorithm: str) -> None:
     """Raise ``UsageError`` for an algorithm whose queue is not modelled."""
     if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
-
-
-def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:
-    """The cluster; an empty one where only events are given."""
-    if request.events and not request.snapshots and not request.connection.given():
-        return LoadedCluster(ClusterSnapshot(), [])
-    return run.load(run.connect(), Needs(wanted=wanted, with_events=True))
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:

@@ -141,7 +141,14 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
     try:
         recorder = _begin(api, watches, segments, progress)
         with _Ending(end) as ending:
-            _follow(recorder, watches, ending, lambda: progress.say(_standing(live.label, recorder)))
+            _follow(
+                recorder,
+                watches,
+                ending,
+                lambda: progress.say(
+                    f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
+                ),
+            )
     finally:
         watches.end()
         progress.close()
@@ -244,10 +251,6 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
     )
     watches.begin(starts)
     return recorder
-
-
-def _standing(source: str, recorder: Recorder) -> str:
-    return f"recording {source}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
 
 
 def _duration(option: str, text: str) -> timedelta:

@@ -50,7 +50,10 @@ def sweep(request: SweepRequest) -> int:
         raise UsageError("--to: where to write the dataset is missing", hint="--to DIR")
     for each in ("dask", "distributed", "pyarrow"):
         imported(each)
-    workers = _workers(request)
+    memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
+    if request.scheduler and (request.workers or memory):
+        raise UsageError("--scheduler excludes --workers and --worker-memory: its workers are there already")
+    workers = Workers(request.scheduler or "", request.workers or 0, memory)
     targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
     dataset = Dataset(request.to)
     dataset.begin(resumes=request.resume)
@@ -60,7 +63,11 @@ def sweep(request: SweepRequest) -> int:
     has_bugs = _work(request, plan, missing, dataset, workers)
     answer = summary_of(dataset)
     _write(answer, outputs, request)
-    return _exit_code(answer, has_bugs, request)
+    if has_bugs:
+        return EXIT_BUG
+    if answer.num_failures:
+        return EXIT_INPUT
+    return EXIT_GATE if request.strict and answer.uncertain else 0
 
 
 def _report(request: SweepRequest, paths: Sequence[str]) -> int:
@@ -146,13 +153,6 @@ def _numbers(text: str | None) -> list[int]:
         raise UsageError(f"--priorities {str(text)[:40]}: numbers are expected", hint="--priorities 0,1000") from None
 
 
-def _workers(request: SweepRequest) -> Workers:
-    memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
-    if request.scheduler and (request.workers or memory):
-        raise UsageError("--scheduler excludes --workers and --worker-memory: its workers are there already")
-    return Workers(request.scheduler or "", request.workers or 0, memory)
-
-
 def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> None:
     for output in outputs:
         extent = Extent.REPORT if request.verbose or output.path else Extent.SCREEN
@@ -164,11 +164,3 @@ def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> N
                 file.write(text)
         else:
             write_stdout(text)
-
-
-def _exit_code(answer: Sweep, has_bugs: bool, request: SweepRequest) -> int:
-    if has_bugs:
-        return EXIT_BUG
-    if answer.num_failures:
-        return EXIT_INPUT
-    return EXIT_GATE if request.strict and answer.uncertain else 0

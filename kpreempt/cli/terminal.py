@@ -113,12 +113,10 @@ class Activity:
             if since is None or self._is_held:
                 self._erase()
             elif (seconds := self._clock() - since) >= _SECONDS_OF_PATIENCE:
-                self._draw(f"{_DOING.get(self._doing, 'working')} ... {seconds:.0f}s")
-
-    def _draw(self, line: str) -> None:
-        if line != self._shown:
-            self._write(f"\r\x1b[2K{line[: terminal_width() - 1]}")
-            self._shown = line
+                line = f"{_DOING.get(self._doing, 'working')} ... {seconds:.0f}s"
+                if line != self._shown:
+                    self._write(f"\r\x1b[2K{line[: terminal_width() - 1]}")
+                    self._shown = line
 
     def _erase(self) -> None:
         if self._shown:

@@ -234,7 +234,10 @@ def _submission(
         return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
     if sum(template.replicas for template in manifest.templates) > MAX_PODS:
         raise InputError(f"asks for more than {MAX_PODS} pods", source=", ".join(request.files))
-    cluster = _with_queues(cluster, manifest.queues)
+    # The cluster with these queues, in the place of those of their names.
+    names = {queue.metadata.name for queue in manifest.queues}
+    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
+    cluster = msgspec.structs.replace(cluster, queues=[*kept, *manifest.queues])
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
     asked = questions_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
     pods = [(question.pod, question.origin) for question in asked.questions]
@@ -243,13 +246,6 @@ def _submission(
         asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
     )
     return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *said])
-
-
-def _with_queues(cluster: ClusterSnapshot, queues: list[Queue]) -> ClusterSnapshot:
-    """The cluster with these queues, in the place of those of their names."""
-    names = {queue.metadata.name for queue in queues}
-    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
-    return msgspec.structs.replace(cluster, queues=[*kept, *queues])
 
 
 def _replicas(template: PodTemplate) -> list[PodTemplate]:

@@ -231,7 +231,11 @@ def _gone() -> KpreemptError:
 
 def _task(target: Target, packed: bytes, digest: str) -> Done:
     _settle()
-    return sweep_cluster(target, _unpacked(packed), digest, _memory_here())
+    # The bytes that a task of this worker may take.
+    distributed = imported("distributed")
+    worker = distributed.get_worker()
+    limit = worker.memory_manager.memory_limit or imported("distributed.system").MEMORY_LIMIT
+    return sweep_cluster(target, _unpacked(packed), digest, int(limit * USABLE / max(worker.state.nthreads, 1)))
 
 
 def _packed(plan: Plan) -> bytes:
@@ -249,14 +253,6 @@ def _settle() -> None:
 @lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Plan:
     return msgspec.json.decode(zlib.decompress(packed), type=Plan)
-
-
-def _memory_here() -> int:
-    """The bytes that a task of this worker may take."""
-    distributed = imported("distributed")
-    worker = distributed.get_worker()
-    limit = worker.memory_manager.memory_limit or imported("distributed.system").MEMORY_LIMIT
-    return int(limit * USABLE / max(worker.state.nthreads, 1))
 
 
 @contextmanager

@@ -122,10 +122,15 @@ def compare(context: Context, request: Compare) -> Answered:
     with context.phases.phase("admission"):
         wanted = all_wanted(each.wanted for each in request.schedulers.values())
         cluster, questions = _compared_pods(context, request, wanted)
+    # The schedulers by their labels, in which the version stands for ``auto``, unless another has that label.
+    named: dict[str, Scheduler] = {}
+    for label, scheduler in schedulers.items():
+        shown = _OF_AUTO.sub(scheduler.algorithm, label)
+        named[label if shown in schedulers or shown in named else shown] = scheduler
     found = compare_pods(
         cluster,
         questions,
-        _by_version(schedulers),
+        named,
         now=context.at,
         assumptions=[*assumed, *loaded.assumptions],
         phases=context.phases,
@@ -140,15 +145,6 @@ def schedulers_on(
     configured = {label: each.on(cluster) for label, each in asked.items()}
     assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
     return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
-
-
-def _by_version(schedulers: Mapping[str, Scheduler]) -> dict[str, Scheduler]:
-    """The schedulers by their labels, in which the version stands for ``auto``, unless another has that label."""
-    named: dict[str, Scheduler] = {}
-    for label, scheduler in schedulers.items():
-        shown = _OF_AUTO.sub(scheduler.algorithm, label)
-        named[label if shown in schedulers or shown in named else shown] = scheduler
-    return named
 
 
 def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:

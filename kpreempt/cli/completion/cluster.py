@@ -232,7 +232,11 @@ class NamesCache:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.is_symlink() or not _is_ours(folder.stat()):
                 return
-            _sweep(folder)
+            oldest = time.time() - SECONDS_KEPT
+            for each in folder.iterdir():
+                with suppress(OSError):
+                    if each.lstat().st_mtime < oldest:
+                        each.unlink()
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(msgspec.json.encode([tuple(each) for each in names]))
@@ -282,11 +286,3 @@ def _identity() -> int:
 def _is_ours(status: os.stat_result) -> bool:
     """Whether nobody else can write or read it."""
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
-
-
-def _sweep(folder: Path) -> None:
-    oldest = time.time() - SECONDS_KEPT
-    for each in folder.iterdir():
-        with suppress(OSError):
-            if each.lstat().st_mtime < oldest:
-                each.unlink()

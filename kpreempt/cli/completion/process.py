@@ -18,7 +18,10 @@ def answer(words: Sequence[str]) -> NoReturn:
     is; then ``:`` and the number of what the shell is to do besides. Whatever fails gives no candidates: a message
     would land in the middle of what the user types.
     """
-    _silence()
+    # Let nothing read what the user types or write where he types it, credential plugins included.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 2):
+        os.dup2(nothing, stream)
     # It would run all through the imports, and nothing lives long here.
     gc.disable()
     found = Completion((), DEFAULT)
@@ -63,10 +66,3 @@ def _complete(words: Sequence[str]) -> Completion:
 
     root = get_command(make_app())
     return complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # Typer's commands are of its own two classes
-
-
-def _silence() -> None:
-    """Let nothing read what the user types or write where he types it, credential plugins included."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 2):
-        os.dup2(nothing, stream)

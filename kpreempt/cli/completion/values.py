@@ -185,7 +185,8 @@ def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     if isinstance(place.parameter, TyperArgument) and place.command.name == "help":
         found = Completion(_commands(place._replace(command=root, arguments=[])))
     elif isinstance(place.parameter, TyperOption):
-        found = _option_value(place, names)
+        source = _SOURCES.get(long_name(place.parameter))
+        found = source(place, names) if source else _by_metavar(place)
     elif isinstance(place.parameter, TyperArgument):
         found = _argument(place, names)
     elif place.prefix.startswith("-"):
@@ -193,12 +194,6 @@ def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     else:
         found = Completion(_commands(place))
     return Completion([each for each in found.candidates if each.value.startswith(place.prefix)], found.directive)
-
-
-def _option_value(place: Place, names: Names) -> Completion:
-    assert isinstance(place.parameter, TyperOption)
-    source = _SOURCES.get(long_name(place.parameter))
-    return source(place, names) if source else _by_metavar(place)
 
 
 def _argument(place: Place, names: Names) -> Completion:

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
 from kpreempt import Cluster
-from kpreempt.assistant.cutting import cut
-from kpreempt.assistant.server import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, answer_text, refusal_of
+from kpreempt.assistant.server import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, answer_text, cut, refusal_of
 from kpreempt.assistant.tools import LEAST, TOOLS
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"

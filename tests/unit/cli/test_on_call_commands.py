@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from kpreempt import Cluster
-from kpreempt.cli import watch as watching
+from kpreempt.cli import pending as watching
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.pending import pending
 from kpreempt.cli.requests import PendingRequest
