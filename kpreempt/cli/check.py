@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.cluster_documents import compared_kinds, wanted_by, wanted_objects
+from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.since import read_former, since
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
@@ -48,12 +48,9 @@ def check(request: CheckRequest) -> int:
     request = request.having(rules=gate, change=change, before=before)
     both = [*change, *before]
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
-    needs = Needs(
-        wanted=asked.wanted,
-        keeps=wanted_by(both, namespace, request.delete, pruned),
-        compared=compared_kinds(both, namespace, request.delete, pruned),
-    )
-    loaded = with_objects(load_cluster(run.source(live), needs), live, wanted_objects(both, namespace))
+    needed = NeededObjects(both, namespace, request.delete, pruned)
+    needs = Needs(wanted=asked.wanted, keeps=needed.keeps, compared=needed.kinds)
+    loaded = with_objects(load_cluster(run.source(live), needs), live, needed.objects)
     context = run.context(loaded, asked, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     if former is not None:

@@ -305,7 +305,7 @@ class Cluster:
         ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
         ``worst_case`` and ``max_plays``. A warning lists what of the manifests is ignored.
         """
-        from kpreempt.analysis.check.rollout.cluster_documents import wanted_objects
+        from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
         from kpreempt.library.check import check_options
         from kpreempt.library.gate.settings import settings_of
         from kpreempt.library.manifests import change_of
@@ -318,7 +318,7 @@ class Cluster:
         if request.prune and not before:
             raise UsageError("prune deletes what only the base has, and none is given")
         check_options(request)
-        others = wanted_objects([*change, *before], request.namespace or DEFAULT_NAMESPACE)
+        others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
         with_others = with_objects(self._state.loaded, self._state.live, others)
         listed = files_listed(intake.take_passed_over())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])

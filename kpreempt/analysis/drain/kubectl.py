@@ -158,7 +158,10 @@ class KubectlDrain:
         while self._now < len(self._shifts):
             shift, works = self._shifts[self._now]
             if not self._is_begun:
-                self._begin(shift, client)
+                self._is_begun = True
+                shut = cordoned(client.cluster.snapshot.nodes, shift.nodes)
+                if shift.coming or shut != list(client.cluster.snapshot.nodes):
+                    self._bring(shut, shift.coming, client)
             for work in self._busy():
                 self._go_on(work, client)
             waiting = [work for work in works if work.began is None]
@@ -171,30 +174,24 @@ class KubectlDrain:
                 if not self._busy():
                     self._now = len(self._shifts)
                 return
-            self._end(shift, client)
+            self._now += 1
+            self._is_begun = False
+            if shift.are_deleted:
+                names = set(shift.nodes)
+                left = [each for each in client.cluster.snapshot.nodes if each.name not in names]
+                self._bring(left, shift.fresh, client)
+
+    @staticmethod
+    def _bring(there: Sequence[Node], new: Sequence[Added], client: Client) -> None:
+        """Let new nodes, with what runs on them, join those that are there."""
+        client.set_nodes([*there, *(node for each in new for node in each.nodes)])
+        for each in new:
+            client.place(each.pods)
 
     def _busy(self) -> list[NodeWork]:
         if self._now == len(self._shifts):
             return []
         return [work for work in self._shifts[self._now][1] if work.is_busy]
-
-    def _begin(self, shift: Shift, client: Client) -> None:
-        self._is_begun = True
-        shut = cordoned(client.cluster.snapshot.nodes, shift.nodes)
-        if shift.coming or shut != list(client.cluster.snapshot.nodes):
-            client.set_nodes([*shut, *(node for each in shift.coming for node in each.nodes)])
-            for each in shift.coming:
-                client.place(each.pods)
-
-    def _end(self, shift: Shift, client: Client) -> None:
-        self._now += 1
-        self._is_begun = False
-        if shift.are_deleted:
-            names = set(shift.nodes)
-            left = [each for each in client.cluster.snapshot.nodes if each.name not in names]
-            client.set_nodes([*left, *(node for each in shift.fresh for node in each.nodes)])
-            for each in shift.fresh:
-                client.place(each.pods)
 
     def _begin_node(self, work: NodeWork, client: Client) -> None:
         work.began = client.cluster.at

@@ -1,12 +1,12 @@
 """The cluster's own documents of the objects that a change is about.
 
-A snapshot keeps little of a workload. To tell what a change does to one, the whole object is needed. ``wanted_by`` says
-of which objects, so that whoever reads the cluster keeps those and no others; ``LiveDocuments`` finds them again.
+A snapshot keeps little of a workload. To tell what a change does to one, the whole object is needed. ``NeededObjects``
+says of which objects, so that whoever reads the cluster keeps those and no others; ``LiveDocuments`` finds them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,8 +28,6 @@ from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of
 
-# Whether the document of a record of a kind is kept.
-Keeps = Callable[[str, Any], bool]
 Identity = tuple[str, str, str]
 # They act on pods that a change makes, whether or not it has them.
 ALWAYS_KEPT = ("HorizontalPodAutoscaler", *MUTATING)
@@ -88,48 +86,6 @@ class LiveDocuments:
         return self._replica_sets.get((namespace, deployment), [])
 
 
-def wanted_by(
-    documents: Sequence[ManifestDocument],
-    namespace: str,
-    deleted: Sequence[str] = (),
-    pruned: Sequence[Deletion] = (),
-) -> Keeps:
-    """Which documents of the cluster ``plan_change`` wants to see for these manifests and deletions.
-
-    Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
-    """
-    given = [each.document for each in documents]
-    deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
-    # Which labels were applied to a Namespace decides which ones go.
-    compared = (each for each in given if _has_pods(each) or is_marked(each) or each.get("kind") == "Namespace")
-    names = {_identity(each, namespace if is_namespaced(each) else "") for each in compared}
-    names |= {(each.kind, each.namespace, each.name) for each in deletions}
-    emptied = {each.name for each in deletions if each.kind == "Namespace"}
-    others = {_identity(each)[::2] for each in given if is_other(each)}
-    has_classes = _has_classes(given, deletions)
-    deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
-    namespaces = {where for where, _ in deployments}
-    kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
-
-    def keeps(kind: str, record: Any) -> bool:
-        if kind in ALWAYS_KEPT or (others and (kind, record.metadata.name) in others):
-            return True
-        if (kind == "CronJob" and record.metadata.namespace in emptied) or (has_classes and kind in POD_OWNERS):
-            return True
-        if kind not in kinds:
-            return False
-        metadata: ObjectMeta = record.metadata
-        if (kind, metadata.namespace, metadata.name) in names:
-            return True
-        owner = controller_of(metadata) if kind == "ReplicaSet" else None
-        if owner is None and kind == "ReplicaSet" and metadata.namespace in namespaces:
-            # A Deployment may adopt it.
-            return True
-        return owner is not None and owner.kind == "Deployment" and (metadata.namespace, owner.name) in deployments
-
-    return keeps
-
-
 class WantedObject(NamedTuple):
     """An object of a kind that no snapshot holds, as a manifest names it."""
 
@@ -139,33 +95,69 @@ class WantedObject(NamedTuple):
     name: str
 
 
-def compared_kinds(
-    documents: Sequence[ManifestDocument],
-    namespace: str,
-    deleted: Sequence[str] = (),
-    pruned: Sequence[Deletion] = (),
-) -> list[str]:
-    """The kinds without records that have to be asked for: CronJobs that a change is about, and what acts on pods."""
-    given = [each.document for each in documents]
-    kinds = {str(each.get("kind")) for each in given if _has_pods(each) or is_other(each)}
-    deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
-    gone = {each.kind for each in deletions}
-    # No snapshot has the CronJobs of a namespace, or those that name a PriorityClass.
-    kinds |= gone | ({"CronJob"} if "Namespace" in gone or _has_classes(given, deletions) else set())
-    makes_pods = any(map(_has_pods, given))
-    return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
+class NeededObjects:
+    """What ``plan_change`` wants to see of the cluster for some manifests and deletions.
 
+    Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
+    """
 
-def wanted_objects(documents: Sequence[ManifestDocument], namespace: str) -> list[WantedObject]:
-    """The objects of a change that only the cluster can tell of, custom resources above all, each once."""
-    others = (each.document for each in documents if is_other(each.document))
-    found = (WantedObject(str(each.get("apiVersion") or ""), *_identity(each, namespace)) for each in others)
-    return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
+    def __init__(
+        self,
+        documents: Sequence[ManifestDocument],
+        namespace: str,
+        deleted: Sequence[str] = (),
+        pruned: Sequence[Deletion] = (),
+    ) -> None:
+        self._given = given = [each.document for each in documents]
+        self._namespace = namespace
+        deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
+        self._deleted_kinds = {each.kind for each in deletions}
+        self._emptied = {each.name for each in deletions if each.kind == "Namespace"}
+        # If a change is about PriorityClasses, the templates of all workloads matter.
+        self._has_classes = "PriorityClass" in {each.get("kind") for each in given} | self._deleted_kinds
+        # Which labels were applied to a Namespace decides which ones go.
+        compared = (each for each in given if _has_pods(each) or is_marked(each) or each.get("kind") == "Namespace")
+        self._names = {_identity(each, namespace if is_namespaced(each) else "") for each in compared}
+        self._names |= {(each.kind, each.namespace, each.name) for each in deletions}
+        self._others = {_identity(each)[::2] for each in given if is_other(each)}
+        self._deployments = {(where, name) for kind, where, name in self._names if kind == "Deployment"}
+        self._namespaces = {where for where, _ in self._deployments}
+        self._kept_kinds = {kind for kind, _, _ in self._names} | ({"ReplicaSet"} if self._deployments else set())
 
+    def keeps(self, kind: str, record: Any) -> bool:
+        """Whether the document of a record of the cluster is needed."""
+        metadata: ObjectMeta = record.metadata
+        if kind in ALWAYS_KEPT or (self._others and (kind, metadata.name) in self._others):
+            return True
+        if (kind == "CronJob" and metadata.namespace in self._emptied) or (self._has_classes and kind in POD_OWNERS):
+            return True
+        if kind not in self._kept_kinds:
+            return False
+        if (kind, metadata.namespace, metadata.name) in self._names:
+            return True
+        owner = controller_of(metadata) if kind == "ReplicaSet" else None
+        if owner is None and kind == "ReplicaSet" and metadata.namespace in self._namespaces:
+            # A Deployment may adopt it.
+            return True
+        return (
+            owner is not None and owner.kind == "Deployment" and (metadata.namespace, owner.name) in self._deployments
+        )
 
-def _has_classes(given: Iterable[Document], deletions: Iterable[Deletion]) -> bool:
-    """Whether the change is about PriorityClasses, so that the templates of all workloads matter."""
-    return "PriorityClass" in {each.get("kind") for each in given} | {each.kind for each in deletions}
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds without records to read: CronJobs that a change is about, and what acts on pods."""
+        kinds = {str(each.get("kind")) for each in self._given if _has_pods(each) or is_other(each)}
+        # No snapshot has the CronJobs of a namespace, or those that name a PriorityClass.
+        kinds |= self._deleted_kinds | ({"CronJob"} if self._emptied or self._has_classes else set())
+        makes_pods = any(map(_has_pods, self._given))
+        return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
+
+    @property
+    def objects(self) -> list[WantedObject]:
+        """The objects of the change that only the cluster can tell of, custom resources above all, each once."""
+        others = (each for each in self._given if is_other(each))
+        found = (WantedObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
+        return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
 
 
 def _has_pods(document: Document) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from kpreempt.analysis.check.rollout.adoption import adopted
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
-from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
+from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.hooks import (
@@ -72,7 +72,7 @@ from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind
 from kpreempt.verdict.unread import LIST, missing, unreadable_of
 
-__all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
+__all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change"]
 
 MAX_NEW_PODS = 20_000
 # The API server puts it on every namespace.
@@ -114,7 +114,7 @@ def plan_change(
     """What applying ``manifests``, and then deleting ``deleted``, does to ``cluster``.
 
     ``only_in_base`` are the objects that the manifests lack: if the options prune, those that are there are deleted,
-    too. ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. A deletion is
+    too. ``live`` are whole documents of the cluster's objects, as ``NeededObjects`` asks for them. A deletion is
     ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
     than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
     for one of an object that is not there.

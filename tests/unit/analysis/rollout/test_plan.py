@@ -10,15 +10,14 @@ import pytest
 
 from kpreempt.analysis.check.rollout.cluster_documents import (
     ALWAYS_KEPT,
-    Keeps,
     LiveDocuments,
-    compared_kinds,
-    wanted_by,
+    NeededObjects,
 )
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
+from kpreempt.snapshot.collect import Keeps
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind
@@ -454,7 +453,7 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
             if keeps(kind.name, record)
         ]
 
-    assert found(wanted_by(documents, "shop", ["sts/gone"])) == [
+    assert found(NeededObjects(documents, "shop", ["sts/gone"]).keeps) == [
         ("ReplicaSet", "shop", "api-1"),
         # No controller owns it, so that the Deployment may adopt it.
         ("ReplicaSet", "shop", "api"),
@@ -462,14 +461,14 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
         ("Deployment", "shop", "api"),
     ]
     # A PriorityClass may be that of any template.
-    assert len(found(wanted_by([ManifestDocument(high())], "shop"))) == len(live)
-    assert len(found(wanted_by([], "shop", ["priorityclass/high"]))) == len(live)
-    assert compared_kinds([ManifestDocument(high())], "shop") == ["CronJob"]
-    assert compared_kinds(documents, "shop") == [*ALWAYS_KEPT]
-    assert compared_kinds([ManifestDocument(workload("CronJob"))], "shop") == ["CronJob", *ALWAYS_KEPT]
-    assert compared_kinds([], "shop", ["cj/x"]) == ["CronJob"]
+    assert len(found(NeededObjects([ManifestDocument(high())], "shop").keeps)) == len(live)
+    assert len(found(NeededObjects([], "shop", ["priorityclass/high"]).keeps)) == len(live)
+    assert NeededObjects([ManifestDocument(high())], "shop").kinds == ["CronJob"]
+    assert NeededObjects(documents, "shop").kinds == [*ALWAYS_KEPT]
+    assert NeededObjects([ManifestDocument(workload("CronJob"))], "shop").kinds == ["CronJob", *ALWAYS_KEPT]
+    assert NeededObjects([], "shop", ["cj/x"]).kinds == ["CronJob"]
     scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
-    assert compared_kinds([ManifestDocument(scaler)], "shop") == ["HorizontalPodAutoscaler"]
+    assert NeededObjects([ManifestDocument(scaler)], "shop").kinds == ["HorizontalPodAutoscaler"]
 
 
 def deep(levels: int) -> Any:
