@@ -194,11 +194,6 @@ class Assignment:
                 found[fr] = found.get(fr, 0) + amount
         return found
 
-    def flavors_of(self, pod_set: str) -> dict[str, str]:
-        """The flavor of each resource of a pod set."""
-        found = self.pod_set(pod_set)
-        return {resource: each.name for resource, each in found.flavors.items()} if found else {}
-
 
 def merge_attempts(
     known: dict[str, Attempt], found: list[Attempt], flavors: list[str], resource: str, *, observes: bool

@@ -78,7 +78,12 @@ class Queue:
         """The Workloads that use any of these, who goes first before the others."""
         found = self._in_order.get(frs)
         if found is None:
-            found = [each for each in self.workloads.values() if each.uses_any(frs)]
+            # Those that were given any of these flavors for these resources.
+            found = [
+                info
+                for info in self.workloads.values()
+                if any(each.flavors.get(resource) == flavor for each in info.requests for flavor, resource in frs)
+            ]
             found.sort(key=lambda each: (not each.is_evicted, each.loss_order))
             self._in_order[frs] = found
         return found

@@ -131,7 +131,10 @@ class Cycle:
         else:
             entry.is_recomputed = True
             entry.info.memory = None
-            only = {each.name: entry.assignment.flavors_of(each.name) for each in entry.assignment.pod_sets}
+            only = {
+                given.name: {resource: each.name for resource, each in given.flavors.items()}
+                for given in entry.assignment.pod_sets
+            }
             with self.stage.without(self._taken.values() if anew_for_targets else ()):
                 self._assign(entry, only)
             if anew_for_targets and entry.assignment.mode is Mode.FIT:

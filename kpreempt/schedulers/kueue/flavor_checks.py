@@ -72,15 +72,11 @@ def _topology_mismatch(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, gr
     topology = queue.topologies.get(flavor.name)
     if topology is None:
         return f'Flavor "{flavor.name}" information missing in TAS cache'
-    if not _has_level(topology, request):
-        return f'Flavor "{flavor.name}" does not contain the requested level'
-    return ""
-
-
-def _has_level(topology: FlavorTopology, request: TopologyRequest) -> bool:
     key = level_key(topology, request)
     slices = request.pod_set_slice_required_topology or topology.levels[-1]
-    return key is not None and topology.level_of(key) is not None and topology.level_of(slices) is not None
+    if key is None or topology.level_of(key) is None or topology.level_of(slices) is None:
+        return f'Flavor "{flavor.name}" does not contain the requested level'
+    return ""
 
 
 def level_key(topology: FlavorTopology, request: TopologyRequest) -> str | None:

@@ -65,7 +65,8 @@ class Nominator:
         whole = assigner.assign()
         if (found := self._fitting(whole, info, queue)) is not None:
             return found
-        if self._config.has(gates.PARTIAL_ADMISSION) and info.can_be_partial:
+        may_be_fewer = any(each.min_count is not None and each.count > each.min_count for each in info.pod_sets)
+        if self._config.has(gates.PARTIAL_ADMISSION) and may_be_fewer:
             found = self._with_fewer_pods(assigner, info, queue)
             if found is not None:
                 return found

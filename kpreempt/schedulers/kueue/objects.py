@@ -62,7 +62,11 @@ def _adjusted_pod_set(pod_set: PodSet, overheads: dict[str, ResourceList], range
         changed["overhead"] = overheads[spec.runtime_class_name]
     for field in ("containers", "init_containers"):
         before: list[Container] = getattr(spec, field)
-        after = [_adjusted_container(each, ranges) for each in before]
+        filled = [(each, _filled(each.resources, ranges, "Container")) for each in before]
+        after = [
+            each if resources is each.resources else msgspec.structs.replace(each, resources=resources)
+            for each, resources in filled
+        ]
         if any(new is not old for new, old in zip(after, before, strict=True)):
             changed[field] = after
     if spec.resources is not None and (whole := _filled(spec.resources, ranges, "Pod")) is not spec.resources:
@@ -71,12 +75,6 @@ def _adjusted_pod_set(pod_set: PodSet, overheads: dict[str, ResourceList], range
         return pod_set
     new: PodSpec = msgspec.structs.replace(spec, **changed)
     return msgspec.structs.replace(pod_set, template=msgspec.structs.replace(pod_set.template, spec=new))
-
-
-def _adjusted_container(container: Container, ranges: list[LimitRange]) -> Container:
-    resources = _filled(container.resources, ranges, "Container")
-    same = resources is container.resources
-    return container if same else msgspec.structs.replace(container, resources=resources)
 
 
 def _filled(resources: ResourceRequirements, ranges: list[LimitRange], kind: str) -> ResourceRequirements:

@@ -94,7 +94,8 @@ class PendingQueue:
 
 def _is_due(info: Info, now: int) -> bool:
     """Whether a Workload's backoff is over."""
-    if info.is_false(REQUEUED):
+    requeued = info.conditions.get(REQUEUED)
+    if requeued is not None and requeued.status == "False":
         return False
     state = info.workload.status.requeue_state
     return state is None or state.requeue_at is None or now >= milliseconds(state.requeue_at)

@@ -124,7 +124,8 @@ class Run:
             cycle, evidence = self.one()
             told.append(evidence)
             decided += len(evidence["heads"])
-            if not self.state.has_heads:
+            # No active ClusterQueue has a Workload to decide about any more.
+            if not any(self.state.pending[name].heap for name in self.state.active):
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
             if heads is not None:

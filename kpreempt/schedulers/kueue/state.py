@@ -59,7 +59,8 @@ class State:
             if each.spec.stop_policy == "None"
         }
         for info in self.infos.values():
-            if info.holds_quota and info.cluster_queue in self.queues:
+            counts = info.has_quota and not info.is_finished and info.workload.spec.active
+            if counts and info.cluster_queue in self.queues:
                 self.let_in(self.queues[info.cluster_queue], info)
             else:
                 self.queue(info, now)
@@ -72,11 +73,6 @@ class State:
         name = self.queue_names.get((info.namespace, info.workload.spec.queue_name), "")
         if info.is_admissible and (not self._only or info.key in self._only) and name in self.pending:
             self.pending[name].enter(info, now)
-
-    @property
-    def has_heads(self) -> bool:
-        """Whether any active ClusterQueue has a Workload to decide about."""
-        return any(self.pending[name].heap for name in self.active)
 
     def namespace_matches(self, queue: Queue, info: Info) -> bool:
         """Whether a ClusterQueue is for a Workload's namespace."""

@@ -6,7 +6,6 @@ for stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from kpreempt.model.kueue import ADMISSION_GATED_BY, JOB_UID_LABEL, PRIORITY_BOOST, PodSet, Workload
 from kpreempt.model.pod import PodSpec
 from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, pod_requests_of, requests_of
+from kpreempt.schedulers.kueue.amounts import Requests, pod_requests_of, requests_of
 from kpreempt.schedulers.kueue.configuration import KueueConfiguration
 from kpreempt.schedulers.kueue.quota import Amounts
 from kpreempt.schedulers.kueue.topology import DomainPods, TopologyUsage, domains_of
@@ -138,11 +137,6 @@ class Info:
         found = self.conditions.get(condition)
         return found is not None and found.status == "True"
 
-    def is_false(self, condition: str) -> bool:
-        """Whether a condition is there and does not hold."""
-        found = self.conditions.get(condition)
-        return found is not None and found.status == "False"
-
     @property
     def has_quota(self) -> bool:
         return self.is_true(QUOTA_RESERVED)
@@ -154,11 +148,6 @@ class Info:
     @property
     def is_finished(self) -> bool:
         return self.is_true("Finished")
-
-    @property
-    def holds_quota(self) -> bool:
-        """Whether it counts as usage."""
-        return self.has_quota and not self.is_finished and self.workload.spec.active
 
     @property
     def is_admissible(self) -> bool:
@@ -217,10 +206,6 @@ class Info:
                     self._topology_usage.setdefault(flavor, []).extend(each.domains or ())
         return self._topology_usage
 
-    def uses_any(self, frs: Iterable[FlavorResource]) -> bool:
-        """Whether it was given any of these flavors for these resources."""
-        return any(each.flavors.get(resource) == flavor for each in self.requests for flavor, resource in frs)
-
     @property
     def shape(self) -> str | None:
         """What is the same of Workloads that are decided alike; ``None`` where that is not asked."""
@@ -238,11 +223,6 @@ class Info:
             ]
             self._shape = repr((self.effective_priority, pod_sets))
         return self._shape
-
-    @property
-    def can_be_partial(self) -> bool:
-        """Whether fewer pods would do."""
-        return any(each.min_count is not None and each.count > each.min_count for each in self.pod_sets)
 
 
 def _boost(workload: Workload, config: KueueConfiguration) -> int:

@@ -78,9 +78,10 @@ class BackoffQueue:
         self.max_backoff = max_backoff
         self._pops = pops
         self._comes_first = comes_first
-        by_priority = self._ends_first_or_is_prior if pops else self._ends_first
-        self.pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, by_priority)
-        self.error_pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, self._ends_first)
+        self.pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, self._ends_first_or_is_prior)
+        self.error_pods: Heap[QueuedPodInfo] = Heap(
+            lambda info: info.key, lambda left, right: self.backoff_time(left) < self.backoff_time(right)
+        )
 
     def is_backing_off(self, info: QueuedPodInfo, now: datetime) -> bool:
         """Whether the pod still waits; one whose backoff ends in the current second does."""
@@ -127,10 +128,6 @@ class BackoffQueue:
         home.add(info)
         other.delete(info.key)
 
-    def refresh(self, info: QueuedPodInfo) -> None:
-        """A pod that is here has a new version."""
-        (self.pods if info.key in self.pods else self.error_pods).add(info)
-
     def delete(self, key: str) -> bool:
         """Take a pod out; False where it is not here."""
         return self.pods.delete(key) or self.error_pods.delete(key)
@@ -142,9 +139,6 @@ class BackoffQueue:
     def _aligned(self, time: datetime) -> datetime:
         return time.replace(microsecond=0) if self._pops else time
 
-    def _ends_first(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
-        return self.backoff_time(left) < self.backoff_time(right)
-
     def _ends_first_or_is_prior(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
         left_end, right_end = self.backoff_time(left), self.backoff_time(right)
-        return left_end < right_end if left_end != right_end else self._comes_first(left, right)
+        return self._comes_first(left, right) if self._pops and left_end == right_end else left_end < right_end

@@ -134,7 +134,16 @@ def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
     ]
     waiting = [*queue.backoff.pods.in_order(), *queue.backoff.error_pods.in_order()]
     backoff = [
-        _queued(queue, info, Place.BACKOFF, _movers_of_backoff(queue, info), position)
+        _queued(
+            queue,
+            info,
+            Place.BACKOFF,
+            [
+                Mover(MoverKind.BACKOFF, queue.backoff_flush_time(info)),
+                *([Mover(MoverKind.POP)] if queue.pops_from_backoff and info.key in queue.backoff.pods else []),
+            ],
+            position,
+        )
         for position, info in enumerate(waiting, start=1)
     ]
     aside = list(queue.unschedulable.values())
@@ -194,11 +203,6 @@ def _queued(
         held_by=info.gating_plugin if place == Place.GATED and info.gating_plugin != SchedulingGates.name else "",
         moved_by=movers,
     )
-
-
-def _movers_of_backoff(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:
-    is_popped = queue.pops_from_backoff and info.key in queue.backoff.pods
-    return [Mover(MoverKind.BACKOFF, queue.backoff_flush_time(info)), *([Mover(MoverKind.POP)] if is_popped else [])]
 
 
 def _movers(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:

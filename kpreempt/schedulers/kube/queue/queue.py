@@ -294,7 +294,7 @@ class PriorityQueue(SchedulingQueue):
         if info.key in self.active:
             self.active.add(info)
         elif info.key not in self.unschedulable:
-            self.backoff.refresh(info)
+            (self.backoff.pods if info.key in self.backoff.pods else self.backoff.error_pods).add(info)
         elif not self._asks_hints:
             # Whether more than the pod's status is new (``isPodUpdated``).
             before = msgspec.structs.replace(old.metadata, resource_version="")
@@ -431,7 +431,9 @@ class PriorityQueue(SchedulingQueue):
         if (end := self.backoff.next_completion()) is not None:
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
         # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
-        counts_gated = bool(self.in_flight) and self.in_flight.last_event != UNSCHEDULABLE_TIMEOUT
+        last = self.in_flight.entries[-1] if self.in_flight else None
+        is_looked_at = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
+        counts_gated = bool(self.in_flight) and not is_looked_at
         # Who is aside for the longest is left over first.
         oldest = self.unschedulable.oldest(with_gated=counts_gated)
         if oldest is not None:
@@ -484,7 +486,15 @@ def awaited_by(plugin: str, *, asks_hints: bool = True) -> Sequence[Awaited]:
     Those that are not asked for hints wait for more of a node's updates: what comes is looked at by the queue itself.
     """
     awaited = _AWAITED.get(plugin, _EVERYTHING)
-    return awaited if asks_hints else tuple(_without_hint(plugin, each) for each in awaited)
+    if asks_hints:
+        return awaited
+    more = _ANY_UPDATE if plugin in _AWAIT_ANY_UPDATE else _INSTEAD_OF_ADD
+    return tuple(
+        Awaited(ClusterEvent(NODE, each.event.action | more), is_modelled=each.is_modelled)
+        if each.event.resource == NODE
+        else each._replace(hint=None)
+        for each in awaited
+    )
 
 
 class Awaiting(dict[str, Sequence[Awaited]]):
@@ -513,14 +523,6 @@ def is_of_interest(event: ClusterEvent, *, with_others: bool = False, asks_hints
     """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
     waiting = [*(awaited_by(each, asks_hints=asks_hints) for each in _AWAITED), *([_EVERYTHING] if with_others else [])]
     return event.is_wild_card or any(each.event.awaits(event) for plugin in waiting for each in plugin)
-
-
-def _without_hint(plugin: str, awaited: Awaited) -> Awaited:
-    resource, action, _ = awaited.event
-    if resource != NODE:
-        return awaited._replace(hint=None)
-    more = _ANY_UPDATE if plugin in _AWAIT_ANY_UPDATE else _INSTEAD_OF_ADD
-    return Awaited(ClusterEvent(NODE, action | more), is_modelled=awaited.is_modelled)
 
 
 ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
@@ -586,37 +588,31 @@ class InFlight:
     """
 
     def __init__(self) -> None:
-        self._entries: list[str | Happening] = []
+        self.entries: list[str | Happening] = []
 
     def __contains__(self, pod: Pod) -> bool:
-        return pod.identity in self._entries
+        return pod.identity in self.entries
 
     def __bool__(self) -> bool:
-        return any(isinstance(entry, str) for entry in self._entries)
-
-    @property
-    def last_event(self) -> ClusterEvent | None:
-        """What happened last, if no pod was popped since."""
-        last = self._entries[-1] if self._entries else None
-        return last.event if isinstance(last, Happening) else None
+        return any(isinstance(entry, str) for entry in self.entries)
 
     def begin(self, pod: Pod) -> None:
         """The pod was popped."""
-        self._entries.append(pod.identity)
+        self.entries.append(pod.identity)
 
     def record(self, happenings: Iterable[Happening]) -> None:
         """Something happened; nobody needs to know where no pod is in flight."""
         if self:
-            self._entries.extend(happenings)
+            self.entries.extend(happenings)
 
     def since(self, pod: Pod) -> list[Happening]:
         """What happened since the pod was popped."""
-        start = self._entries.index(pod.identity)
-        return [entry for entry in self._entries[start:] if isinstance(entry, Happening)]
+        start = self.entries.index(pod.identity)
+        return [entry for entry in self.entries[start:] if isinstance(entry, Happening)]
 
     def end(self, pod: Pod) -> None:
         """The pod is not in flight any more; what only it needed to know is forgotten."""
         if pod in self:
-            self._entries.remove(pod.identity)
-        first = next((index for index, entry in enumerate(self._entries) if isinstance(entry, str)), len(self._entries))
-        del self._entries[:first]
+            self.entries.remove(pod.identity)
+        first = next((index for index, entry in enumerate(self.entries) if isinstance(entry, str)), len(self.entries))
+        del self.entries[:first]
