@@ -149,11 +149,12 @@ class _Members:
         reached = self._ordinals[self._kept :]
         known = sorted({*self._pods, *self._made}, reverse=True)
         outdated = [ordinal for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
-        if not self._exceeds_limit:
-            return [self._update(ordinal) for ordinal in outdated[: max(room, 0)]]
-        lost = [ordinal for ordinal in outdated if not self._is_available(ordinal)]
-        there_still = [ordinal for ordinal in outdated if self._is_available(ordinal)]
-        return [self._update(ordinal) for ordinal in (*lost, *there_still[: max(room, 0)])]
+        lost: list[int] = []
+        if self._set.parallel and self._set.rules.updates_unavailable_pods_first:
+            # Pods that are unavailable anyway are replaced first, however many they are.
+            lost = [each for each in outdated if each not in self._pods or self._is_unavailable(self._pods[each])]
+            outdated = [each for each in outdated if each not in lost]
+        return [self._update(ordinal) for ordinal in (*lost, *outdated[: max(room, 0)])]
 
     def with_status(self, updates: int) -> StatefulSetState:
         """The set with its next status, once ``updates`` pods have been deleted for their template."""
@@ -195,14 +196,6 @@ class _Members:
     def _update(self, ordinal: int) -> DeletePod:
         pod = self._pods.get(ordinal)
         return DeletePod(pod.name if pod is not None else self._made[ordinal].name, "update")
-
-    @property
-    def _exceeds_limit(self) -> bool:
-        """Whether pods that are unavailable anyway are replaced first, and however many they are."""
-        return self._set.parallel and self._set.rules.updates_unavailable_pods_first
-
-    def _is_available(self, ordinal: int) -> bool:
-        return ordinal in self._pods and not self._is_unavailable(self._pods[ordinal])
 
     def _is_unavailable(self, pod: ControlledPod) -> bool:
         if self._set.rules.waits_for_min_ready_seconds:

@@ -98,17 +98,31 @@ def with_eviction_condition(pod: Pod, now: datetime) -> Pod:
 def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
     """The pod once it was told to end with ``grace_period`` seconds, or with its own; ``None`` where it is gone."""
     metadata = pod.metadata
-    if metadata.deletion_timestamp is not None:
-        return _shortened(pod, grace_period, now, rules)
-    grace = grace_seconds(pod, grace_period)
-    if grace == 0 and not metadata.finalizers:
-        return None
-    return _replaced(
-        pod,
-        deletion_timestamp=later(now, grace),
-        deletion_grace_period_seconds=grace,
-        generation=metadata.generation + 1 if metadata.generation > 0 else 0,
+    generation, until = metadata.generation, metadata.deletion_timestamp
+    if until is None:
+        grace = grace_seconds(pod, grace_period)
+        if grace == 0 and not metadata.finalizers:
+            return None
+        until, generation = later(now, grace), generation + 1 if generation > 0 else 0
+    else:
+        # It has been told to end already: only a shorter time makes a difference.
+        granted = metadata.deletion_grace_period_seconds
+        if not granted:
+            return pod if metadata.finalizers else None
+        if grace_period is None or grace_period >= granted:
+            return pod
+        if grace_period == 0 and not metadata.finalizers:
+            return None
+        grace = grace_period if grace_period >= 0 else 1
+        if grace >= granted:
+            return pod
+        until = later(until, grace - granted)
+        if rules.grace_never_ends_in_the_past and until < now:
+            until, grace = now, min(grace, 1)
+    metadata = msgspec.structs.replace(
+        metadata, deletion_timestamp=until, deletion_grace_period_seconds=grace, generation=generation
     )
+    return msgspec.structs.replace(pod, metadata=metadata)
 
 
 def grace_seconds(pod: Pod, asked: int | None) -> int:
@@ -118,28 +132,6 @@ def grace_seconds(pod: Pod, asked: int | None) -> int:
     if not pod.spec.node_name or pod.status.phase in TERMINAL_PHASES:
         return 0
     return period if period >= 0 else 1
-
-
-def _shortened(pod: Pod, asked: int | None, now: datetime, rules: EvictionRules) -> Pod | None:
-    """A pod that has been told to end already: only a shorter time makes a difference."""
-    metadata = pod.metadata
-    granted, until = metadata.deletion_grace_period_seconds, metadata.deletion_timestamp
-    assert until is not None
-    if not granted:
-        return pod if metadata.finalizers else None
-    asked = 1 if asked is not None and asked < 0 else asked
-    if asked is None or asked >= granted:
-        return pod
-    if asked == 0 and not metadata.finalizers:
-        return None
-    until = later(until, asked - granted)
-    if rules.grace_never_ends_in_the_past and until < now:
-        until, asked = now, min(asked, 1)
-    return _replaced(pod, deletion_timestamp=until, deletion_grace_period_seconds=asked)
-
-
-def _replaced(pod: Pod, **values: object) -> Pod:
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **values))
 
 
 # How often the server tries after conflicts.
