@@ -89,9 +89,10 @@ class Row(NamedTuple):
         if format in self.renderers:
             text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
         else:
-            text = _imported(f"report.{_OF_REPORTS[format]}")(
-                _imported(f"report.{self.report}")(shown, options), options
-            )
+            # What is verbose of a page is that it is unfolded.
+            told = msgspec.structs.replace(options, verbose=options.verbose and format != "html")
+            report = _imported(f"report.{self.report}")(shown, told)
+            text = _imported(f"report.{_OF_REPORTS[format]}")(report, options)
         return text
 
     def has_renderer(self, format: str) -> bool:  # noqa: A002 - the option's name
@@ -204,11 +205,11 @@ ROWS = (
     ),
     Row(
         "verdict.compare:Comparison",
-        {"text": "compare:render_comparison", "html": "compare_html:render"},
-        lambda comparison: [item.pod for item in comparison.items if not item.is_same],
+        names=lambda comparison: [item.pod for item in comparison.items if not item.is_same],
         formats=PAGE_FORMATS,
+        report="compare:comparison_report",
     ),
-    Row("verdict.compare:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
+    Row("verdict.compare:UpgradeComparison", report="compare:upgrade_report"),
     Row(
         "verdict.verify:Verification",
         {"openmetrics": "verify:render_openmetrics"},

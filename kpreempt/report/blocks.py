@@ -168,10 +168,14 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """Blocks that unfold on a page and in Markdown; in text they are just there."""
+    """Blocks that unfold on a page and in Markdown; in text they are just there.
+
+    If it ``is_brief``, a report that leaves things out has only the summary, and a screen nothing.
+    """
 
     summary: str
     blocks: Sequence[Block | Section]
+    is_brief: bool = False
 
 
 class Section(msgspec.Struct, frozen=True):

@@ -1,24 +1,53 @@
-"""Several algorithms side by side, for a terminal: one pod in full, or a matrix of many."""
+"""Several algorithms side by side, and what an upgrade changes: who decides what, where they differ, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.closing_section import add_assumptions_section
-from kpreempt.report.colour import finished
+from kpreempt.report.blocks import (
+    Block,
+    Count,
+    Fold,
+    Listing,
+    Phrase,
+    Report,
+    Role,
+    Rows,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    strong,
+)
+from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Page, Phrase, Span, Style, strong
-from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Step
+from kpreempt.verdict.compare import (
+    Certainty,
+    ComparedPod,
+    Comparison,
+    Decision,
+    Difference,
+    Step,
+    UpgradeComparison,
+    UpgradedPod,
+    UpgradeEffect,
+    UpgradeGroup,
+    VersionChange,
+)
 
-_INDENT = 2
 _NODES_NAMED = 2
 _VICTIMS_NAMED = 4
 _ROWS_SHOWN = 20
 _DIFFERENCES_SHOWN = 5
-_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+_GATES_SHOWN = 4
+_MAY = "“may”: decided by chance, the order of equal pods, or the node at which the search stops."
+_ERRORS, _DECISIONS, _DIFFERENCE, _PAIRS, _CAUSE = 90, 80, 70, 60, 50
+_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
     Outcome.LANDS: ("lands", "good"),
     Outcome.PREEMPTS: ("preempts", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
@@ -26,7 +55,7 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
-STEPS: dict[Step, str] = {
+_STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
     Step.FILTER: "filtering",
     Step.SCORES: "scoring",
@@ -39,51 +68,120 @@ STEPS: dict[Step, str] = {
     Step.NOMINATED_NODES: "the nominated node",
     Step.OUTCOME: "the outcome",
 }
+_EFFECTS: dict[UpgradeEffect, tuple[str, str, Role]] = {
+    UpgradeEffect.NO_LONGER_LANDS: ("no longer lands", "may no longer land", "bad"),
+    UpgradeEffect.EVICTS: ("preempts differently", "may preempt differently", "bad"),
+    UpgradeEffect.LANDS_ELSEWHERE: ("lands elsewhere", "may land elsewhere", "warn"),
+    UpgradeEffect.EVICTS_NOBODY: ("preempts nobody", "may preempt nobody", "good"),
+    UpgradeEffect.LANDS_NOW: ("lands now", "may land now", "good"),
+    UpgradeEffect.ATTEMPT: ("tried differently", "may be tried differently", "warn"),
+    UpgradeEffect.UNTOLD: ("unknown", "unknown", "warn"),
+}
 
 
-def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
-    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs.
-
-    On a screen as much of it as fits.
-    """
-    if options.extent is Extent.SCREEN:
-        from kpreempt.report.compare_screen import render_screen  # noqa: PLC0415 - the report needs none of it
-
-        return render_screen(comparison, options)
-    page = Page(options.width)
-    if not comparison.items:
-        page.paragraph("No pod matches.")
-    elif len(comparison.items) == 1:
-        _add_pod(page, comparison.items[0], options)
+def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report:
+    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs."""
+    items = comparison.items
+    errors = [item for item in items if item.error]
+    differing = [item for item in items if not item.error and not item.is_same]
+    words = "differ" if comparison.differing else "not all decided" if errors else "agree"
+    lead: Phrase = ("No pod matches.",)
+    if len(items) == 1:
+        lead = _headline(items[0])
+        sections = [] if errors else [_decisions(items[0]), *_partings(items[0])]
     else:
-        _add_many(page, comparison, options)
-    add_assumptions_section(page, comparison.assumptions, options)
-    return finished(page, options)
+        lead = _agreement(comparison) if len(errors) < len(items) else ("No pod could be decided.",) if items else lead
+        sections = [
+            _matrix(comparison, differing),
+            Section(
+                "DIFFERENCES",
+                blocks=[_of_pod(item) for item in differing],
+                heading="Where they differ",
+                shown=_DIFFERENCES_SHOWN,
+            ),
+        ]
+    rows: list[list[Words]] = [[strong(_title(item)), item.error] for item in errors]
+    failed = Table(columns("POD", "WHY"), rows, noun="pod", caption="Pods that could not be decided", is_untitled=True)
+    pairs: list[list[Words]] = [[f"{each.base} and {each.other}", f"{each.differing:,}"] for each in comparison.pairs]
+    counts = [
+        Count("pods", len(items)),
+        Count("decided differently", comparison.differing, comparison.differing > 0),
+        *([Count("not decided", len(errors), is_bad=True)] if errors else []),
+    ]
+    steps = "every step at which they differ"
+    return Report(
+        title=("kpreempt compare", ": " if items else "", Span(words if items else "", "strong")),
+        tone="good" if items and not comparison.differing and not errors else "warn",
+        lead=lead,
+        counts=counts,
+        page_facts=comparison.algorithms,
+        sections=[
+            Section("ERRORS", blocks=[failed], anchor="failed", style="bad", priority=_ERRORS),
+            *sections,
+            Section(
+                "PAIRS",
+                "pods on which two algorithms differ" if len(comparison.algorithms) > 2 and len(items) > 1 else "",
+                [Table(columns("PAIR", "PODS", right=["PODS"]), pairs, noun="pair", is_untitled=True)]
+                if len(comparison.algorithms) > 2 and len(items) > 1
+                else [],
+                priority=_PAIRS,
+            ),
+            *assumption_sections(comparison.assumptions),
+        ],
+        more=[("-v", steps if len(items) < 2 else f"every pod, {steps}")],
+        command="compare",
+    )
 
 
-def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
-    page.paragraph(*headline_of_pod(item), hanging=_INDENT)
-    if item.error:
-        return
-    page.blank()
-    page.table(decision_rows(item), aligns=("left", "left"), indent=_INDENT)
-    _add_differences(page, item, options)
-
-
-def headline_of_pod(item: ComparedPod) -> Phrase:
+def _headline(item: ComparedPod) -> Phrase:
     """Whether all decide alike about the pod, or why they cannot."""
     if item.error:
-        return (strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}")
+        return (strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}")
     words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
-    return (strong(title_of(item)), f" (priority {item.priority:,}): ", words, ".")
+    return (strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
 
 
-def decision_rows(item: ComparedPod) -> list[tuple[Phrase, Phrase]]:
+def _decisions(item: ComparedPod) -> Section:
     """Each algorithm with its decision."""
-    return [(_name(each, item), decision_words(each)) for each in item.decisions]
+    base = item.decisions[0].algorithm
+    rows: list[list[Words]] = [
+        [Span(each.algorithm, "warn" if base in each.differs_from else ""), _decision(each)] for each in item.decisions
+    ]
+    table = Table(columns("ALGORITHM", "DECISION"), rows, noun="algorithm", is_untitled=True)
+    return Section("DECISIONS", blocks=[table], keeps=4, priority=_DECISIONS)
 
 
-def differing_groups(item: ComparedPod) -> list[list[Decision]]:
+def _partings(item: ComparedPod) -> list[Section]:
+    """Where the algorithms differ from the first; those together that differ at the same."""
+    return [
+        Section(
+            "DIFFERS",
+            _parting(item, group),
+            _sides(item, group),
+            heading="Where they differ",
+            anchor=f"difference-{number}",
+            priority=_DIFFERENCE,
+            short=Section(
+                "DIFFERS",
+                (*_parting(item, group), f": {group[0].differences[0].base} → {group[0].differences[0].other}"),
+            ),
+        )
+        for number, group in enumerate(_differing_groups(item), 1)
+    ]
+
+
+def _of_pod(item: ComparedPod) -> Section:
+    """The differences of one pod of several."""
+    blocks: list[Block] = [Rows([(each.algorithm, _decision(each)) for each in item.decisions])]
+    groups = _differing_groups(item)
+    for group in groups:
+        blocks += [Sentence((*_parting(item, group), ":")), *_sides(item, group)]
+    if not groups:
+        blocks.append(Sentence("The algorithms after the first differ from one another."))
+    return Section(_title(item), f"priority {item.priority:,}", blocks, noun="pod")
+
+
+def _differing_groups(item: ComparedPod) -> list[list[Decision]]:
     """The decisions that differ from the first, those together that differ at the same."""
     groups: dict[tuple[object, ...], list[Decision]] = {}
     for decision in item.decisions:
@@ -93,82 +191,54 @@ def differing_groups(item: ComparedPod) -> list[list[Decision]]:
     return list(groups.values())
 
 
-def _add_differences(page: Page, item: ComparedPod, options: RenderOptions) -> None:
-    """Where each differs from the first; those together that differ at the same."""
-    base = item.decisions[0].algorithm
-    for group in differing_groups(item):
-        later = group[0].differences[1:]
-        page.blank()
-        page.paragraph(*parting(item, group), hanging=_INDENT)
-        page.table(sides(base, group, 0), aligns=("left", "left"), indent=2 * _INDENT)
-        if options.verbose:
-            for index, each in enumerate(later, start=1):
-                page.paragraph(f"then at {place_of(each)}", indent=_INDENT)
-                page.table(sides(base, group, index), aligns=("left", "left"), indent=2 * _INDENT)
-        elif later:
-            words = join_names([STEPS[each.step] for each in later], limit=len(later))
-            page.paragraph(Span(f"and then at {words}", "dim"), indent=_INDENT, hanging=_INDENT)
-
-
-def parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
+def _parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
     """Who differs from the first algorithm, and at which step."""
     others = [each.algorithm for each in group]
     return (
         *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from "),
-        *(strong(item.decisions[0].algorithm), " at ", Span(place_of(group[0].differences[0]), "heading")),
+        *(strong(item.decisions[0].algorithm), " at ", Span(_place_of(group[0].differences[0]), "heading")),
     )
 
 
-def sides(base: str, group: Sequence[Decision], index: int) -> list[tuple[Phrase, ...]]:
-    """What each says of the difference at ``index``."""
+def _sides(item: ComparedPod, group: Sequence[Decision]) -> list[Block]:
+    """What each says where they first differ, and after that."""
+    later = group[0].differences[1:]
+    blocks: list[Block] = [_side(item.decisions[0].algorithm, group, 0)]
+    if later:
+        rest: list[Block] = []
+        for index, each in enumerate(later, start=1):
+            rest += [Sentence(f"then at {_place_of(each)}:"), _side(item.decisions[0].algorithm, group, index)]
+        steps = join_names([_STEPS[each.step] for each in later], limit=len(later))
+        blocks.append(Fold(f"and then at {steps}", rest, is_brief=True))
+    return blocks
+
+
+def _side(base: str, group: Sequence[Decision], index: int) -> Rows:
     differences = [(each.algorithm, each.differences[index]) for each in group]
     first = differences[0][1]
     told = [(base, first.base, first.base_reason)]
-    told += [(name, each.other, each.other_reason) for name, each in differences]
-    rows: list[tuple[Phrase, ...]] = []
-    for number, (name, said, reason) in enumerate(told):
+    told += [(algorithm, each.other, each.other_reason) for algorithm, each in differences]
+    rows: list[tuple[Words, Words]] = []
+    for number, (algorithm, said, reason) in enumerate(told):
         is_repeated = number > 1 and (said, reason) == told[number - 1][1:]
         words: Phrase = ("the same",) if is_repeated else (said, Span(f"  ({reason})", "dim") if reason else "")
-        rows.append(((name,), words))
-    return rows
+        rows.append((algorithm, words))
+    return Rows(rows)
 
 
-def place_of(difference: Difference) -> str:
+def _place_of(difference: Difference) -> str:
     """The step at which two differ, with the node or rule that it is about."""
     if difference.step == Step.CHOICE:
-        return f"{STEPS[difference.step]}, rule {difference.subject}"
+        return f"{_STEPS[difference.step]}, rule {difference.subject}"
     subject = f", {difference.subject}" if difference.subject else ""
     others = f" and {count(difference.others, 'more node')}" if difference.others else ""
-    return f"{STEPS[difference.step]}{subject}{others}"
+    return f"{_STEPS[difference.step]}{subject}{others}"
 
 
-def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> None:
-    page.paragraph(*agreement(comparison))
-    shown = [item for item in comparison.items if not item.error and (options.verbose or not item.is_same)]
-    rows = shown if options.verbose else shown[:_ROWS_SHOWN]
-    if rows:
-        page.blank()
-        table = matrix(page, rows, comparison.algorithms)
-        page.table(table, aligns=["left"] * len(table[0]), indent=_INDENT)
-        if rest := len(shown) - len(rows):
-            page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
-    differing = [item for item in shown if not item.is_same]
-    for item in differing if options.verbose else differing[:_DIFFERENCES_SHOWN]:
-        page.blank()
-        page.paragraph(strong(title_of(item)))
-        _add_differences(page, item, options)
-    _add_pairs(page, comparison)
-    for item in comparison.items:
-        if not item.error:
-            continue
-        page.blank()
-        page.paragraph(*headline_of_pod(item), hanging=_INDENT)
-
-
-def agreement(comparison: Comparison) -> Phrase:
+def _agreement(comparison: Comparison) -> Phrase:
     """On how many of the pods that could be decided the algorithms differ."""
     decided = sum(not item.error for item in comparison.items)
-    style: Style = "warn" if comparison.differing else "good"
+    style: Role = "warn" if comparison.differing else "good"
     subject = " and ".join(comparison.algorithms) if len(comparison.algorithms) == 2 else "The algorithms"
     number = comparison.differing
     words = f" on {number:,} of {count(decided, 'pod')}." if number else f" on {_all(decided)}."
@@ -179,44 +249,34 @@ def _all(number: int) -> str:
     return "the pod" if number == 1 else f"all {count(number, 'pod')}"
 
 
-def matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[str]) -> list[tuple[Phrase, ...]]:
-    """Titles, and a row for each pod: the decision of the first algorithm, and of the others where it is another."""
-    titles = ("POD", *algorithms, "DIFFER AT")
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
-    for item in items:
-        base = item.decisions[0].algorithm
-        cells = [
-            decision_in_brief(each) if each.algorithm == base or base in each.differs_from else ("=",)
-            for each in item.decisions
-        ]
-        steps = dict.fromkeys(STEPS[each.differences[0].step] for each in item.decisions if each.differences)
-        rows.append(((strong(title_of(item)),), *cells, (", ".join(steps),)))
-    # Where they differ is told below, too.
-    if not page.fits(rows, indent=_INDENT):
-        return [row[:-1] for row in rows]
-    return rows
+def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section:
+    """A row for each pod: the decision of the first algorithm, and of the others if it is another one."""
+    decided = sorted((item for item in comparison.items if not item.error), key=lambda item: item.is_same)
+    titles = columns("POD", *comparison.algorithms, "DIFFER AT")
+    caption = f"What becomes of each pod; = is as with {comparison.algorithms[0]}" if comparison.algorithms else ""
+
+    def table(items: Sequence[ComparedPod]) -> Table:
+        rows: list[list[Words]] = []
+        for item in items:
+            base = item.decisions[0].algorithm
+            cells: list[Words] = [
+                _in_brief(each) if each.algorithm == base or base in each.differs_from else "="
+                for each in item.decisions
+            ]
+            steps = dict.fromkeys(_STEPS[each.differences[0].step] for each in item.decisions if each.differences)
+            rows.append([strong(_title(item)), *cells, ", ".join(steps)])
+        return Table(titles, rows, noun="pod", caption=caption, shown=_ROWS_SHOWN)
+
+    short = Section("PODS", blocks=[table(differing)])
+    return Section("PODS", blocks=[table(decided)], heading="What each decides", priority=_DECISIONS, short=short)
 
 
-def _add_pairs(page: Page, comparison: Comparison) -> None:
-    if len(comparison.algorithms) < 3:
-        return
-    page.blank()
-    page.paragraph(Span("PAIRS", "heading"), "  pods on which two algorithms differ")
-    rows = [((f"{each.base} and {each.other}",), (f"{each.differing:,}",)) for each in comparison.pairs]
-    page.table(rows, aligns=("left", "right"), indent=_INDENT)
-
-
-def title_of(item: ComparedPod) -> str:
+def _title(item: ComparedPod) -> str:
     """The name of the pod, or of its scenario."""
     return item.name or item.pod or "the scenario"
 
 
-def _name(decision: Decision, item: ComparedPod) -> Phrase:
-    is_other = item.decisions[0].algorithm in decision.differs_from
-    return (Span(decision.algorithm, "warn" if is_other else ""),)
-
-
-def decision_words(decision: Decision) -> Phrase:
+def _decision(decision: Decision) -> Phrase:
     """What becomes of the pod in one line; who goes only where it is one node."""
     word, style = _OUTCOMES[decision.outcome]
     nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
@@ -232,7 +292,7 @@ def decision_words(decision: Decision) -> Phrase:
     return (Span(word, style), f" {count(number, 'pod')} on {nodes}{named}", Span(spent, "bad"))
 
 
-def decision_in_brief(decision: Decision) -> Phrase:
+def _in_brief(decision: Decision) -> Phrase:
     """The node and how many pods are evicted from it, or the outcome where there is none."""
     word, style = _OUTCOMES[decision.outcome]
     if not decision.nodes:
@@ -240,3 +300,85 @@ def decision_in_brief(decision: Decision) -> Phrase:
     node = decision.nodes[0] if len(decision.nodes) == 1 else f"any of {len(decision.nodes):,}"
     number = max(map(len, decision.victims.values()), default=0)
     return (node, Span(f" -{number}", style) if decision.victims else "")
+
+
+def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
+    """How many pods fare otherwise, then these by the change that makes the difference, and what is not known."""
+    changes = {change.name: change for change in answer.changes}
+    sections = []
+    for number, group in enumerate(answer.groups, 1):
+        lead, blocks = _cause(group, changes)
+        pods = [
+            item for item in answer.items if item.causes == group.causes and item.certainty is not Certainty.UNKNOWN
+        ]
+        anchor = f"change-{number}"
+        sections.append(Section("CHANGE", lead, [*blocks, _pods(pods)], anchor=anchor, priority=_CAUSE))
+    unknown = [item for item in answer.items if item.certainty is Certainty.UNKNOWN]
+    shown = len(answer.not_modelled) if options.verbose else _GATES_SHOWN
+    gates = "gate" if len(answer.not_modelled) == 1 else "gates"
+    names = join_names(answer.not_modelled, limit=shown)
+    return Report(
+        lead=_upgrade_headline(answer),
+        facts=[_MAY] if answer.possibly_differing else [],
+        sections=[
+            *sections,
+            Section(
+                "UNKNOWN",
+                "to one of the versions:" if unknown else "",
+                [_pods(unknown)],
+                priority=_CAUSE,
+            ),
+            Section(
+                "NOT MODELLED",
+                f"{gates} whose default changes in {answer.target}: {names}." if answer.not_modelled else "",
+            ),
+            *assumption_sections(answer.assumptions),
+        ],
+        more=[("-v", "every pod by cause, gates that are not modelled, all assumptions")],
+        command="compare",
+    )
+
+
+def _upgrade_headline(answer: UpgradeComparison) -> Phrase:
+    title = strong(f"From {answer.base} to {answer.target}")
+    if not answer.asked:
+        return (title, ": no pod matches.")
+    asked = count(answer.asked, "pod")
+    if answer.passes:
+        every = "the pod keeps its outcome" if answer.asked == 1 else f"all {asked} keep their outcome"
+        return (title, ": ", Span(every, "good"), ".")
+    parts: list[str] = []
+    if answer.differing:
+        parts.append(f"{answer.differing:,} of {asked} {agree(answer.differing, 'changes')} outcome")
+    if answer.possibly_differing:
+        number = f"{answer.possibly_differing:,}"
+        parts.append(f"{number} more may" if parts else f"{number} of {asked} may change outcome")
+    if answer.undecided:
+        parts.append(f"{answer.undecided:,} unknown")
+    return (title, ": ", Span(", ".join(parts), "warn"), ".")
+
+
+def _cause(group: UpgradeGroup, changes: dict[str, VersionChange]) -> tuple[Phrase, list[Block]]:
+    """The changes, each with its sentence and source."""
+    if not group.causes:
+        return (strong("Several changes together"), ", none of them alone."), []
+    sentences: list[Phrase] = [
+        (strong(changes[each].sentence), Span(f" ({changes[each].source})", "dim")) for each in group.causes
+    ]
+    if len(sentences) == 1:
+        return sentences[0], []
+    return (strong("These changes together:"),), [Listing([[each] for each in sentences], noun="change")]
+
+
+def _pods(items: Sequence[UpgradedPod]) -> Table:
+    """What changes for each pod, for those that fare worse first."""
+    order = list(UpgradeEffect)
+    ranked = sorted(items, key=lambda item: (order.index(item.effect), item.certainty is not Certainty.CERTAIN))
+    rows: list[list[Words]] = []
+    for item in ranked:
+        certain, possible, style = _EFFECTS[item.effect]
+        words = certain if item.certainty is Certainty.CERTAIN else possible
+        outcome = (*_decision(item.base), Span(" → ", "dim"), *_decision(item.target))
+        rows.append([strong(item.origin or item.pod), Span(words, style), outcome])
+    titles = columns("POD", "EFFECT", "BEFORE AND AFTER")
+    return Table(titles, rows, noun="pod", shown=_ROWS_SHOWN, is_untitled=True)

@@ -261,29 +261,33 @@ class _Drawing:
         elif section.label and (spans_of(lead) or not is_beside):
             chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
         indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
-        # What a sentence introduces that ends with a colon is further to the right.
+        for chunk in self._stacked(section.blocks, width - indent, section.shown, is_summarized=section.is_summarized):
+            is_first = is_beside and not chunks
+            lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
+            chunks.append(chunk._replace(lines=lines))
+        return chunks
+
+    def _stacked(
+        self, blocks: Sequence[Block | Section], width: int, shown: int = 0, *, is_summarized: bool = False
+    ) -> list[_Chunk]:
+        """Blocks below one another; what a sentence introduces that ends with a colon is further to the right."""
+        chunks: list[_Chunk] = []
         is_introduced = False
-        items = [block for block in section.blocks if isinstance(block, Section) and block.noun]
-        limit = self._limit(section.shown, len(items))
-        for block in section.blocks:
+        items = sum(isinstance(block, Section) and bool(block.noun) for block in blocks)
+        limit, number = self._limit(shown, items), 0
+        for block in blocks:
             if isinstance(block, Section):
-                if block in items[limit:]:
-                    continue
-                chunks += self._within(block, width)
-                if block in items[limit - 1 : limit] and not section.is_summarized:
-                    chunks += [
-                        chunk._replace(lines=_indented(chunk.lines, _INDENT))
-                        for chunk in self._rest(len(items) - limit, block.noun)
-                    ]
+                number += bool(block.noun)
+                if number <= limit or not block.noun:
+                    chunks += self._within(block, width)
+                if number == limit and block.noun and not is_summarized:
+                    chunks += self._rest(items - limit, block.noun)
                 continue
-            further = _INDENT if is_introduced and not isinstance(block, Sentence) else 0
+            indent = _INDENT if is_introduced and not isinstance(block, Sentence) else 0
             if isinstance(block, Sentence) and spans_of(block.words):
                 is_introduced = text_of(block.words).endswith(":")
-            for chunk in self.block(block, width - indent - further):
-                is_first = is_beside and not chunks
-                lines = _indented(chunk.lines, further)
-                lines = _beside(label, lines) if is_first else _indented(lines, indent)
-                chunks.append(chunk._replace(lines=lines))
+            for chunk in self.block(block, width - indent):
+                chunks.append(chunk._replace(lines=_indented(chunk.lines, indent)))
         return chunks
 
     def _within(self, section: Section, width: int) -> list[_Chunk]:
@@ -292,12 +296,9 @@ class _Drawing:
             return []
         if not section.noun:
             return [_Chunk([Text()]), *self.section(section, width)]
-        first = (Span(section.label, "strong"), "  ", *phrase_of(section.lead))
-        lines = _wrapped(first, width - _INDENT, _INDENT)
-        for block in section.blocks:
-            if not isinstance(block, Section):
-                lines += _indented(_lines_of(self.block(block, width - 2 * _INDENT)), _INDENT)
-        return [_Chunk(_indented(lines, _INDENT), section.noun)]
+        lines = _wrapped((Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
+        lines += _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
+        return [_Chunk(lines, section.noun)]
 
     def block(self, block: Block, width: int) -> list[_Chunk]:
         """The lines of a block, those of each item together."""
@@ -310,12 +311,12 @@ class _Drawing:
                 return [_Chunk([_text(block.text)] if block.is_command else _wrapped(block.text, width))]
             case Rows():
                 return _terms(block.rows, width, "")
+            case Fold() if block.is_brief and self._height:
+                return []
+            case Fold() if block.is_brief and self._hint:
+                return [_Chunk(_wrapped(_text(block.summary, "dim"), width, _INDENT))]
             case Fold():
-                return [
-                    chunk
-                    for each in block.blocks
-                    for chunk in (self._within(each, width) if isinstance(each, Section) else self.block(each, width))
-                ]
+                return self._stacked(block.blocks, width)
             case Picture():
                 return []
         limit = self._limit(block.shown, len(block.items))

@@ -240,7 +240,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     return [
         *sections,
         _event(verdict),
-        _effects(verdict, options),
+        *_effects(verdict, options),
         *_aftermath(verdict),
         _filled_in(verdict),
         *assumption_sections(verdict.assumptions),
@@ -255,14 +255,20 @@ def _event(verdict: Verdict) -> Section:
     return Section("EVENT", blocks=blocks, heading="What the scheduler says", is_beside=True, priority=_EVENT, keeps=3)
 
 
-def _effects(verdict: Verdict, options: RenderOptions) -> Section:
-    """``THEN``: what the scheduler does, in order; with ``verbose`` every write."""
-    lines = [_write(effect, _EVERY) for effect in verdict.effects] if options.verbose else _in_short(verdict)
+def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
+    """``THEN``: what the scheduler does, in order; with ``verbose``, and on a page, every write."""
+    every = [_write(effect, _EVERY) for effect in verdict.effects]
+    lines = every if options.verbose else _in_short(verdict)
     nodes = destinations(verdict)
     lead = f"if {acted_on(verdict) or nodes[0]} is picked:" if lines and len(nodes) > 1 else ""
     items = [[line] for line in lines]
-    heading = "What the scheduler then writes"
-    return Section("THEN", lead, [Listing(items, is_numbered=True)], heading=heading, anchor="writes", is_beside=True)
+    writes = Listing([[line] for line in every], noun="write", is_numbered=True)
+    return [
+        Section(
+            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler then does", is_beside=True
+        ),
+        Section("WRITES", blocks=[writes], heading="Every write", only="page"),
+    ]
 
 
 def _write(effect: Effect, words: dict[str, tuple[str, str]]) -> Phrase:

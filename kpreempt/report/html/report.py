@@ -82,8 +82,11 @@ def render_page(report: Report, options: RenderOptions) -> str:
 
 
 def _title(words: Words) -> Html:
-    """The heading of the page, whose words, unlike the names in it, are in the color of its tone."""
-    return join(name(span.text) if span.style == "name" else tag("span", span.text) for span in spans_of(words))
+    """The heading of the page, in which what has a role, unless it is a name, is in the color of its tone."""
+    return join(
+        name(span.text) if span.style == "name" else tag("span", span.text) if span.style else span.text
+        for span in spans_of(words)
+    )
 
 
 def _content(section: Section, prefix: str, level: int) -> Html:

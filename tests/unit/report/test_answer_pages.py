@@ -127,7 +127,7 @@ def test_the_sentence_comes_first_then_victims_with_their_budgets() -> None:
     assert words_of(page.all("h1")[0]) == "shop/api preempts 1 pod"
     assert "shop/api preempts 1 pod on node-b and lands there" in words_of(page.all(class_="lead")[0])
     assert sections_of(page) == [
-        *("victims", "event", "writes"),
+        *("victims", "event", "then", "writes"),
         *("nodes", "filter", "eligible", "dry-run", "choice"),
     ]
     assert rows_of(section_of(page, "victims").all("table")[0]) == [["shop/job-1", "20", "-", "12d"]]
@@ -387,12 +387,17 @@ def test_a_comparison_says_what_differs() -> None:
     comparison = answers()["compare"]
     assert isinstance(comparison, Comparison)
     page = parse(page_of(comparison))
-    heads = [words_of(each) for each in section_of(page, "pods").all("th") if each.attributes["scope"] == "col"]
-    assert heads == ["Pod", "Priority", *comparison.algorithms, "Differ at"]
-    (row,) = rows_of(section_of(page, "pods").all("table")[0])
-    assert [cell.startswith("differs") for cell in row[3:-1]] == [True] * (len(comparison.algorithms) - 1)
-    told = words_of(section_of(page, "differences"))
-    assert all(algorithm in told for algorithm in comparison.algorithms)
+    rows = rows_of(section_of(page, "decisions").all("table")[0])
+    assert [row[0] for row in rows] == comparison.algorithms
+    assert [row[1].startswith("preempts 2 pods on") for row in rows] == [True] * len(comparison.algorithms)
+    differences = [section_of(page, f"difference-{number}") for number in range(1, len(comparison.algorithms))]
+    told = [words_of(each) for each in differences]
+    assert [algorithm in words for algorithm, words in zip(comparison.algorithms[1:], told, strict=True)] == [True] * 3
+    many = msgspec.structs.replace(comparison, items=[*comparison.items, *comparison.items])
+    table = section_of(parse(page_of(many)), "pods").all("table")[0]
+    heads = [words_of(each) for each in table.all("th") if each.attributes["scope"] == "col"]
+    assert heads == ["Pod", *comparison.algorithms, "Differ at"]
+    assert "=" not in rows_of(table)[0]
 
 
 def test_what_could_not_be_decided_is_not_agreed_upon() -> None:
