@@ -21,6 +21,7 @@ from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.live.flags import ConnectionFlags
+from tests.factories import LATER_VERSION
 from tests.unit.cli.test_terminal import Terminal
 from tests.unit.report.test_formats import closed
 
@@ -112,7 +113,7 @@ def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path:
 def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_path: Path) -> None:
     assert kpreempt(*PENDING, "--strict", "-o", "name").returncode == 0
     other = tmp_path / "other.yaml"
-    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", "v1.38.0"))
+    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
     run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
     assert run.returncode == 1
     assert run.stderr.startswith("--strict: the answer rests on an assumption: cluster: version")
