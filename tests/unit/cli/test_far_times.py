@@ -54,7 +54,7 @@ def test_a_time_beyond_the_calendar_is_the_error_of_its_line(
         situation.cluster.nodes[0].metadata.creation_timestamp.astimezone(UTC)
         return situation
 
-    monkeypatch.setattr(f"kpreempt.cli.{command[0]}_run.situation_of", reckoned)
+    monkeypatch.setattr(f"kpreempt.cli.{command[0]}.situation_of", reckoned)
     path = tmp_path / "lines.jsonl"
     path.write_text("\n".join([_line("far", "0001-01-01T00:00:00+14:00"), _line("near", "2026-01-01T00:00:00Z")]))
     code = process.run([*command, str(path)])

@@ -61,7 +61,7 @@ def test_a_victim_has_its_preemptor_though_it_is_gone(kpreempt: Kpreempt) -> Non
 
 def test_each_command_runs_and_explains_its_line(kpreempt: Kpreempt) -> None:
     lines = kpreempt("history", "node/node-a", "--snapshot", RECORDING).stdout.splitlines()
-    commands = [shlex.split(line)[1:] for line in lines if line.startswith("    kpreempt ")]
+    commands = [shlex.split(line)[1:] for line in lines if line.lstrip().startswith("kpreempt ")]
     assert len(commands) == 5
     answers = [kpreempt(*command).stdout.splitlines()[0] for command in commands]
     assert answers == [
