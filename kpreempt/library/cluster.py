@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from inspect import Parameter, signature
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 _Request = TypeVar("_Request", bound=Request)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class _Scheduling(msgspec.Struct, frozen=True):
@@ -75,6 +77,23 @@ class _State(msgspec.Struct, frozen=True):
     live: Any = None
     max_unpacked: int | None = None
     now: datetime | None = None
+
+
+def _takes(question: type[Request]) -> Callable[[_Method], _Method]:
+    """Show in the signature of a method the options of a question that it takes."""
+
+    def shown(method: _Method) -> _Method:
+        plain = signature(method)
+        options = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(question, name), annotation=get_args(each)[0])
+            for name, each in fields_of(question).items()
+            if name not in plain.parameters
+        ]
+        own = [each for each in plain.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        method.__signature__ = plain.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return method
+
+    return shown
 
 
 class Cluster:
@@ -238,6 +257,7 @@ class Cluster:
 
     # Questions. Their options are those of the commands, as ``kpreempt.library.requests`` has them.
 
+    @_takes(Explain)
     def explain(self, pod: str | Manifest, **options: Any) -> Verdict:
         """Where a pod lands, whom it evicts to land, or why it never will.
 
@@ -251,6 +271,7 @@ class Cluster:
             raise UsageError(f"this means {len(found)} pods, and one is explained", hint="explain_all")
         return found[0]
 
+    @_takes(Explain)
     def explain_all(self, pods: str | Manifest | Sequence[Manifest], **options: Any) -> VerdictList:
         """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them.
 
@@ -287,6 +308,7 @@ class Cluster:
         """Which running pods would be evicted, and for whom; the ``limit`` most threatened ones."""
         return self._answered(AtRisk(namespace=namespace, selector=selector, limit=limit), PodsAtRisk)
 
+    @_takes(requests.Check)
     def check(
         self,
         manifests: Manifest | Sequence[Manifest] = (),
@@ -326,6 +348,7 @@ class Cluster:
         request = request.having(rules=settings_of(gate, context.now, "check"))
         return as_answer(answer(context, request).record, Check)
 
+    @_takes(requests.Drain)
     def drain(self, nodes: str | Sequence[str] = (), *, gate: Gate | None = None, **options: Any) -> Drain:
         """What becomes of nodes that are drained, and of their pods: what is blocked, and by which budget.
 

@@ -7,6 +7,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 import yaml
 
 import kpreempt
-from kpreempt import Cluster, Gate, KpreemptError, Outcome
+from kpreempt import Cluster, Gate, KpreemptError, Outcome, UsageError
+from kpreempt.library.options import Request, fields_of
+from kpreempt.library.requests import Check, Drain, Explain
 from tests.fake_api import Answer, FakeApi, FakeCluster, good, objects_by_kind, refused
 from tests.unit.cli.conftest import Kpreempt
 
@@ -319,3 +322,24 @@ def test_a_change_is_checked_against_a_moment_of_a_recording() -> None:
     found = Cluster.load(RECORDING, at="2026-11-21T03:00:32Z").check(API, gate=Gate())
     assert [each.object for each in found.changes] == ["Deployment shop/api"]
     assert found.at == datetime(2026, 11, 21, 3, 0, 32, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("method", "question", "own"),
+    [
+        (Cluster.explain, Explain, {"self", "pod"}),
+        (Cluster.explain_all, Explain, {"self", "pods"}),
+        (Cluster.check, Check, {"self", "manifests", "base", "gate"}),
+        (Cluster.drain, Drain, {"self", "nodes", "gate"}),
+    ],
+)
+def test_a_method_takes_the_options_of_its_question(method: Any, question: type[Request], own: set[str]) -> None:
+    shown = signature(method).parameters
+    assert set(shown) == own | set(fields_of(question))
+    assert all(shown[name].default == getattr(question, name) for name in set(fields_of(question)) - own)
+
+
+def test_an_option_that_a_question_has_not_is_named(cluster: Cluster) -> None:
+    with pytest.raises(UsageError) as raised:
+        cluster.explain(API, replica=3)
+    assert (raised.value.message, raised.value.hint) == ("explain has no option replica", "replicas")
