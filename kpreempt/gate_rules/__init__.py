@@ -106,7 +106,8 @@ class Rule(NamedTuple):
     ``gitlab`` is GitLab's severity: what breaks a running service blocks.
     ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
     documentation on what the rule is about. ``commands`` are those that ask it. One that ``weakens`` is about
-    protection that a change takes away, which a headline names first.
+    protection that a change takes away, which a headline names first. A ``--delete`` that names an object of a kind in
+    ``waived_by_delete`` waives it for this object.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Rule(NamedTuple):
     about_input: bool = False
     is_damage: bool = False
     weakens: bool = False
+    waived_by_delete: tuple[str, ...] = ()
     gitlab: str = "blocker"
     severity: RuleSeverity = RuleSeverity.ERROR
     commands: tuple[str, ...] = ("check", "drain")
@@ -653,6 +655,7 @@ class RuleId(StrEnum):
         " option or in kpreempt.toml of the target branch; a --delete that names the PDB does it, too.",
         sentence=_IN_FULL,
         option="No PDB may protect its pods less than before the change.",
+        waived_by_delete=("PodDisruptionBudget",),
         weakens=True,
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
@@ -715,6 +718,7 @@ class RuleId(StrEnum):
         " does it, too.",
         sentence=_IN_FULL,
         option="No ResourceQuota or LimitRange may allow more than before the change.",
+        waived_by_delete=("ResourceQuota", "LimitRange"),
         weakens=True,
         gitlab="major",
         concept="concepts/policy/resource-quotas/",

@@ -187,14 +187,12 @@ def _sorted_out(
 
 def _waivers_of_deletions(deleted: Sequence[str], namespace: str) -> list[Waiver]:
     """What ``--delete`` takes away by naming it is meant."""
-    rules = {
-        "PodDisruptionBudget": RuleId.PDB_WEAKENED,
-        "ResourceQuota": RuleId.QUOTA_LOOSENED,
-        "LimitRange": RuleId.QUOTA_LOOSENED,
-    }
     deletions = [parse_deletion(text, namespace) for text in deleted]
     return [
-        Waiver(rule=rules[each.kind], subject=each.described, by="--delete") for each in deletions if each.kind in rules
+        Waiver(rule=rule, subject=each.described, by="--delete")
+        for each in deletions
+        for rule in RuleId
+        if each.kind in rule.row.waived_by_delete
     ]
 
 

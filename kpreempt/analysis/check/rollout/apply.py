@@ -81,7 +81,18 @@ def _field(key: str, wanted: Any, live: Any, last: Any) -> Any:
     if isinstance(wanted, dict) and isinstance(live, dict):
         return _mapping(key, wanted, live, last)
     if isinstance(wanted, list) and isinstance(live, list):
-        return _list(key, wanted, live, last)
+        lasts = last if isinstance(last, list) else []
+        keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, lasts)
+        if not keys or live_keys is None or last_keys is None:
+            return deepcopy(wanted)
+        there, before = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
+        merged = [
+            _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
+            for name, each in zip(keys, wanted, strict=True)
+        ]
+        gone = {*keys, *before}
+        kept = [deepcopy(there[name]) for name in live_keys if name not in gone]
+        return [*merged, *kept]
     return deepcopy(wanted)
 
 
@@ -89,21 +100,6 @@ def _mapping(key: str, wanted: Document, live: Document, last: Any) -> Document:
     if key in _ONE_OF:
         live = {name: value for name, value in live.items() if name in wanted}
     return applied(wanted, live, last if isinstance(last, dict) else {})
-
-
-def _list(key: str, wanted: list[Any], live: list[Any], last: Any) -> list[Any]:
-    lasts = last if isinstance(last, list) else []
-    keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, lasts)
-    if not keys or live_keys is None or last_keys is None:
-        return deepcopy(wanted)
-    there, before = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
-    merged = [
-        _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
-        for name, each in zip(keys, wanted, strict=True)
-    ]
-    gone = {*keys, *before}
-    kept = [deepcopy(there[name]) for name in live_keys if name not in gone]
-    return [*merged, *kept]
 
 
 def same_template(left: Document, right: Document) -> bool:

@@ -83,7 +83,20 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
     """
     has_hooks = any(hook_of(each, applier)[0] for each in documents)
     if applier is Applier.HELM and has_hooks:
-        return _order_of_helm(documents)
+        of: dict[str, int] = {}
+        awaited: list[bool] = []
+        last = 0
+        for phase in (-1, 0, 1):
+            own = [each for each in documents if _phase(each, Applier.HELM) == phase]
+            if not phase:
+                last = len(awaited)
+                of.update((describe(each), last) for each in own)
+                awaited.append(False)
+                continue
+            for each in sorted(own, key=lambda hook: (_number(hook, _HELM_WEIGHT), str(hook["metadata"]["name"]))):
+                of[describe(each)] = len(awaited)
+                awaited.append(each["kind"] in _WAITED_FOR)
+        return Order(tuple(awaited), of, last, list(_twice(documents, Applier.HELM)), _hooks(documents, Applier.HELM))
     if applier is Applier.ARGOCD and (has_hooks or any(_WAVE in mapping_in(each, *_ANNOTATIONS) for each in documents)):
         places = {
             describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents
@@ -93,23 +106,6 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
         twice, hooks = list(_twice(documents, Applier.ARGOCD)), _hooks(documents, Applier.ARGOCD)
         return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
     return Order()
-
-
-def _order_of_helm(documents: Sequence[Document]) -> Order:
-    of: dict[str, int] = {}
-    awaited: list[bool] = []
-    last = 0
-    for phase in (-1, 0, 1):
-        own = [each for each in documents if _phase(each, Applier.HELM) == phase]
-        if not phase:
-            last = len(awaited)
-            of.update((describe(each), last) for each in own)
-            awaited.append(False)
-            continue
-        for each in sorted(own, key=lambda hook: (_number(hook, _HELM_WEIGHT), str(hook["metadata"]["name"]))):
-            of[describe(each)] = len(awaited)
-            awaited.append(each["kind"] in _WAITED_FOR)
-    return Order(tuple(awaited), of, last, list(_twice(documents, Applier.HELM)), _hooks(documents, Applier.HELM))
 
 
 def _hooks(documents: Sequence[Document], applier: Applier) -> frozenset[str]:

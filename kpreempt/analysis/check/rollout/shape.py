@@ -73,7 +73,10 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: App
     for index, given in enumerate(documents):
         document = _named(given, namespace, names)
         each = msgspec.structs.replace(given, document=document)
-        key = _identity(document, index)
+        # What is the same for documents of one object, in whichever version of its API; one without a name is alone.
+        kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
+        metadata = document["metadata"]
+        key = kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
         if hook_of(document, applier)[0]:
             hooks[key] = each
         if not is_left_out(document, applier):
@@ -85,13 +88,6 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: App
         replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
         hooks=[each for key, each in hooks.items() if key not in ordinary],
     )
-
-
-def _identity(document: Document, index: int) -> tuple[str, str, str]:
-    """What is the same for documents of one object, in whichever version of its API; one without a name is alone."""
-    kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
-    metadata = document["metadata"]
-    return kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
 
 
 class _Names:
