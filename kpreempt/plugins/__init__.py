@@ -21,6 +21,7 @@ from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.choice import CandidateVictims
+from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
@@ -40,7 +41,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    QueuedPodInfo,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,

@@ -100,8 +100,6 @@ class PriorityQueue(Generic[Item]):
         return items.pop()
 
 
-# Why each candidate may not be evicted, in the order of the candidates; an empty text lets it go.
-Evictable = Callable[[Task, Sequence[Task]], list[str]]
 TaskHandler = Callable[[Task], None]
 
 PERMIT, ABSTAIN, REJECT = 1, 0, -1

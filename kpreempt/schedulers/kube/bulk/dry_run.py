@@ -86,7 +86,8 @@ def dry_run(
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
     is_evicted = ~search.kept & search.fits[search.where]
     goes = _those_who_go(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go)
-    outcomes = _outcomes(table, nodes, search, is_evicted, goes, uses.violates[tried], is_left_out, others, num_others)
+    gone = [table.pods[position] for position in goes.tolist()]
+    outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_left_out, others, num_others)
     silent = {each.plugin for each in limits if not each.tells_detail}
     # A node without its victims is not bare where others are nominated to it.
     asked = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
@@ -164,11 +165,10 @@ def _those_who_go(
 
 
 def _outcomes(
-    table: PodTable,
     nodes: Sequence[NodeInfo],
     search: Lockstep,
     is_evicted: Booleans,
-    goes: Integers,
+    gone: Sequence[Pod],
     violates: Booleans,
     is_left_out: Booleans,
     others: Mapping[int, Outcomes[Pod]],
@@ -176,7 +176,6 @@ def _outcomes(
 ) -> dict[str, Victims]:
     where = search.where[is_evicted]
     num_violations = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
-    pods = [table.pods[position] for position in goes.tolist()]
     bounds = np.searchsorted(where, np.arange(len(nodes) + 1)).tolist()
     counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_left_out.tolist()
     result: dict[str, Victims] = {}
@@ -189,7 +188,7 @@ def _outcomes(
             status = search.refusal_without_victims(index, num_others[index])
             result[node_info.name] = Victims(status, [], 0, [])
         elif bounds[index] < bounds[index + 1]:
-            on_node = pods[bounds[index] : bounds[index + 1]]
+            on_node = list(gone[bounds[index] : bounds[index + 1]])
             result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
     return result
 

@@ -155,7 +155,9 @@ class ClusterState:
             infos = self.nominated_pods.pop(name, [])
             self._name(name, infos, frozenset.difference)
             if not is_known_whole:
-                group = list(map(_reference_to, group))
+                # What the scheduler knows of a nominated pod that is not in its queue (``nominatedPodToInfo``).
+                known = [(each.metadata.name, each.metadata.namespace, each.metadata.uid) for each in group]
+                group = [Pod(metadata=PodMeta(name=name, namespace=space, uid=uid)) for name, space, uid in known]
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
             if group:
                 self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
@@ -378,12 +380,6 @@ def _is_same_but_for_pods(one: ClusterSnapshot, other: ClusterSnapshot) -> bool:
     """Whether all else but pods and budgets are the very same objects."""
     fields = set(ClusterSnapshot.__struct_fields__) - {"pods", "pod_disruption_budgets"}
     return all(getattr(one, field) is getattr(other, field) for field in fields)
-
-
-def _reference_to(pod: Pod) -> Pod:
-    """What the scheduler knows of a nominated pod that is not in its queue: name and UID (``nominatedPodToInfo``)."""
-    metadata = pod.metadata
-    return Pod(metadata=PodMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid))
 
 
 def in_zone_order(nodes: list[Node]) -> list[Node]:

@@ -16,6 +16,7 @@ import msgspec
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.answers import (
     CODES_OF_FILTER,
     CODES_OF_PRE_FILTER,
@@ -47,7 +48,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
-    QueuedPodInfo,
     QueueSortPlugin,
     ScorePlugin,
 )

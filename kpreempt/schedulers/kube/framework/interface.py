@@ -30,7 +30,6 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
-from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
@@ -379,41 +378,6 @@ def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
         return [MAX_NODE_SCORE] * len(scores) if reverse else scores
     scaled = [MAX_NODE_SCORE * score // highest for score in scores]
     return [MAX_NODE_SCORE - score for score in scaled] if reverse else scaled
-
-
-__all__ = [
-    "DEFAULT_PARALLELISM",
-    "EXTENSION_POINTS",
-    "MAX_NODE_SCORE",
-    "MIN_NODE_SCORE",
-    "NOT_RUN",
-    "SUCCESS",
-    "BindPlugin",
-    "FilterPlugin",
-    "FilterRunner",
-    "FrameworkError",
-    "Handle",
-    "NodeToStatus",
-    "PermitPlugin",
-    "Plugin",
-    "PluginArgs",
-    "PluginError",
-    "PostBindPlugin",
-    "PostFilterPlugin",
-    "PostFilterResult",
-    "PreBindPlugin",
-    "PreEnqueuePlugin",
-    "PreFilterPlugin",
-    "PreFilterResult",
-    "PreScorePlugin",
-    "PreemptionEvidence",
-    "QueueSortPlugin",
-    "QueuedPodInfo",
-    "ReservePlugin",
-    "ScorePlugin",
-    "normalize_to_max",
-    "points_of",
-]
 
 
 NO_NODES = "no nodes available to schedule pods"

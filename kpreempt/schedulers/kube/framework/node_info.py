@@ -114,37 +114,26 @@ class PodInfo:
         ]
 
 
-def _required_affinity(info: PodInfo) -> list[AffinityTerm]:
-    affinity = info.pod.spec.affinity
-    return affinity_terms(info.pod, affinity.pod_affinity.required if affinity and affinity.pod_affinity else [])
-
-
-def _required_anti_affinity(info: PodInfo) -> list[AffinityTerm]:
-    affinity = info.pod.spec.affinity
-    terms = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else []
-    return affinity_terms(info.pod, terms)
-
-
-def _preferred_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
-    affinity = info.pod.spec.affinity
-    terms = affinity.pod_affinity.preferred if affinity and affinity.pod_affinity else []
-    return weighted_affinity_terms(info.pod, terms)
-
-
-def _preferred_anti_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
-    affinity = info.pod.spec.affinity
-    terms = affinity.pod_anti_affinity.preferred if affinity and affinity.pod_anti_affinity else []
-    return weighted_affinity_terms(info.pod, terms)
+def _stated(info: PodInfo, kind: str, strength: str) -> list[Any]:
+    """The terms that a pod states of one kind of affinity."""
+    rules = getattr(info.pod.spec.affinity, kind, None)
+    return [] if rules is None else getattr(rules, strength)
 
 
 _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "frozen_pod": lambda info: frozen(info.pod),
     "key": lambda info: info.pod.key,
     "host_ports": PodInfo.compute_host_ports,
-    "required_affinity_terms": _required_affinity,
-    "required_anti_affinity_terms": _required_anti_affinity,
-    "preferred_affinity_terms": _preferred_affinity,
-    "preferred_anti_affinity_terms": _preferred_anti_affinity,
+    "required_affinity_terms": lambda info: affinity_terms(info.pod, _stated(info, "pod_affinity", "required")),
+    "required_anti_affinity_terms": lambda info: affinity_terms(
+        info.pod, _stated(info, "pod_anti_affinity", "required")
+    ),
+    "preferred_affinity_terms": lambda info: weighted_affinity_terms(
+        info.pod, _stated(info, "pod_affinity", "preferred")
+    ),
+    "preferred_anti_affinity_terms": lambda info: weighted_affinity_terms(
+        info.pod, _stated(info, "pod_anti_affinity", "preferred")
+    ),
     "_pod_resource": PodInfo.compute_resource,
 }
 
@@ -229,9 +218,17 @@ class NodeInfo:
         elif name == "pods":
             self._list_pods()
         elif name in _AMOUNTS:
-            self._add_up()
+            self.requested = Resource()
+            self.non_zero_milli_cpu = self.non_zero_memory = 0
+            for info in self.pods:
+                self._add_amounts(info, 1)
         elif name == "labels_by_namespace":
-            self._sort_labels()
+            labels: dict[str, list[dict[str, str]]] = {}
+            for info in self.pods:
+                metadata = info.pod.metadata
+                if metadata.deletion_timestamp is None:
+                    labels.setdefault(metadata.namespace, []).append(metadata.labels)
+            self.labels_by_namespace = labels
         elif name == "used_ports":
             self.used_ports = HostPorts()
             for info in self.pods:
@@ -259,20 +256,6 @@ class NodeInfo:
         self.pods_with_required_anti_affinity = [
             info for info in self.pods_with_affinity if info.has_required_anti_affinity
         ]
-
-    def _sort_labels(self) -> None:
-        labels: dict[str, list[dict[str, str]]] = {}
-        for info in self.pods:
-            metadata = info.pod.metadata
-            if metadata.deletion_timestamp is None:
-                labels.setdefault(metadata.namespace, []).append(metadata.labels)
-        self.labels_by_namespace = labels
-
-    def _add_up(self) -> None:
-        self.requested = Resource()
-        self.non_zero_milli_cpu = self.non_zero_memory = 0
-        for info in self.pods:
-            self._add_amounts(info, 1)
 
     def with_pods(self, assigned: Sequence[Pod]) -> NodeInfo:
         """The node with other pods on it; what is known of it already is brought up to date by those that differ."""

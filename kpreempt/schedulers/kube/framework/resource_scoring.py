@@ -101,17 +101,13 @@ class ResourceScorer:
 
     def score(self, requests: list[int], node_info: NodeInfo) -> int:
         """The node's score for a pod with ``requests``."""
-        return self.usage_score(
-            [self._usage(name, request, node_info) for (name, _), request in zip(self.weights, requests, strict=True)]
-        )
-
-    def _usage(self, name: str, request: int, node_info: NodeInfo) -> Usage:
-        if request == 0 and is_scalar_resource(name):
-            return Usage(0, 0, 0)
-        allocatable, allocated = self.on_node(name, node_info)
-        if allocatable == 0:
-            return Usage(0, 0, 0)
-        return Usage(allocated + request, allocated, allocatable)
+        usages = []
+        for (name, _), request in zip(self.weights, requests, strict=True):
+            allocatable, allocated = 0, 0
+            if request or not is_scalar_resource(name):
+                allocatable, allocated = self.on_node(name, node_info)
+            usages.append(Usage(allocated + request, allocated, allocatable) if allocatable else Usage(0, 0, 0))
+        return self.usage_score(usages)
 
     def on_node(self, name: str, node_info: NodeInfo) -> tuple[int, int]:
         """How much of a resource is allocatable on a node, and how much is allocated."""

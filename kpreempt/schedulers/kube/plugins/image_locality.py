@@ -87,18 +87,15 @@ def score_of(total: int, counted: int) -> int:
     """The score for so many bytes of images that are there, of so many images."""
     most = MAX_CONTAINER_THRESHOLD_BYTES * counted
     total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
-    return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
+    number, divisor = MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES
+    # Go's division: towards zero.
+    quotient = abs(number) // abs(divisor)
+    return quotient if (number >= 0) == (divisor >= 0) else -quotient
 
 
 def normalized_image_name(name: str) -> str:
     """The name with the tag that a runtime adds where there is none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
-
-
-def _divided(number: int, divisor: int) -> int:
-    """Go's division: towards zero."""
-    quotient = abs(number) // abs(divisor)
-    return quotient if (number >= 0) == (divisor >= 0) else -quotient
 
 
 PLUGIN = in_tree(ImageLocality)

@@ -66,22 +66,6 @@ def _ebs_limit(node: Node) -> int:
     return 25 if _NITRO.search(kind) else 39
 
 
-def _ebs(source: _Source) -> str | None:
-    return source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None
-
-
-def _gce(source: _Source) -> str | None:
-    return source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None
-
-
-def _azure(source: _Source) -> str | None:
-    return source.azure_disk.disk_name if source.azure_disk else None
-
-
-def _cinder(source: _Source) -> str | None:
-    return source.cinder.volume_id if source.cinder else None
-
-
 class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Counts the disks of one cloud on the node, each once, and those that the pod would add."""
 
@@ -169,28 +153,45 @@ class EBSLimits(InTreeVolumeLimits):
     """AWS disks."""
 
     name = "EBSLimits"
-    cloud = Cloud(AWS_EBS, "aws-ebs", _ebs, _ebs_limit)
+    cloud = Cloud(
+        AWS_EBS,
+        "aws-ebs",
+        lambda source: source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None,
+        _ebs_limit,
+    )
 
 
 class GCEPDLimits(InTreeVolumeLimits):
     """Google's disks."""
 
     name = "GCEPDLimits"
-    cloud = Cloud(GCE_PD_PLUGIN, "gce-pd", _gce, lambda _: 16)
+    cloud = Cloud(
+        GCE_PD_PLUGIN,
+        "gce-pd",
+        lambda source: source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None,
+        lambda _: 16,
+    )
 
 
 class AzureDiskLimits(InTreeVolumeLimits):
     """Azure's disks."""
 
     name = "AzureDiskLimits"
-    cloud = Cloud(AZURE_DISK_PLUGIN, "azure-disk", _azure, lambda _: 16)
+    cloud = Cloud(
+        AZURE_DISK_PLUGIN,
+        "azure-disk",
+        lambda source: source.azure_disk.disk_name if source.azure_disk else None,
+        lambda _: 16,
+    )
 
 
 class CinderLimits(InTreeVolumeLimits):
     """OpenStack's disks."""
 
     name = "CinderLimits"
-    cloud = Cloud(CINDER_PLUGIN, "cinder", _cinder, lambda _: 256)
+    cloud = Cloud(
+        CINDER_PLUGIN, "cinder", lambda source: source.cinder.volume_id if source.cinder else None, lambda _: 256
+    )
 
 
 def _awaits() -> list[Awaited]:

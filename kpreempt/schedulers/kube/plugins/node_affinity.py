@@ -123,7 +123,8 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
         if not isinstance(terms, list):
             # Without PreScore the preferences are taken from the pod.
             terms = [*self._added_preferred, *_preferred_of(pod)]
-        return sum(_weight_on(term, node_info.node) for term in terms)
+        node = node_info.node
+        return sum(term.weight for term in terms if term.preference.matches(node.name, node.labels))
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Scale so that the best node has 100."""
@@ -138,10 +139,6 @@ def _required_of(pod: Pod) -> NodeSelector | None:
 def _preferred_of(pod: Pod) -> list[PreferredSchedulingTerm]:
     affinity = pod.spec.affinity
     return affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
-
-
-def _weight_on(term: PreferredSchedulingTerm, node: Node) -> int:
-    return term.weight if term.preference.matches(node.name, node.labels) else 0
 
 
 def _named_nodes(term: NodeSelectorTerm) -> frozenset[str] | None:

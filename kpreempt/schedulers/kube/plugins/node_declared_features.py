@@ -37,17 +37,13 @@ def _restarts_all_containers(pod: Pod) -> bool:
     )
 
 
-def _uses_user_namespace_on_host_network(pod: Pod) -> bool:
-    return pod.spec.host_network and pod.spec.host_users is False
-
-
 # Every feature that nodes declare, with whether a pod needs it of its node; None for those that no pod needs to land.
 FEATURES: Mapping[str, Callable[[Pod], bool] | None] = {
     "ExtendWebSocketsToKubelet": None,
     "InPlacePodLevelResourcesVerticalScaling": None,
     "InPlacePodVerticalScalingInitContainers": None,
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
-    USER_NAMESPACES: _uses_user_namespace_on_host_network,
+    USER_NAMESPACES: lambda pod: pod.spec.host_network and pod.spec.host_users is False,
 }
 
 

@@ -299,11 +299,10 @@ def _exceeded(detail: details.VolumeLimitExceeded) -> Status:
 
 
 def _may_have_volumes(pod: Pod) -> bool:
-    return bool(pod.spec.volumes) and any(map(_may_be_attached, pod.spec.volumes))
-
-
-def _may_be_attached(volume: Volume) -> bool:
-    return volume.persistent_volume_claim is not None or volume.ephemeral is not None or bool(in_tree_plugin(volume))
+    return bool(pod.spec.volumes) and any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None or bool(in_tree_plugin(volume))
+        for volume in pod.spec.volumes
+    )
 
 
 PLUGIN = in_tree(

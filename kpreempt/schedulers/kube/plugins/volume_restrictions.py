@@ -96,18 +96,14 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
                 return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 claims.add(name)
-        in_use = self._in_use(pod, claims)
+        # A claim counts once, however many pods on nodes use it.
+        nodes = self._cluster.node_infos
+        keys = {f"{pod.metadata.namespace}/{claim}" for claim in claims}
+        in_use = {key for key in keys if any(key in node_info.pvc_ref_counts for node_info in nodes)}
         if not in_use and not any(map(_is_restricted, pod.spec.volumes)):
             return None, SKIP
         state.write(_STATE_KEY, ClaimsForOnePod(frozenset(claims), len(in_use), self._holders(in_use)))
         return None, SUCCESS
-
-    def _in_use(self, pod: Pod, claims: set[str]) -> set[str]:
-        """The keys of the claims that pods on nodes use; a claim counts once, however many pods use it."""
-        keys = {f"{pod.metadata.namespace}/{claim}" for claim in claims}
-        if not keys:
-            return keys
-        return {key for key in keys if any(key in node_info.pvc_ref_counts for node_info in self._cluster.node_infos)}
 
     def _holders(self, keys: set[str]) -> list[str]:
         return [

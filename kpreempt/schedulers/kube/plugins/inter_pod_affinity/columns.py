@@ -60,7 +60,10 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
         reason = REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY
         if not excess.is_bare:
             return Status(Code.UNSCHEDULABLE, [reason])
-        bare = _bare(nodes[excess.node], incoming.pod.priority)
+        bare = nodes[excess.node].snapshot()
+        for pod_info in nodes[excess.node].pods:
+            if pod_info.priority < incoming.pod.priority:
+                bare.remove_pod(pod_info)
         labels = bare.node.labels
         if is_own:
             key = next(key for key in own_keys if key in exceeded)
@@ -92,15 +95,6 @@ def _unmet_on_bare(state: FilterState, table: PodTable, nodes: Sequence[NodeInfo
     return [
         unmet_affinity_term(state, node_info.node.labels, num_gone[position[node_info.name]]) for node_info in nodes
     ]
-
-
-def _bare(node_info: NodeInfo, priority: int) -> NodeInfo:
-    """The node without its pods below that priority."""
-    bare = node_info.snapshot()
-    for pod_info in node_info.pods:
-        if pod_info.priority < priority:
-            bare.remove_pod(pod_info)
-    return bare
 
 
 def _limit(counts: TopologyCounts, key: str, amounts: Integers, nodes: Sequence[NodeInfo]) -> Limit:

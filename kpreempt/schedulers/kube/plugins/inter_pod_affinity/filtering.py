@@ -93,20 +93,17 @@ class Evidence:
 
     def _present(self, question: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
         """The first few conflicts of a domain, without pods that are gone from the node."""
+        conflicts = self._known.get((question, pair))
+        if conflicts is None:
+            conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
         present = (
             conflict
-            for conflict in self._conflicts(question, pair, search)
+            for conflict in conflicts
             if conflict.node_name != node_info.name or conflict.pod_info in node_info.pods
         )
         found = list(islice(present, MAX_HOLDERS))
         # Nothing left: then it is due to a nominated pod, which no node of the cluster holds.
         return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
-
-    def _conflicts(self, question: str, pair: TopologyPair, search: _Search) -> _Growing:
-        conflicts = self._known.get((question, pair))
-        if conflicts is None:
-            conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
-        return conflicts
 
     def _found(self, question: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
         key, value = pair

@@ -184,17 +184,12 @@ def filter_state_of(state: CycleState) -> FilterState:
     return counts
 
 
-def _awaits() -> Sequence[Awaited]:
-
-    return HINTS
-
-
 PLUGIN = in_tree(
     InterPodAffinity,
     args={"hardPodAffinityWeight": INT32, "ignorePreferredTermsOfExistingPods": BOOL},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=_awaits,
+    awaits=lambda: HINTS,
 )
 
 
@@ -274,7 +269,7 @@ def _leaves(term: PodAffinityTerm, old: Node | None, new: Node) -> bool:
     return before is not None and new.labels.get(term.topology_key) != before
 
 
-HINTS = (
+HINTS: Sequence[Awaited] = (
     on_pod(Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, changes_affinity),
     on_node(Action.ADD | Action.UPDATE_NODE_LABEL, changes_topology),
 )

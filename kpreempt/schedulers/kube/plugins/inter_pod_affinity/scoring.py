@@ -88,14 +88,11 @@ class Preferences:
         found: list[tuple[str, str, int]] = []
         if labels:
             for existing in node_info.pods if has_preferences else node_info.pods_with_affinity:
-                self._add(found, existing, labels)
+                self._add_terms(found, self._wanted, existing.pod, None, labels, 1)
+                self._add_terms(found, self._unwanted, existing.pod, None, labels, -1)
+                if existing.has_affinity:
+                    self._add_those_of(found, existing, labels)
         return found or _NO_WEIGHTS
-
-    def _add(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
-        self._add_terms(found, self._wanted, existing.pod, None, labels, 1)
-        self._add_terms(found, self._unwanted, existing.pod, None, labels, -1)
-        if existing.has_affinity:
-            self._add_those_of(found, existing, labels)
 
     def _add_those_of(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
         """What an existing pod, which states some affinity, makes of the incoming one."""

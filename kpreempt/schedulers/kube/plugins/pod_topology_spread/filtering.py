@@ -142,13 +142,12 @@ class NodeInclusion:
             return True
         if constraint.honors_node_affinity and not self._pod.spec.selects(node.name, node.labels):
             return False
-        return not (constraint.honors_taints and self._has_untolerated_taint(node))
-
-    def _has_untolerated_taint(self, node: Node) -> bool:
+        if not constraint.honors_taints:
+            return True
         taint = find_untolerated_taint(
             node.spec.taints, self._pod.spec.tolerations, _REPELLING_EFFECTS, compares_numbers=self._compares_numbers
         )
-        return taint is not None
+        return taint is None
 
 
 REASON_SKEW = "node(s) didn't match pod topology spread constraints"

@@ -262,17 +262,12 @@ _CONSTRAINT = Struct(
 )
 
 
-def _awaits() -> Sequence[Awaited]:
-
-    return HINTS
-
-
 PLUGIN = in_tree(
     PodTopologySpread,
     args={"defaultConstraints": ListOf(_CONSTRAINT), "defaultingType": STRING},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=_awaits,
+    awaits=lambda: HINTS,
 )
 
 
@@ -320,7 +315,7 @@ def _is_in_spread(pod: Pod, refused: Pod) -> bool:
     return has_place(pod) and pod.metadata.namespace == refused.metadata.namespace
 
 
-HINTS = (
+HINTS: Sequence[Awaited] = (
     on_pod(
         Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE,
         pod_changes_spread,

@@ -70,16 +70,16 @@ class ScoreState:
             natural_log(float((len(labels) if key == HOSTNAME else len(counts_of_keys[index])) + 2))
             for index, key in enumerate(keys)
         ]
-        self._on_hosts = [self._matching(constraint, selected) for constraint in constraints]
+        # The pods that count for a constraint, by the node's name.
+        self._on_hosts: list[dict[str, int]] = []
+        for constraint in constraints:
+            selector = constraint.selector
+            if selector is None or not is_counted(constraint):
+                self._on_hosts.append({})
+            else:
+                self._on_hosts.append(selected(pod.metadata.namespace, selector))
         # Many nodes are equally crowded.
         self._scores: dict[tuple[int | None, ...], int] = {}
-
-    def _matching(self, constraint: SpreadConstraint, selected: SelectedPods) -> dict[str, int]:
-        """The pods that count for a constraint, by the node's name."""
-        selector = constraint.selector
-        if selector is None or not is_counted(constraint):
-            return {}
-        return selected(self.pod.metadata.namespace, selector)
 
     def add_all(self, by_name: Mapping[str, NodeInfo], inclusion: NodeInclusion, *, requires_all_keys: bool) -> None:
         """Count the pods of all nodes of the cluster, in the domains of the nodes that fit."""
@@ -123,7 +123,9 @@ class ScoreState:
         for count, constraint, weight in zip(counts, self.constraints, self.weights, strict=True):
             if count is not None:
                 score += float(count) * weight + float(constraint.max_skew - 1)
-        return _rounded(score)
+        # To the nearest integer, halves away from zero (Go's ``math.Round``); scores are never negative.
+        whole = math.floor(score)
+        return whole + 1 if score - whole >= 0.5 else whole
 
     def normalized(self, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Turn crowding into 0 to 100: the least crowded node has the most, ignored ones have 0."""
@@ -140,12 +142,6 @@ class ScoreState:
             0 if node.name in self.ignored else MAX_NODE_SCORE * (highest + lowest - score) // highest
             for score, node in zip(scores, nodes, strict=True)
         ]
-
-
-def _rounded(score: float) -> int:
-    """To the nearest integer, halves away from zero (Go's ``math.Round``); scores are never negative."""
-    whole = math.floor(score)
-    return whole + 1 if score - whole >= 0.5 else whole
 
 
 # log(2) in two parts, so that an exponent times the first one is exact.

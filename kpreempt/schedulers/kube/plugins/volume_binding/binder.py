@@ -230,18 +230,18 @@ class ClaimMatches:
         """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
         if claim.key not in self._suitable:
             name = class_of_claim(claim)
-            volumes = self._ordered(name, binder) if self._rank else binder.class_volumes(name)
+            if not self._rank:
+                volumes = binder.class_volumes(name)
+            else:
+                if name not in self._classes:
+                    last, rank = len(self._rank), self._rank
+                    in_input = binder.volumes_of_class(name)
+                    self._classes[name] = ClassVolumes(
+                        sorted(in_input, key=lambda volume: rank.get(volume.metadata.name, last))
+                    )
+                volumes = self._classes[name]
             self._suitable[claim.key] = SuitableVolumes(claim, volumes, binder.behaviour)
         return self._suitable[claim.key]
-
-    def _ordered(self, name: str, binder: VolumeBinder) -> ClassVolumes:
-        if name not in self._classes:
-            last = len(self._rank)
-            volumes = sorted(
-                binder.volumes_of_class(name), key=lambda volume: self._rank.get(volume.metadata.name, last)
-            )
-            self._classes[name] = ClassVolumes(volumes)
-        return self._classes[name]
 
 
 class VolumeBinder:
@@ -321,7 +321,10 @@ class VolumeBinder:
                 return
             selector = required_nodes(volume)
             plugin = in_tree_plugin(volume.spec)
-            if plugin is not None and plugin in self._migrated_plugins(node.name):
+            # The in-tree plugins whose volumes the node takes as CSI volumes.
+            csi_node = self._cluster.csi_nodes.get(node.name)
+            migrated = csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "") if csi_node else ""
+            if plugin is not None and plugin in migrated.split(","):
                 try:
                     selector = translated_nodes(volume)
                 except TranslationError as error:
@@ -330,11 +333,6 @@ class VolumeBinder:
                 problem = f"can be reached from {format_selector(selector)}"
                 conflicts[self._reason_node_affinity] = VolumeConflict(claim.key, volume.metadata.name, problem)
                 return
-
-    def _migrated_plugins(self, node_name: str) -> list[str]:
-        """The in-tree plugins whose volumes the node takes as CSI volumes."""
-        csi_node = self._cluster.csi_nodes.get(node_name)
-        return csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",") if csi_node else []
 
     def _choose(self, matches: ClaimMatches, node_labels: Mapping[str, str]) -> list[PersistentVolume | None]:
         """An existing volume for every claim, or ``None`` for those that find none."""
