@@ -9,7 +9,8 @@ from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_neede
 from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
-from kpreempt.cli.runner import Run, is_unfounded
+from kpreempt.cli.runner import Run
+from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
 from kpreempt.library.explain import PodName, overrides_of, pod_named
 from kpreempt.library.questions import answer
@@ -30,7 +31,7 @@ _EXIT_CODES = {
     Outcome.PREEMPTS_VIOLATING_BUDGETS: 11,
     Outcome.NEVER_LANDS: 12,
     Outcome.NOT_SCHEDULED: 12,
-    Outcome.UNCERTAIN: 13,
+    Outcome.UNCERTAIN: EXIT_UNCERTAIN,
 }
 
 
@@ -70,7 +71,8 @@ def explain(request: ExplainRequest) -> int:
     record, cluster = answer(context, request)
     verdicts = record.items if isinstance(record, VerdictList) else [record]
     run.write_once(record, context.ages, _occupancy(cluster, verdicts, run))
-    return _exit_code(verdicts, request, run)
+    assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
+    return run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
 
 
 def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
@@ -105,14 +107,6 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
     if not request.select:
         tell_ignored(subjects.notes, verbose=request.verbose > 0)
     return picked(subjects.templates, request.select, request.namespace)
-
-
-def _exit_code(verdicts: list[Verdict], request: ExplainRequest, run: Run) -> int:
-    assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    outcome = max(map(_outcome_code, verdicts), default=0) if request.exit_code else 0
-    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
-        outcome = _EXIT_CODES[Outcome.UNCERTAIN]
-    return run.exit_code(assumptions, outcome)
 
 
 def _outcome_code(verdict: Verdict) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -34,7 +34,8 @@ from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod
 from kpreempt.cli.requests import AnswerRequest, PendingRequest
 from kpreempt.cli.runner import Run, check_selection, is_unfounded
-from kpreempt.cli.terminal import EXIT_GATE
+from kpreempt.cli.scheduler_configs import read_own_config
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.kueue import QUEUE_LABEL, Workload
@@ -44,7 +45,7 @@ from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
 from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.decode import decode_document
-from kpreempt.snapshot.documents import parse_document, read_document
+from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
@@ -94,7 +95,6 @@ def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
 
 
 _KEY = "controller_manager_config.yaml"
-_PREFIXES = ("configmap/", "cm/")
 _USUAL_NAMESPACE = "kueue-system"
 
 
@@ -102,17 +102,7 @@ def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple
     """The configuration, and what of it is not modelled. Raises ``UsageError``, ``ClusterError`` and ``InputError``."""
     if path is None:
         return KueueConfiguration(), [assumed_of_default("--scheduler-config was not given")]
-    prefix = next((each for each in _PREFIXES if path.startswith(each)), "")
-    if not prefix or Path(path).exists():
-        return kueue_configuration_in(read_document(path), path)
-    if live is None:
-        hint = "--context NAME, or a file that has the ConfigMap"
-        raise UsageError(f"--scheduler-config: {path} is in a live cluster", hint=hint)
-    from kpreempt.snapshot.live.api import read_config_map
-
-    namespace, slash, name = path.removeprefix(prefix).rpartition("/")
-    document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)
-    return kueue_configuration_in({**document, "kind": "ConfigMap"}, path)
+    return kueue_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
 
 
 def is_configuration(document: Mapping[str, Any]) -> bool:
@@ -192,7 +182,6 @@ def _texts(document: Mapping[str, Any], key: str, source: str) -> list[str]:
 _KINDS = ("workload", "workloads", "wl")
 _UNSCHEDULABLE = 12
 _PREEMPTS = 10
-_UNCERTAIN = 13
 
 
 def explain_workloads(request: ExplainRequest) -> int:
@@ -211,10 +200,7 @@ def explain_workloads(request: ExplainRequest) -> int:
     answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
     run.write_once(answers[0] if len(answers) == 1 else KueueAnswers(items=answers), now)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
-    outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
-    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
-        outcome = _UNCERTAIN
-    return run.exit_code(assumptions, outcome)
+    return run.exit_code_by_outcome(assumptions, map(_exit_code, answers))
 
 
 def workloads_in(files: Sequence[str], named: str, intake: Intake, context: KueueContext) -> list[tuple[Workload, str]]:
@@ -257,9 +243,9 @@ def _exit_code(answer: KueueAnswer) -> int:
         return _UNSCHEDULABLE
     differs = answer.alone.outcome is not answer.together.outcome
     if differs or answer.alone.other_outcomes or answer.together.other_outcomes:
-        return _UNCERTAIN
+        return EXIT_UNCERTAIN
     if answer.alone.waits_for_checks or any(each.tried < each.pods for each in answer.landing):
-        return _UNCERTAIN
+        return EXIT_UNCERTAIN
     return _PREEMPTS if answer.alone.targets else 0
 
 

@@ -16,7 +16,7 @@ from kpreempt.cli.families import family_of
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.requests import AnswerRequest
-from kpreempt.cli.terminal import EXIT_GATE, SCREEN_HEIGHT, complain, terminal_width, wants_colour
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.library.reading import LoadedCluster, Source
 from kpreempt.library.schedulers import AskedScheduler, Context
@@ -219,6 +219,13 @@ class Run:
         what = f"{': '.join(filter(None, (first.subject, first.field)))}: {first.message}{others}"
         complain(f"--strict: the answer rests on an assumption: {what}")
         return EXIT_GATE
+
+    def exit_code_by_outcome(self, assumptions: Collection[Assumption], outcomes: Iterable[int]) -> int:
+        """With ``--exit-code`` the highest of the codes of outcomes; that of an uncertain one without ground for it."""
+        outcome = 0
+        if getattr(self.request, "exit_code", False):
+            outcome = EXIT_UNCERTAIN if is_unfounded(assumptions, "--exit-code") else max(outcomes, default=0)
+        return self.exit_code(assumptions, outcome)
 
 
 def write_gated(run: Run, gate: GateSettings | None, answer: Check) -> int:

@@ -18,6 +18,8 @@ EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_INPUT = 3
 EXIT_BUG = 4
+# Of ``--exit-code``: that the outcome is not certain.
+EXIT_UNCERTAIN = 13
 EXIT_INTERRUPTED = 130
 
 # What an answer on one screen keeps to, unless it is drawn on one that is known.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,13 +26,15 @@ from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.requests import VolcanoRequest
-from kpreempt.cli.runner import Run, is_unfounded
+from kpreempt.cli.runner import Run
+from kpreempt.cli.scheduler_configs import read_own_config
+from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
 from kpreempt.snapshot.decode import decode_object
-from kpreempt.snapshot.documents import parse_document, read_document
+from kpreempt.snapshot.documents import parse_document
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ def volcano(request: VolcanoRequest) -> int:
 
 
 _CONFIG_KEY = "volcano-scheduler.conf"
-_LIVE_PREFIXES = ("configmap/", "cm/")
 _USUAL_NAMESPACE = "volcano-system"
 
 
@@ -91,19 +91,7 @@ def read_volcano_configuration(
     """
     if path is None:
         return volcano_configuration_in(None, "", actions)
-    prefix = next((each for each in _LIVE_PREFIXES if path.startswith(each)), "")
-    if not prefix or Path(path).exists():
-        return volcano_configuration_in(read_document(path), path, actions)
-    if live is None:
-        raise UsageError(
-            f"--scheduler-config {path}: a ConfigMap is read from a live cluster, and this one is a dump",
-            hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, and --scheduler-config FILE",
-        )
-    from kpreempt.snapshot.live.api import read_config_map
-
-    namespace, slash, name = path.removeprefix(prefix).rpartition("/")
-    document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)
-    return volcano_configuration_in({**document, "kind": "ConfigMap"}, path, actions)
+    return volcano_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path, actions)
 
 
 def volcano_configuration_in(
@@ -140,7 +128,6 @@ _EXIT_CODES = {
     GangOutcome.NOT_PLACED: 12,
     GangOutcome.PANIC: 12,
 }
-_UNCERTAIN = 13
 _JOB_KINDS = ("job", "jobs", "vcjob", "vj")
 
 
@@ -160,10 +147,7 @@ def explain_jobs(request: ExplainRequest) -> int:
         answers = explain_submission(submission, volcano, decode_object, loaded.assumptions)
     run.write_once(answers[0] if len(answers) == 1 else GangAnswers(items=answers), volcano.now)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
-    outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
-    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
-        outcome = _UNCERTAIN
-    return run.exit_code(assumptions, outcome)
+    return run.exit_code_by_outcome(assumptions, map(_exit_code, answers))
 
 
 class _Manifest(msgspec.Struct, frozen=True):
@@ -265,5 +249,5 @@ def _replicas(template: PodTemplate) -> list[PodTemplate]:
 
 def _exit_code(answer: GangAnswer) -> int:
     if answer.sample is not None and len(answer.sample.outcomes) > 1:
-        return _UNCERTAIN
+        return EXIT_UNCERTAIN
     return _EXIT_CODES[answer.outcome]

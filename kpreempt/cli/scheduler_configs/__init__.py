@@ -6,14 +6,19 @@ Shipped is what a service documents publicly, and nothing else; each file says w
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.errors import UsageError
 from kpreempt.snapshot.documents import parse_document, read_document
 
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
+
 # What --scheduler-config takes besides files, with a few words on each.
 SHIPPED = {"eks": "Amazon EKS 1.31 and above, where the cluster sets nothing"}
 
+_LIVE_PREFIXES = ("configmap/", "cm/")
 _NOT_DOCUMENTED = "gke-optimize-utilization"
 
 
@@ -31,3 +36,22 @@ def read_scheduler_config(name: str) -> dict[str, Any]:
         return read_document(name)
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     return parse_document(text, name)
+
+
+def read_own_config(path: str, live: Connection | None, namespace: str) -> dict[str, Any] | None:
+    """The configuration of a scheduler that has one of its own: a file, or ``configmap/[NAMESPACE/]NAME`` (``live``).
+
+    ``namespace`` is for names without one. Raises ``UsageError``, ``ClusterError`` and ``InputError``.
+    """
+    prefix = next((each for each in _LIVE_PREFIXES if path.startswith(each)), "")
+    if not prefix or Path(path).exists():
+        return read_document(path)
+    if live is None:
+        raise UsageError(
+            f"--scheduler-config {path}: a ConfigMap is read from a live cluster, and this one is a dump",
+            hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, and --scheduler-config FILE",
+        )
+    from kpreempt.snapshot.live.api import read_config_map
+
+    given, slash, name = path.removeprefix(prefix).rpartition("/")
+    return {**read_config_map(live, given if slash else namespace, name), "kind": "ConfigMap"}
