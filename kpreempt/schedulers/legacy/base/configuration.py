@@ -25,6 +25,22 @@ CONFIGURATION_KIND = "KubeSchedulerConfiguration"
 CONFIGURATION_GROUP = "kubescheduler.config.k8s.io"
 DISABLED = "preemption is switched off (disablePreemption)"
 NO_POD_PRIORITY = "the feature gate PodPriority is off, so there is no preemption"
+# The priority functions that all versions have.
+PRIORITIES = frozenset(
+    (
+        "BalancedResourceAllocation",
+        "EqualPriority",
+        "ImageLocalityPriority",
+        "InterPodAffinityPriority",
+        "LeastRequestedPriority",
+        "MostRequestedPriority",
+        "NodeAffinityPriority",
+        "NodePreferAvoidPodsPriority",
+        "SelectorSpreadPriority",
+        "ServiceSpreadingPriority",
+        "TaintTolerationPriority",
+    )
+)
 _EXTENDERS = "extenders"
 _READ_HERE = frozenset(("apiVersion", "kind"))
 

@@ -1,210 +1,54 @@
-"""The names of the feature gates that each release registers (``kube_features.go``, of the API server too)."""
+"""The names of the feature gates that each release registers (``kube_features.go``, of the API server too).
+
+A row has the releases, and the gates that they have.
+"""
 
 from __future__ import annotations
 
-GATES_1_8 = frozenset(
-    [
-        "APIListChunking",
-        "APIResponseCompression",
-        "Accelerators",
-        "AdvancedAuditing",
-        "AllAlpha",
-        "AllowExtTrafficLocalEndpoints",
-        "AppArmor",
-        "CPUManager",
-        "CustomResourceValidation",
-        "DebugContainers",
-        "DevicePlugins",
-        "DynamicKubeletConfig",
-        "EnableEquivalenceClassCache",
-        "ExpandPersistentVolumes",
-        "ExperimentalCriticalPodAnnotation",
-        "ExperimentalHostUserNamespaceDefaulting",
-        "HugePages",
-        "Initializers",
-        "KubeletConfigFile",
-        "LocalStorageCapacityIsolation",
-        "MountPropagation",
-        "PersistentLocalVolumes",
-        "PodPriority",
-        "ReadOnlyAPIDataVolumes",
-        "RotateKubeletClientCertificate",
-        "RotateKubeletServerCertificate",
-        "ServiceNodeExclusion",
-        "ServiceProxyAllowExternalIPs",
-        "StreamingProxyRedirects",
-        "SupportIPVSProxyMode",
-        "TaintBasedEvictions",
-        "TaintNodesByCondition",
-        "VolumeSubpath",
-    ]
-)
+_RELEASES = ("1.8", "1.13", "1.18")
+_GATES = """
+    1.8: Accelerators AllowExtTrafficLocalEndpoints KubeletConfigFile ReadOnlyAPIDataVolumes
+        ServiceProxyAllowExternalIPs
+    1.8 1.13: APIListChunking APIResponseCompression AdvancedAuditing CustomResourceValidation DebugContainers
+        EnableEquivalenceClassCache ExperimentalCriticalPodAnnotation HugePages Initializers MountPropagation
+        PersistentLocalVolumes PodPriority StreamingProxyRedirects TaintNodesByCondition
+    1.8 1.13 1.18: AllAlpha AppArmor CPUManager DevicePlugins DynamicKubeletConfig ExpandPersistentVolumes
+        ExperimentalHostUserNamespaceDefaulting LocalStorageCapacityIsolation RotateKubeletClientCertificate
+        RotateKubeletServerCertificate ServiceNodeExclusion SupportIPVSProxyMode TaintBasedEvictions
+        VolumeSubpath
+    1.13: CSIPersistentVolume CustomPodDNS CustomResourceSubresources CustomResourceWebhookConversion DryRun
+        DynamicAuditing GCERegionalPersistentDisk KubeletPluginsWatcher MountContainers PodReadinessGates
+        ResourceQuotaScopeSelectors ScheduleDaemonSetPods ValidateProxyRedirects VolumeScheduling
+    1.13 1.18: AttachVolumeLimit BalanceAttachedNodeVolumes BlockVolume BoundServiceAccountTokenVolume
+        CRIContainerLogRotation CSIBlockVolume CSIDriverRegistry CSINodeInfo CustomCPUCFSQuotaPeriod
+        ExpandInUsePersistentVolumes HyperVContainer KubeletPodResources NodeLease PodShareProcessNamespace
+        ProcMountType QOSReserved ResourceLimitsPriorityFunction RunAsGroup RuntimeClass SCTPSupport
+        StorageObjectInUseProtection SupportPodPidsLimit Sysctls TTLAfterFinished TokenRequest
+        TokenRequestProjection VolumeSnapshotDataSource VolumeSubpathEnvExpansion
+    1.18: AllBeta AllowInsecureBackendProxy AnyVolumeDataSource CSIInlineVolume CSIMigration CSIMigrationAWS
+        CSIMigrationAWSComplete CSIMigrationAzureDisk CSIMigrationAzureDiskComplete CSIMigrationAzureFile
+        CSIMigrationAzureFileComplete CSIMigrationGCE CSIMigrationGCEComplete CSIMigrationOpenStack
+        CSIMigrationOpenStackComplete ConfigurableFSGroupPolicy DefaultIngressClass EndpointSlice
+        EndpointSliceProxying EphemeralContainers EvenPodsSpread ExpandCSIVolumes ExternalPolicyForExternalIP
+        HPAScaleToZero HugePageStorageMediumSize IPv6DualStack ImmutableEphemeralVolumes LegacyNodeRoleBehavior
+        LocalStorageCapacityIsolationFSQuotaMonitoring NodeDisruptionExclusion NonPreemptingPriority
+        PodDisruptionBudget PodOverhead ServiceAccountIssuerDiscovery ServiceAppProtocol
+        ServiceLoadBalancerFinalizer ServiceTopology StartupProbe SupportNodePidsLimit TopologyManager
+        VolumePVCDataSource WindowsGMSA WindowsRunAsUserName
+"""
 
-GATES_1_13 = frozenset(
-    [
-        "APIListChunking",
-        "APIResponseCompression",
-        "AdvancedAuditing",
-        "AllAlpha",
-        "AppArmor",
-        "AttachVolumeLimit",
-        "BalanceAttachedNodeVolumes",
-        "BlockVolume",
-        "BoundServiceAccountTokenVolume",
-        "CPUManager",
-        "CRIContainerLogRotation",
-        "CSIBlockVolume",
-        "CSIDriverRegistry",
-        "CSINodeInfo",
-        "CSIPersistentVolume",
-        "CustomCPUCFSQuotaPeriod",
-        "CustomPodDNS",
-        "CustomResourceSubresources",
-        "CustomResourceValidation",
-        "CustomResourceWebhookConversion",
-        "DebugContainers",
-        "DevicePlugins",
-        "DryRun",
-        "DynamicAuditing",
-        "DynamicKubeletConfig",
-        "EnableEquivalenceClassCache",
-        "ExpandInUsePersistentVolumes",
-        "ExpandPersistentVolumes",
-        "ExperimentalCriticalPodAnnotation",
-        "ExperimentalHostUserNamespaceDefaulting",
-        "GCERegionalPersistentDisk",
-        "HugePages",
-        "HyperVContainer",
-        "Initializers",
-        "KubeletPluginsWatcher",
-        "KubeletPodResources",
-        "LocalStorageCapacityIsolation",
-        "MountContainers",
-        "MountPropagation",
-        "NodeLease",
-        "PersistentLocalVolumes",
-        "PodPriority",
-        "PodReadinessGates",
-        "PodShareProcessNamespace",
-        "ProcMountType",
-        "QOSReserved",
-        "ResourceLimitsPriorityFunction",
-        "ResourceQuotaScopeSelectors",
-        "RotateKubeletClientCertificate",
-        "RotateKubeletServerCertificate",
-        "RunAsGroup",
-        "RuntimeClass",
-        "SCTPSupport",
-        "ScheduleDaemonSetPods",
-        "ServiceNodeExclusion",
-        "StorageObjectInUseProtection",
-        "StreamingProxyRedirects",
-        "SupportIPVSProxyMode",
-        "SupportPodPidsLimit",
-        "Sysctls",
-        "TTLAfterFinished",
-        "TaintBasedEvictions",
-        "TaintNodesByCondition",
-        "TokenRequest",
-        "TokenRequestProjection",
-        "ValidateProxyRedirects",
-        "VolumeScheduling",
-        "VolumeSnapshotDataSource",
-        "VolumeSubpath",
-        "VolumeSubpathEnvExpansion",
-    ]
-)
 
-GATES_1_18 = frozenset(
-    [
-        "AllAlpha",
-        "AllBeta",
-        "AllowInsecureBackendProxy",
-        "AnyVolumeDataSource",
-        "AppArmor",
-        "AttachVolumeLimit",
-        "BalanceAttachedNodeVolumes",
-        "BlockVolume",
-        "BoundServiceAccountTokenVolume",
-        "CPUManager",
-        "CRIContainerLogRotation",
-        "CSIBlockVolume",
-        "CSIDriverRegistry",
-        "CSIInlineVolume",
-        "CSIMigration",
-        "CSIMigrationAWS",
-        "CSIMigrationAWSComplete",
-        "CSIMigrationAzureDisk",
-        "CSIMigrationAzureDiskComplete",
-        "CSIMigrationAzureFile",
-        "CSIMigrationAzureFileComplete",
-        "CSIMigrationGCE",
-        "CSIMigrationGCEComplete",
-        "CSIMigrationOpenStack",
-        "CSIMigrationOpenStackComplete",
-        "CSINodeInfo",
-        "ConfigurableFSGroupPolicy",
-        "CustomCPUCFSQuotaPeriod",
-        "DefaultIngressClass",
-        "DevicePlugins",
-        "DynamicKubeletConfig",
-        "EndpointSlice",
-        "EndpointSliceProxying",
-        "EphemeralContainers",
-        "EvenPodsSpread",
-        "ExpandCSIVolumes",
-        "ExpandInUsePersistentVolumes",
-        "ExpandPersistentVolumes",
-        "ExperimentalHostUserNamespaceDefaulting",
-        "ExternalPolicyForExternalIP",
-        "HPAScaleToZero",
-        "HugePageStorageMediumSize",
-        "HyperVContainer",
-        "IPv6DualStack",
-        "ImmutableEphemeralVolumes",
-        "KubeletPodResources",
-        "LegacyNodeRoleBehavior",
-        "LocalStorageCapacityIsolation",
-        "LocalStorageCapacityIsolationFSQuotaMonitoring",
-        "NodeDisruptionExclusion",
-        "NodeLease",
-        "NonPreemptingPriority",
-        "PodDisruptionBudget",
-        "PodOverhead",
-        "PodShareProcessNamespace",
-        "ProcMountType",
-        "QOSReserved",
-        "ResourceLimitsPriorityFunction",
-        "RotateKubeletClientCertificate",
-        "RotateKubeletServerCertificate",
-        "RunAsGroup",
-        "RuntimeClass",
-        "SCTPSupport",
-        "ServiceAccountIssuerDiscovery",
-        "ServiceAppProtocol",
-        "ServiceLoadBalancerFinalizer",
-        "ServiceNodeExclusion",
-        "ServiceTopology",
-        "StartupProbe",
-        "StorageObjectInUseProtection",
-        "SupportIPVSProxyMode",
-        "SupportNodePidsLimit",
-        "SupportPodPidsLimit",
-        "Sysctls",
-        "TTLAfterFinished",
-        "TaintBasedEvictions",
-        "TokenRequest",
-        "TokenRequestProjection",
-        "TopologyManager",
-        "VolumePVCDataSource",
-        "VolumeSnapshotDataSource",
-        "VolumeSubpath",
-        "VolumeSubpathEnvExpansion",
-        "WindowsGMSA",
-        "WindowsRunAsUserName",
-    ]
-)
+def _gates_of(release: str) -> frozenset[str]:
+    head, *parts = _GATES.split(":")
+    names: list[str] = []
+    for part in parts:
+        in_row, _, following = part.rpartition("\n")
+        if release in head.split():
+            names += in_row.split()
+        head = following
+    return frozenset(names)
 
+
+GATES_BY_ALGORITHM = {f"kube-{release}": _gates_of(release) for release in _RELEASES}
 # A gate of one release may be given to another, as one set of gates is to several in a comparison.
-ALL_GATES = GATES_1_8 | GATES_1_13 | GATES_1_18
-GATES_BY_ALGORITHM = {"kube-1.8": GATES_1_8, "kube-1.13": GATES_1_13, "kube-1.18": GATES_1_18}
+ALL_GATES = frozenset[str]().union(*GATES_BY_ALGORITHM.values())

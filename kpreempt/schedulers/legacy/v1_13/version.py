@@ -13,7 +13,7 @@ from kpreempt.schedulers.choice import (
     SMALLEST_SUM,
 )
 from kpreempt.schedulers.extender_protocol import V1_13
-from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, Dialect
+from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, PRIORITIES, Dialect
 from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
 from kpreempt.schedulers.legacy.base.policy import SERVICE_AFFINITY
 from kpreempt.schedulers.legacy.base.predicates import Metadata, check_claims
@@ -26,22 +26,7 @@ DIALECT = Dialect(
     algorithm="kube-1.13",
     gates={"PodPriority": True, BY_TAINTS: True},
     api_versions=(f"{CONFIGURATION_GROUP}/v1alpha1",),
-    priorities=frozenset(
-        (
-            "BalancedResourceAllocation",
-            "EqualPriority",
-            "ImageLocalityPriority",
-            "InterPodAffinityPriority",
-            "LeastRequestedPriority",
-            "MostRequestedPriority",
-            "NodeAffinityPriority",
-            "NodePreferAvoidPodsPriority",
-            "RequestedToCapacityRatioPriority",
-            "SelectorSpreadPriority",
-            "ServiceSpreadingPriority",
-            "TaintTolerationPriority",
-        )
-    ),
+    priorities=PRIORITIES | {"RequestedToCapacityRatioPriority"},
     priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
     protocol=V1_13,
 )

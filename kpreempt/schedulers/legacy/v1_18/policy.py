@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.extender_protocol import V1_18
-from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, Dialect
+from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, PRIORITIES, Dialect
 from kpreempt.schedulers.legacy.base.policy import (
     SERVICE_AFFINITY,
     Policy,
@@ -50,25 +50,7 @@ DIALECT = Dialect(
     gates={EVEN_PODS_SPREAD: True, "NonPreemptingPriority": False, "PodOverhead": True},
     api_versions=(f"{CONFIGURATION_GROUP}/v1alpha1", f"{CONFIGURATION_GROUP}/v1alpha2"),
     states_extenders=True,
-    priorities=frozenset(
-        (
-            "BalancedResourceAllocation",
-            "EqualPriority",
-            "EvenPodsSpreadPriority",
-            "ImageLocalityPriority",
-            "InterPodAffinityPriority",
-            "LeastRequestedPriority",
-            "MostRequestedPriority",
-            "NodeAffinityPriority",
-            "NodeLabel",
-            "NodePreferAvoidPodsPriority",
-            "RequestedToCapacityRatio",
-            "SelectorSpreadPriority",
-            "ServiceAffinity",
-            "ServiceSpreadingPriority",
-            "TaintTolerationPriority",
-        )
-    ),
+    priorities=PRIORITIES | {"EvenPodsSpreadPriority", "NodeLabel", "RequestedToCapacityRatio", "ServiceAffinity"},
     priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
     quotes='"{}"'.format,
     names_fields=True,

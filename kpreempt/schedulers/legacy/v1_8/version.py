@@ -12,7 +12,7 @@ from typing import ClassVar
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
 from kpreempt.schedulers.extender_protocol import V1_8
-from kpreempt.schedulers.legacy.base.configuration import Dialect
+from kpreempt.schedulers.legacy.base.configuration import PRIORITIES, Dialect
 from kpreempt.schedulers.legacy.base.node_info import Cluster, PodInfo
 from kpreempt.schedulers.legacy.base.predicates import Metadata
 from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words, count_reasons
@@ -26,21 +26,7 @@ DIALECT = Dialect(
     gates={"PodPriority": True, BY_TAINTS: False},
     assumed_gates={"PodPriority": "it is assumed to be on; by default it is off in 1.8, and nobody is preempted"},
     api_versions=("componentconfig/v1alpha1",),
-    priorities=frozenset(
-        (
-            "BalancedResourceAllocation",
-            "EqualPriority",
-            "ImageLocalityPriority",
-            "InterPodAffinityPriority",
-            "LeastRequestedPriority",
-            "MostRequestedPriority",
-            "NodeAffinityPriority",
-            "NodePreferAvoidPodsPriority",
-            "SelectorSpreadPriority",
-            "ServiceSpreadingPriority",
-            "TaintTolerationPriority",
-        )
-    ),
+    priorities=PRIORITIES,
     priority_arguments=("serviceAntiAffinity", "labelPreference"),
     extender_weight_always=True,
     has_preempt_verb=False,
