@@ -44,10 +44,6 @@ class NominatedPods:
         """The node that the pod is nominated to, or an empty text."""
         return self._nodes.get(pod.identity, "")
 
-    def on_node(self, node_name: str) -> list[Pod]:
-        """The pods that are nominated to the node."""
-        return list(self._pods.get(node_name, ()))
-
     def by_node(self) -> dict[str, list[str]]:
         """The pods of every node as ``namespace/name``, nodes in the order of their first nomination."""
         return {node_name: [pod.key for pod in pods] for node_name, pods in self._pods.items()}

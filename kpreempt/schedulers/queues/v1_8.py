@@ -39,11 +39,6 @@ class Fifo:
             self._keys.append(pod.key)
         self._items[pod.key] = pod
 
-    def add_if_not_present(self, pod: Pod) -> None:
-        """Add a pod at the end, unless it is there."""
-        if pod.key not in self._items:
-            self.add(pod)
-
     def delete(self, key: str) -> None:
         self._items.pop(key, None)
 
@@ -60,30 +55,6 @@ class Fifo:
         return [self._items[key] for key in dict.fromkeys(self._keys) if key in self._items]
 
 
-class PodBackoff:
-    """How long each pod waits after a failure. A pod that did not fail for more than 60 s starts anew."""
-
-    def __init__(self) -> None:
-        self._next: dict[str, timedelta] = {}
-        self._last_update: dict[str, datetime] = {}
-
-    def collect_garbage(self, now: datetime) -> None:
-        """Forget pods that did not fail for long."""
-        for key in [key for key, last in self._last_update.items() if now - last > MAX_BACKOFF]:
-            del self._next[key], self._last_update[key]
-
-    def touch(self, key: str, now: datetime) -> None:
-        """A pod has failed, whether or not it then waits."""
-        self._next.setdefault(key, INITIAL_BACKOFF)
-        self._last_update[key] = now
-
-    def wait(self, key: str) -> timedelta:
-        """How long the pod waits now; the next time it is twice as long."""
-        duration = self._next[key]
-        self._next[key] = min(2 * duration, MAX_BACKOFF)
-        return duration
-
-
 class Queue18(SchedulingQueue):
     """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing.
 
@@ -92,7 +63,9 @@ class Queue18(SchedulingQueue):
 
     def __init__(self) -> None:
         self.fifo = Fifo()
-        self.backoff = PodBackoff()
+        # How long each pod waits after its next failure, and when it last failed.
+        self._backoff: dict[str, timedelta] = {}
+        self._failed: dict[str, datetime] = {}
         # When each pod that failed is added again, and the pods as the API server has them then.
         self._waiting: dict[str, datetime] = {}
         self._unassigned: dict[str, Pod] = {}
@@ -105,8 +78,8 @@ class Queue18(SchedulingQueue):
         """Add the pods whose backoff ended, if they still exist and have no node."""
         for key in sorted((key for key, until in self._waiting.items() if until <= now), key=self._waiting.__getitem__):
             del self._waiting[key]
-            if key in self._unassigned:
-                self.fifo.add_if_not_present(self._unassigned[key])
+            if key in self._unassigned and key not in self.fifo:
+                self.fifo.add(self._unassigned[key])
 
     def add(self, pod: Pod, now: datetime) -> None:
         """Add a new pod at the end."""
@@ -131,10 +104,14 @@ class Queue18(SchedulingQueue):
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
         """Let the pod wait. One that waits already, because it was added in between, does not wait longer."""
         self._unassigned[pod.key] = pod
-        self.backoff.collect_garbage(now)
-        self.backoff.touch(pod.key, now)
+        # One that did not fail for long starts from the beginning.
+        for key in [key for key, last in self._failed.items() if now - last > MAX_BACKOFF]:
+            del self._backoff[key], self._failed[key]
+        duration = self._backoff.setdefault(pod.key, INITIAL_BACKOFF)
+        self._failed[pod.key] = now
         if pod.key not in self._waiting:
-            self._waiting[pod.key] = now + self.backoff.wait(pod.key)
+            self._waiting[pod.key] = now + duration
+            self._backoff[pod.key] = min(2 * duration, MAX_BACKOFF)
 
     def pods(self) -> list[QueuedPod]:
         """The queue, then the pods that back off, the first to end first."""

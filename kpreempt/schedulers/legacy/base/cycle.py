@@ -183,6 +183,18 @@ class Cycle:
         victims = {node: victims_of(left[node].pods, self._cluster.budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
         outcome = _outcome(nominated, left, victims)
+        # Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope.
+        if not self._version.clears_nominations:
+            nominations_to_clear = []
+        elif not potential:
+            nominations_to_clear = [self._pod.key]
+        else:
+            nominations_to_clear = [
+                info.key
+                for node in nominated[:1]
+                for info in self._cluster.nominated_pods.get(node, ())
+                if info.priority < self._info.priority
+            ]
         return self._verdict(
             outcome,
             [
@@ -203,7 +215,7 @@ class Cycle:
             selection=selection,
             nominated_nodes=nominated,
             victims=victims,
-            nominations_to_clear=self._nominations_to_clear(potential, nominated),
+            nominations_to_clear=nominations_to_clear,
             message=message,
         )
 
@@ -256,19 +268,6 @@ class Cycle:
             for node in nominated
         ]
         return Alternatives(outcomes, exact=all(each.is_exact for each in parted.values()))
-
-    def _nominations_to_clear(self, potential: list[NodeInfo], nominated: list[str]) -> list[str]:
-        """Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope."""
-        if not self._version.clears_nominations:
-            return []
-        if not potential:
-            return [self._pod.key]
-        return [
-            info.key
-            for node in nominated[:1]
-            for info in self._cluster.nominated_pods.get(node, ())
-            if info.priority < self._info.priority
-        ]
 
     def _verdict(self, outcome: Outcome, assumptions: Sequence[Assumption] = (), **parts: object) -> Verdict:
         about = self._version.assumptions_about(self._cluster, self._pod)

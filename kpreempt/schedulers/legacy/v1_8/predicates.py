@@ -25,7 +25,6 @@ from kpreempt.schedulers.legacy.base.node_info import (
     Amounts,
     Cluster,
     NodeInfo,
-    Pair,
     PodInfo,
     PortKey,
     TopologyPairs,
@@ -198,7 +197,10 @@ class PodMetadata(Metadata):
         """Whether the terms of the pods that are there, and the pod's own, allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self._refusing:
-                return refusal(AFFINITY_NOT_MATCHED, detail=self._existing_conflict(pair))
+                return refusal(
+                    AFFINITY_NOT_MATCHED,
+                    detail=AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair)),
+                )
         for wanted in self._wanted:
             if not wanted.is_met(node_info) and not (wanted.selects_its_pod() and not wanted.is_anywhere(node_info)):
                 return refusal(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
@@ -206,9 +208,6 @@ class PodMetadata(Metadata):
             if refused.is_met(node_info):
                 return refusal(AFFINITY_NOT_MATCHED, detail=refused.conflict("antiAffinity", node_info))
         return PASSES
-
-    def _existing_conflict(self, pair: Pair) -> AffinityConflict:
-        return AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair))
 
 
 class _OwnTerm:
