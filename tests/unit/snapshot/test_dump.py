@@ -20,7 +20,7 @@ from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
-from kpreempt.schedulers.kube.framework import volumes
+from kpreempt.schedulers.kube.framework import csi_translation as volumes
 from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.least import ANNOTATIONS, least
 from kpreempt.snapshot.load import load_snapshot
