@@ -77,8 +77,7 @@ _OTHERS: dict[str, Any] = {
         ),
     ],
     "no_annotation_waivers": Annotated[
-        bool | None,
-        Option(("--no-annotation-waivers",), "No annotation of the manifests waives a rule.", panel=GATE),
+        bool | None, Option(("--no-annotation-waivers",), "No annotation of the manifests waives a rule.", panel=GATE)
     ],
     "baseline": Annotated[
         _Text, Option(("--baseline",), "What is accepted, as --write-baseline wrote it.", "FILE", GATE)
@@ -105,10 +104,7 @@ def _group(command: str) -> Group:
 
 
 _STREAM_NAME = Option(
-    ("--stream-name",),
-    "The file that SARIF and GitLab name for a stream without # Source: comments.",
-    "FILE",
-    OUTPUT,
+    ("--stream-name",), "The file that SARIF and GitLab name for a stream without # Source: comments.", "FILE", OUTPUT
 )
 
 
@@ -166,10 +162,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
     base: Annotated[
         list[str],
         Option(
-            ("--base",),
-            "The manifests as they were: what they bring about anyway does not count.",
-            "PATH",
-            THE_CHANGE,
+            ("--base",), "The manifests as they were: what they bring about anyway does not count.", "PATH", THE_CHANGE
         ),
     ] = []
     algorithm: Annotated[_Text, WITH_VOLCANO] = None

@@ -27,18 +27,7 @@ from kpreempt.library.options import (
     Option,
     Request,
 )
-from kpreempt.library.requests import (
-    NAMESPACE,
-    POD,
-    RUNS,
-    SEED,
-    SELECTOR,
-    AtRisk,
-    Budgets,
-    Compare,
-    Explain,
-    Pending,
-)
+from kpreempt.library.requests import NAMESPACE, POD, RUNS, SEED, SELECTOR, AtRisk, Budgets, Compare, Explain, Pending
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_RANGE, LEGACY_ROWS
 from kpreempt.scheduler_table import KUEUE as KUEUE_ALGORITHM
 from kpreempt.scheduler_table import VOLCANO as VOLCANO_ALGORITHM
@@ -86,9 +75,7 @@ _SNAPSHOT = Option(
     THE_CLUSTER,
 )
 _SKIP_BAD_OBJECTS = Option(
-    ("--skip-bad-objects",),
-    "Skip unreadable objects and files instead of failing, and list them.",
-    panel=THE_CLUSTER,
+    ("--skip-bad-objects",), "Skip unreadable objects and files instead of failing, and list them.", panel=THE_CLUSTER
 )
 _MAX_UNPACKED = Option(
     ("--max-unpacked",), "How much all inputs together may unpack to: 4Gi.  [1Gi]", "SIZE", THE_CLUSTER
@@ -106,23 +93,13 @@ WITH_VOLCANO = _ALGORITHM._replace(
 # For commands that ask Kueue, too.
 _WITH_KUEUE = WITH_VOLCANO._replace(metavar=f"auto|kube-VERSION|{VOLCANO_ALGORITHM}|{KUEUE_ALGORITHM}")
 _ALGORITHMS = Option(
-    ("--algorithms",),
-    f"Two or more, the first to compare with: auto,{DEFAULT_ALGORITHM}",
-    "NAME,NAME,...",
-    SCHEDULER,
+    ("--algorithms",), f"Two or more, the first to compare with: auto,{DEFAULT_ALGORITHM}", "NAME,NAME,...", SCHEDULER
 )
 _SCHEDULER_CONFIG = Option(
-    ("--scheduler-config",),
-    "The scheduler has this KubeSchedulerConfiguration: FILE, or eks.",
-    "FILE",
-    SCHEDULER,
+    ("--scheduler-config",), "The scheduler has this KubeSchedulerConfiguration: FILE, or eks.", "FILE", SCHEDULER
 )
 _FEATURE_GATES = Option(
-    ("--feature-gates",),
-    "These feature gates are set so. Repeatable.",
-    "GATE=true,...",
-    SCHEDULER,
-    families=(KUBE,),
+    ("--feature-gates",), "These feature gates are set so. Repeatable.", "GATE=true,...", SCHEDULER, families=(KUBE,)
 )
 _ACTIONS = Option(
     ("--actions",),
@@ -313,20 +290,16 @@ _CONNECTION = Group(
         "server": Annotated[_Text, Option(("-s", "--server"), "Address of the API server.", "URL", CONNECTION)],
         "token": Annotated[_Text, Option(("--token",), "Bearer token for the API server.", "TOKEN", CONNECTION)],
         "certificate_authority": Annotated[
-            _Text,
-            Option(("--certificate-authority",), "Certificate of the server's authority.", "FILE", CONNECTION),
+            _Text, Option(("--certificate-authority",), "Certificate of the server's authority.", "FILE", CONNECTION)
         ],
         "insecure_skip_tls_verify": Annotated[
             bool,
             Option(
-                ("--insecure-skip-tls-verify",),
-                "Do not check the server's certificate: insecure.",
-                panel=CONNECTION,
+                ("--insecure-skip-tls-verify",), "Do not check the server's certificate: insecure.", panel=CONNECTION
             ),
         ],
         "tls_server_name": Annotated[
-            _Text,
-            Option(("--tls-server-name",), "The name that the server's certificate is for.", "NAME", CONNECTION),
+            _Text, Option(("--tls-server-name",), "The name that the server's certificate is for.", "NAME", CONNECTION)
         ],
         "as_user": Annotated[_Text, Option(("--as",), "User or service account to impersonate.", "USER", CONNECTION)],
         "as_groups": Annotated[
@@ -454,21 +427,13 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     cpu: Annotated[
         _Text,
         Option(
-            ("--cpu",),
-            "Without a manifest: CPU that the pod requests.",
-            "QUANTITY",
-            THE_POD,
-            families=(KUBE, VOLCANO),
+            ("--cpu",), "Without a manifest: CPU that the pod requests.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
         ),
     ] = None
     memory: Annotated[
         _Text,
         Option(
-            ("--memory",),
-            "Without a manifest: memory that it requests.",
-            "QUANTITY",
-            THE_POD,
-            families=(KUBE, VOLCANO),
+            ("--memory",), "Without a manifest: memory that it requests.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
         ),
     ] = None
     resources: Annotated[
@@ -514,8 +479,7 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     runs: Annotated[int, _SESSIONS] = 0
     seed: Annotated[int, _SEED_OF_SESSIONS] = 0
     verbose: Annotated[
-        int,
-        _VERBOSE._replace(help="Every section of the answer; -v -v: every node and every step.", counts=True),
+        int, _VERBOSE._replace(help="Every section of the answer; -v -v: every node and every step.", counts=True)
     ] = 0  # type: ignore[assignment] # counted here alone
     brief: Annotated[bool, Option(("--brief",), "One line, for a chat.", families=(KUBE,))] = False
     exit_code: Annotated[
@@ -578,10 +542,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     events: Annotated[
         _Text,
         Option(
-            ("--events",),
-            "Apply these events, JSON lines or YAML, and show the queue after each.",
-            "FILE",
-            THE_CLUSTER,
+            ("--events",), "Apply these events, JSON lines or YAML, and show the queue after each.", "FILE", THE_CLUSTER
         ),
     ] = None
     algorithm: Annotated[
@@ -650,8 +611,7 @@ class BudgetsRequest(Budgets, AnswerRequest):
 
     answer = "BudgetAudit"
     fail_on: Annotated[
-        _Text,
-        Option(("--fail-on",), "Exit 1 if a finding is as severe as this, or more.", "error|warning|note", GATE),
+        _Text, Option(("--fail-on",), "Exit 1 if a finding is as severe as this, or more.", "error|warning|note", GATE)
     ] = None
 
 
@@ -739,8 +699,7 @@ class SweepRequest(Request):
         Option(metavar="[PLAN | report DIR]", help="The plan's file (TOML), or the dataset to report on."),
     ] = None
     files: Annotated[
-        list[str],
-        _FILES._replace(help="Ask where the pods of this manifest land. Repeatable.", panel=QUESTIONS),
+        list[str], _FILES._replace(help="Ask where the pods of this manifest land. Repeatable.", panel=QUESTIONS)
     ] = []
     priorities: Annotated[
         _Text, Option(("--priorities",), "Ask about -f with each of these priorities.", "N,...", QUESTIONS)
@@ -771,8 +730,7 @@ class SweepRequest(Request):
     to: Annotated[_Text, _TO._replace(help="The dataset's folder; it is made.")] = None
     resume: Annotated[bool, Option(("--resume",), "Do only what is missing in --to, and what failed.")] = False
     scheduler: Annotated[
-        _Text,
-        Option(("--scheduler",), "Work at this Dask cluster, and not here.", "tcp://HOST:PORT", WORKERS),
+        _Text, Option(("--scheduler",), "Work at this Dask cluster, and not here.", "tcp://HOST:PORT", WORKERS)
     ] = None
     workers: Annotated[
         int | None,
@@ -875,19 +833,14 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
         Option(("--upgrade-to",), "What an upgrade of the cluster's Kubernetes changes: 1.35", "VERSION", SCHEDULER),
     ] = None
     workloads: Annotated[
-        bool,
-        Option(("--workloads",), "With --upgrade-to, also try the next pod of every workload.", panel=THE_POD),
+        bool, Option(("--workloads",), "With --upgrade-to, also try the next pod of every workload.", panel=THE_POD)
     ] = False
     files: Annotated[list[str], MANIFESTS] = []
     select: Annotated[list[str], _SELECT] = []
     batch: Annotated[
         _Text,
         Option(
-            ("--batch",),
-            "Scenarios as JSON lines, as for kpreempt batch.",
-            "FILE",
-            THE_POD,
-            families=(KUBE, VOLCANO),
+            ("--batch",), "Scenarios as JSON lines, as for kpreempt batch.", "FILE", THE_POD, families=(KUBE, VOLCANO)
         ),
     ] = None
     algorithm: Annotated[
@@ -895,16 +848,13 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
         _ALGORITHM._replace(help="With --upgrade-to: not the cluster's own version.", metavar=f"auto|{KUBE_RANGE}"),
     ] = None
     scheduler_config: Annotated[
-        _Text,
-        _SCHEDULER_CONFIG._replace(help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."),
+        _Text, _SCHEDULER_CONFIG._replace(help="With --upgrade-to, both versions have this KubeSchedulerConfiguration.")
     ] = None
     feature_gates: Annotated[
-        list[str],
-        _FEATURE_GATES._replace(help="With --upgrade-to, both versions have these gates set. Repeatable."),
+        list[str], _FEATURE_GATES._replace(help="With --upgrade-to, both versions have these gates set. Repeatable.")
     ] = []
     fail_on_difference: Annotated[
-        bool,
-        Option(("--fail-on-difference",), "Exit 1 if not all algorithms decide alike, or may not.", panel=GATE),
+        bool, Option(("--fail-on-difference",), "Exit 1 if not all algorithms decide alike, or may not.", panel=GATE)
     ] = False
 
     @property
@@ -964,16 +914,12 @@ class RecordRequest(Request):
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
     info: Annotated[
-        _Text,
-        Option(("--info",), "Record nothing, and say what the recording in DIR holds.", "DIR", RECORDING),
+        _Text, Option(("--info",), "Record nothing, and say what the recording in DIR holds.", "DIR", RECORDING)
     ] = None
     source: Annotated[
         _Text,
         Option(
-            ("--from",),
-            "With --redact: what is recorded in DIR, in the place of a live cluster.",
-            "DIR",
-            RECORDING,
+            ("--from",), "With --redact: what is recorded in DIR, in the place of a live cluster.", "DIR", RECORDING
         ),
     ] = None
     duration: Annotated[_Text, _DURATION] = None
@@ -998,8 +944,7 @@ class RecordRequest(Request):
         ),
     ] = False
     redact_map: Annotated[
-        _Text,
-        _REDACT_MAP._replace(help="With --redact: which token stands for which name. Keep it to yourself."),
+        _Text, _REDACT_MAP._replace(help="With --redact: which token stands for which name. Keep it to yourself.")
     ] = None
     quiet: Annotated[bool, _QUIET._replace(help="Do not say what was recorded.")] = False
     connection: Annotated["ConnectionFlags", _CONNECTION]
@@ -1025,8 +970,7 @@ class HistoryRequest(
 
     answer = "History"
     subject: Annotated[
-        str,
-        Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod."),
+        str, Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod.")
     ]
     snapshots: Annotated[
         list[str], _SNAPSHOT._replace(metavar="DIR", help="A recording: what kpreempt record --to DIR made.")
@@ -1051,8 +995,7 @@ class VerifyRequest(
     answer = "Verification"
     folder: Annotated[_Text, Option(metavar="[DIR]", help="A recording: what kpreempt record --to DIR made.")] = None
     duration: Annotated[
-        _Text,
-        _DURATION._replace(help="Without DIR: record the live cluster for so long, 10m.", panel=THE_CLUSTER),
+        _Text, _DURATION._replace(help="Without DIR: record the live cluster for so long, 10m.", panel=THE_CLUSTER)
     ] = None
     fail_below: Annotated[
         float | None,

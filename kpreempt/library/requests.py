@@ -33,14 +33,7 @@ _Text = str | None
 # A simulation takes from a few milliseconds to a second: more would never end.
 MAX_RUNS = 10_000
 
-NAMESPACE = Option(
-    ("-n", "--namespace"),
-    "Only pods of this namespace.",
-    "NS",
-    THE_POD,
-    in_tools=True,
-    in_plans=ONE,
-)
+NAMESPACE = Option(("-n", "--namespace"), "Only pods of this namespace.", "NS", THE_POD, in_tools=True, in_plans=ONE)
 SELECTOR = Option(
     ("-l", "--selector"),
     "Only pods with these labels: app=web,tier!=db",
@@ -250,9 +243,7 @@ class Check(Simulated):
     prune: Annotated[
         bool,
         Option(
-            ("--prune",),
-            "Delete the objects that only the base has, as a pruning deployment does.",
-            panel=THE_CHANGE,
+            ("--prune",), "Delete the objects that only the base has, as a pruning deployment does.", panel=THE_CHANGE
         ),
     ] = False
     create_namespace: Annotated[
@@ -307,8 +298,7 @@ class Drain(Simulated):
         list[str], Option(metavar="NODE...", help="The nodes to drain, in this order.", in_tools=True, in_plans=ONE)
     ] = []
     selector: Annotated[
-        _Text,
-        SELECTOR._replace(help="The nodes with these labels, by name: pool=a.", panel=THE_DRAIN, in_plans=LADDER),
+        _Text, SELECTOR._replace(help="The nodes with these labels, by name: pool=a.", panel=THE_DRAIN, in_plans=LADDER)
     ] = None
     pool: Annotated[
         _Text, Option(("--pool",), "The nodes with this label.", "LABEL=VALUE", THE_DRAIN, in_plans=LADDER)
@@ -359,11 +349,7 @@ class Drain(Simulated):
     pod_selector: Annotated[
         str,
         Option(
-            ("--pod-selector",),
-            "As kubectl drain: only pods with these labels.",
-            "SELECTOR",
-            THE_DRAIN,
-            in_plans=ONE,
+            ("--pod-selector",), "As kubectl drain: only pods with these labels.", "SELECTOR", THE_DRAIN, in_plans=ONE
         ),
     ] = ""
     skip_wait_for_delete_timeout: Annotated[
@@ -376,12 +362,10 @@ class Drain(Simulated):
         ),
     ] = 0
     timeout: Annotated[
-        str,
-        Option(("--timeout",), "As kubectl drain: give a node up after so long; 0s: never.", "TIME", THE_DRAIN),
+        str, Option(("--timeout",), "As kubectl drain: give a node up after so long; 0s: never.", "TIME", THE_DRAIN)
     ] = "0s"
     chunk_size: Annotated[
-        int,
-        Option(("--chunk-size",), "As kubectl drain; how pods are listed changes nothing here.", "N", THE_DRAIN),
+        int, Option(("--chunk-size",), "As kubectl drain; how pods are listed changes nothing here.", "N", THE_DRAIN)
     ] = 500
     one_by_one: Annotated[
         bool,
