@@ -12,7 +12,7 @@ short form if they have one, and cuts the longest until all fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -178,6 +178,19 @@ class Fold(msgspec.Struct, frozen=True):
     is_brief: bool = False
 
 
+class Cards(msgspec.Struct, frozen=True):
+    """Items that are sections, each made of its item by ``draw`` when it is to be shown: cards on a page.
+
+    If they are ``is_summarized``, another block says what those are that a report leaves out.
+    """
+
+    items: Sequence[Any]
+    draw: Callable[[Any], Section]
+    noun: str = "item"
+    shown: int = 0
+    is_summarized: bool = False
+
+
 class Section(msgspec.Struct, frozen=True):
     """Blocks below a label. ``lead`` stands beside the label; if ``is_beside``, the blocks do, too.
 
@@ -185,10 +198,9 @@ class Section(msgspec.Struct, frozen=True):
     section without a lead and blocks is not shown. Pages have the sections that are reasoning after the others, and
     Markdown folds them. Those with a ``priority`` are on a screen, the highest first, as ``short`` if that is given.
 
-    Sections within a section with a ``noun`` are items of that name: cards on a page, paragraphs in text, ``shown`` of
-    them as of a block; if it ``is_summarized``, a block says what the others are. Without a label a section is a report
-    of its own, one of several. One that is there for screens or pages ``only`` is nowhere else. So many lines as
-    ``keeps`` do not count if the longest section of a screen is to be cut.
+    Without a label a section is a report of its own, one of several of that ``noun``. One that is there for screens or
+    pages ``only`` is nowhere else. So many lines as it ``keeps`` do not count if the longest section of a screen is to
+    be cut.
     """
 
     label: str
@@ -201,9 +213,7 @@ class Section(msgspec.Struct, frozen=True):
     style: Role = "heading"
     priority: int = 0
     short: Section | None = None
-    noun: str = ""
-    shown: int = 0
-    is_summarized: bool = False
+    noun: str = "section"
     keeps: int = 0
     only: Literal["", "screen", "page"] = ""
 
@@ -223,7 +233,7 @@ class Section(msgspec.Struct, frozen=True):
         return self.anchor or self.label.lstrip("0123456789 ").lower().replace(" ", "-")
 
 
-Block = Sentence | Code | Hint | Rows | Table | Listing | Tree | Timeline | Picture | Fold
+Block = Sentence | Code | Hint | Rows | Table | Listing | Tree | Timeline | Cards | Picture | Fold
 
 
 _B = TypeVar("_B", bound="Block | Section")
@@ -237,7 +247,7 @@ def _has_content(block: Block | Section) -> bool:
             return bool(text_of(block.words))
         case Rows():
             return bool(block.rows)
-        case Table() | Listing() | Tree() | Timeline():
+        case Table() | Listing() | Tree() | Timeline() | Cards():
             return bool(block.items)
     return True
 

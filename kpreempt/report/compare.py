@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import (
     Block,
+    Cards,
     Count,
     Fold,
     Listing,
@@ -95,9 +96,8 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
             _matrix(comparison, differing),
             Section(
                 "DIFFERENCES",
-                blocks=[_of_pod(item) for item in differing],
+                blocks=[Cards(differing, _of_pod, noun="pod", shown=_DIFFERENCES_SHOWN)],
                 heading="Where they differ",
-                shown=_DIFFERENCES_SHOWN,
             ),
         ]
     rows: list[list[Words]] = [[strong(_title(item)), item.error] for item in errors]
@@ -178,7 +178,7 @@ def _of_pod(item: ComparedPod) -> Section:
         blocks += [Sentence((*_parting(item, group), ":")), *_sides(item, group)]
     if not groups:
         blocks.append(Sentence("The algorithms after the first differ from one another."))
-    return Section(_title(item), f"priority {item.priority:,}", blocks, noun="pod")
+    return Section(_title(item), f"priority {item.priority:,}", blocks)
 
 
 def _differing_groups(item: ComparedPod) -> list[list[Decision]]:

@@ -10,6 +10,7 @@ from tabulate import tabulate
 from kpreempt.report.amounts import count
 from kpreempt.report.blocks import (
     Block,
+    Cards,
     Code,
     Fold,
     Listing,
@@ -31,6 +32,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~!&$]|://|(?i:www\.)")
 _BACKTICKS = re.compile(r"`+")
 # A comment of a pull request holds 64 KiB.
 _ITEMS_SHOWN = 100
+_CARDS_SHOWN = 10
 
 
 def render_markdown(report: Report, _options: RenderOptions) -> str:
@@ -55,8 +57,8 @@ def _sections(blocks: Sequence[Block | Section], facts: str = "") -> list[str]:
     return [*parts, "<details><summary>The reasoning</summary>", *reasoning, "</details>"]
 
 
-def _section(section: Section) -> list[str]:
-    title = escaped(section.label if section.noun else section.title)
+def _section(section: Section, title: str = "") -> list[str]:
+    title = escaped(title or section.title)
     if not section.label:
         start = f"### {title}\n\n{emphasised(section.lead)}"
     else:
@@ -74,6 +76,11 @@ def _block(block: Block) -> list[str]:
             return ["\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows)]
         case Fold():
             return [f"<details><summary>{escaped(block.summary)}</summary>", *_sections(block.blocks), "</details>"]
+    if isinstance(block, Cards):
+        shown = [block.draw(item) for item in block.items[: block.shown or _CARDS_SHOWN]]
+        left = 0 if block.is_summarized else len(block.items) - len(shown)
+        cards = [part for each in shown for part in _section(each, each.label)]
+        return [*cards, *([f"… and {count(left, f'more {block.noun}')}"] if left else [])]
     if not isinstance(block, Table | Listing | Timeline | Tree) or not block.items:
         return []
     rest = len(block.items) - _ITEMS_SHOWN

@@ -25,6 +25,7 @@ from kpreempt.report.amounts import count
 from kpreempt.report.blocks import (
     Align,
     Block,
+    Cards,
     Code,
     Fold,
     Hint,
@@ -261,27 +262,20 @@ class _Drawing:
         elif section.label and (spans_of(lead) or not is_beside):
             chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
         indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
-        for chunk in self._stacked(section.blocks, width - indent, section.shown, is_summarized=section.is_summarized):
+        for chunk in self._stacked(section.blocks, width - indent):
             is_first = is_beside and not chunks
             lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
             chunks.append(chunk._replace(lines=lines))
         return chunks
 
-    def _stacked(
-        self, blocks: Sequence[Block | Section], width: int, shown: int = 0, *, is_summarized: bool = False
-    ) -> list[_Chunk]:
+    def _stacked(self, blocks: Sequence[Block | Section], width: int) -> list[_Chunk]:
         """Blocks below one another; what a sentence introduces that ends with a colon is further to the right."""
         chunks: list[_Chunk] = []
         is_introduced = False
-        items = sum(isinstance(block, Section) and bool(block.noun) for block in blocks)
-        limit, number = self._limit(shown, items), 0
         for block in blocks:
             if isinstance(block, Section):
-                number += bool(block.noun)
-                if number <= limit or not block.noun:
-                    chunks += self._within(block, width)
-                if number == limit and block.noun and not is_summarized:
-                    chunks += self._rest(items - limit, block.noun)
+                if not block.is_empty and not block.only:
+                    chunks += [_Chunk([Text()]), *self.section(block, width)]
                 continue
             indent = _INDENT if is_introduced and not isinstance(block, Sentence) else 0
             if isinstance(block, Sentence) and spans_of(block.words):
@@ -290,15 +284,11 @@ class _Drawing:
                 chunks.append(chunk._replace(lines=_indented(chunk.lines, indent)))
         return chunks
 
-    def _within(self, section: Section, width: int) -> list[_Chunk]:
-        """A section of a section; one that is an item is a paragraph that the label begins."""
-        if section.is_empty or section.only:
-            return []
-        if not section.noun:
-            return [_Chunk([Text()]), *self.section(section, width)]
+    def _card(self, section: Section, noun: str, width: int) -> _Chunk:
+        """An item that is a section: a paragraph that the label begins, and the blocks below."""
         lines = _wrapped((Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
         lines += _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
-        return [_Chunk(lines, section.noun)]
+        return _Chunk(lines, noun)
 
     def block(self, block: Block, width: int) -> list[_Chunk]:
         """The lines of a block, those of each item together."""
@@ -319,14 +309,14 @@ class _Drawing:
                 return self._stacked(block.blocks, width)
             case Picture():
                 return []
-        limit = self._limit(block.shown, len(block.items))
+        limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
+        if isinstance(block, Cards):
+            cards = [self._card(block.draw(item), block.noun, width) for item in block.items[:limit]]
+            return cards if block.is_summarized else [*cards, *self._rest(len(block.items) - limit, block.noun)]
         return [
             *_items(block, limit, width, is_screen=bool(self._height)),
             *self._rest(len(block.items) - limit, block.noun),
         ]
-
-    def _limit(self, shown: int, items: int) -> int:
-        return self._height or (shown if self._hint and shown else items)
 
     def _rest(self, rest: int, noun: str) -> list[_Chunk]:
         """What is left out."""
@@ -412,7 +402,13 @@ def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
         widest = widths.index(max(widths))
         second = max([each for at, each in enumerate(widths) if at != widest], default=1)
         widths[widest] -= min(over, max(widths[widest] - second, 1))
-    return [[_elided(cell, room) for cell, room in zip(row, widths, strict=True)] for row in rows]
+    return [
+        [
+            cell if cell.cell_len <= room else _without_middle(cell, 0, len(cell), room)
+            for cell, room in zip(row, widths, strict=True)
+        ]
+        for row in rows
+    ]
 
 
 def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: int) -> list[list[Text]] | None:
@@ -520,17 +516,23 @@ def _clipped(lines: Sequence[Text], most: int, width: int) -> list[Text]:
 def _elided(line: Text, width: int) -> Text:
     """The line with its longest words shortened in the middle until it fits."""
     while (over := line.cell_len - width) > 0:
-        words = list(re.finditer("[^ ]+", line.plain))
-        word = max(words, key=lambda word: cell_len(word[0]), default=None)
+        word = max(re.finditer("[^ ]+", line.plain), key=lambda word: cell_len(word[0]), default=None)
         if word is None or cell_len(word[0]) <= 1:
             break
-        keep = max(cell_len(word[0]) - over, 1) - 1
-        start, end = line[: word.end()], word.end()
-        start.truncate(cell_len(start.plain) - cell_len(word[0]) + keep // 2)
-        while end > word.start() and cell_len(line.plain[end - 1 : word.end()]) <= keep - keep // 2:
-            end -= 1
-        line = Text.assemble(start, "…", line[end:])
+        line = _without_middle(line, word.start(), word.end(), cell_len(word[0]) - over)
     return line
+
+
+def _without_middle(line: Text, begin: int, end: int, cells: int) -> Text:
+    """The line with what is between two of its characters shortened to so many cells, one at least."""
+    keep = max(cells, 1) - 1
+    head = begin
+    while cell_len(line.plain[begin : head + 1]) <= keep // 2:
+        head += 1
+    tail = end
+    while tail > head and cell_len(line.plain[tail - 1 : end]) <= keep - keep // 2:
+        tail -= 1
+    return Text.assemble(line[:head], "…", line[tail:])
 
 
 def _width(lines: Iterable[Text]) -> int:

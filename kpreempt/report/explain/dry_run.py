@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from kpreempt.report.amounts import count, plural
 from kpreempt.report.blocks import (
     Block,
+    Cards,
     Column,
     Listing,
     Phrase,
@@ -76,7 +78,8 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     ordered = order_by_survival(verdict)
     is_short = len(ordered) <= 3 and sum(len(candidate.steps) for candidate in ordered) <= 2 * _STEPS_SHOWN
     in_full = len(ordered) if is_short or options.verbose else 1
-    blocks: list[Block | Section] = [candidate_section(each, verdict, options) for each in ordered]
+    draw = partial(candidate_section, verdict=verdict, options=options)
+    blocks: list[Block] = [Cards(ordered, draw, noun="candidate", shown=in_full, is_summarized=True)]
     blocks.append(Sentence(_summary(ordered[in_full:], verdict)))
     if verdict.dry_run:
         owned = "their lower-priority pods" if not verdict.eviction_rule else _evictable(verdict)
@@ -96,8 +99,6 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             blocks if tried else [],
             heading="The dry run of preemption",
             is_reasoning=True,
-            shown=in_full,
-            is_summarized=True,
             priority=_DRY_RUN,
             short=Section("DRY RUN", nearest),
         ),
@@ -141,7 +142,7 @@ def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOpt
     victims = f" ({join_names(candidate.victims, limit=_BRIEF_NAMES)})" if candidate.victims else ""
     cost, *budgets = describe_cost(candidate, verdict)
     blocks: list[Block] = [Sentence(Span(likely if candidate.outcomes else "", "warn")), steps]
-    return Section(candidate.node, (*nominated, cost, victims, *budgets), blocks, noun="candidate")
+    return Section(candidate.node, (*nominated, cost, victims, *budgets), blocks)
 
 
 def _reprieve(step: Reprieve) -> Phrase:
@@ -230,15 +231,17 @@ def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
     nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
     if not nodes:
         return Section("5 VICTIMS")
-    blocks: Sequence[Block | Section]
+    blocks: list[Block]
     if len(nodes) == 1:
         lead, blocks = _title(nodes[0], verdict), [_victims(nodes[0], verdict, options)]
     else:
         lead = (f"on one of {count(len(nodes), 'node')} that tie",)
-        blocks = [
-            Section(node, _title(node, verdict), [_victims(node, verdict, options)], noun="node") for node in nodes
-        ]
-    return Section("5 VICTIMS", lead, blocks, shown=2, keeps=3, priority=_VICTIMS, short=screened_victims(verdict))
+
+        def draw(node: str) -> Section:
+            return Section(node, _title(node, verdict), [_victims(node, verdict, options)])
+
+        blocks = [Cards(nodes, draw, noun="node", shown=2)]
+    return Section("5 VICTIMS", lead, blocks, keeps=3, priority=_VICTIMS, short=screened_victims(verdict))
 
 
 def _victims(node: str, verdict: Verdict, options: RenderOptions) -> Table:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kpreempt.report.amounts import plural
 from kpreempt.report.blocks import (
     Block,
+    Cards,
     Code,
     Fold,
     Listing,
@@ -70,7 +71,7 @@ def render_page(report: Report, options: RenderOptions) -> str:
     contents, left = within(partial(_content, prefix="", level=2), sections, _REPORTS_LIMIT)
     parts = [Part(each.address, each.title, each.title, shown) for each, shown in zip(sections, contents, strict=False)]
     if left:
-        note = cut_note(left, plural(sections[-1].noun or "section"))
+        note = cut_note(left, plural(sections[-1].noun))
         parts.append(Part("left-out", "Left out", "Left out", note))
     end = footer(report.command, API_VERSION)
     title = text_of(report.title)
@@ -98,30 +99,20 @@ def _content(section: Section, prefix: str, level: int) -> Html:
 
 def _blocks(blocks: Sequence[Block | Section], section: Section, prefix: str, level: int) -> Html:
     whole = Html("")
-    items: list[tuple[int, Section]] = []
-    for number, block in enumerate(blocks if section.label else answer_first(blocks), 1):
+    for block in blocks if section.label else answer_first(blocks):
         if not isinstance(block, Section):
             whole += _block(block, section, prefix, level)
-        elif block.is_empty or block.only == "screen":
-            continue
-        elif block.noun:
-            items.append((number, block))
-        else:
+        elif not block.is_empty and block.only != "screen":
             whole += titled(f"{prefix}{block.address}", block.title, _content(block, prefix, level), level=level)
-    if items:
-        cards, left = within(partial(_card, prefix=prefix, level=level), items, _LIST_LIMIT)
-        what = plural(items[0][1].noun)
-        whole += folded(cards, _CARDS_SHOWN, what) + cut_note(left, what)
     return whole
 
 
-def _card(item: tuple[int, Section], prefix: str, level: int) -> Html:
-    """A section that is one of several items."""
-    number, section = item
+def _drawn_card(draw: Callable[[Any], Section], item: Any, prefix: str, level: int) -> Html:
+    """An item that is a section."""
+    section = draw(item)
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
-    content = _blocks(section.blocks, section, f"{prefix}{number}-", level + 1)
-    title = tag(f"h{level}", phrase(section.heading or section.label))
-    return tag("article", title, lead, content, class_="card") + Html("\n")
+    title = tag(f"h{level}", phrase(section.label))
+    return tag("article", title, lead, _blocks(section.blocks, section, prefix, level + 1), class_="card") + Html("\n")
 
 
 def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
@@ -137,6 +128,11 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
             return fold(block.summary, _blocks(block.blocks, section, prefix, level))
         case Picture():
             return Html(block.draw())
+        case Cards():
+            show = partial(_drawn_card, block.draw, prefix=prefix, level=level)
+            cards, left = within(show, block.items, _LIST_LIMIT)
+            what = plural(block.noun)
+            return folded(cards, _CARDS_SHOWN, what) + cut_note(left, what)
         case Table() if block.items:
             return _table(block, section)
         case Listing() if block.items:
