@@ -308,9 +308,12 @@ def test_a_table_that_cannot_fit_is_not_laid_out(monkeypatch: pytest.MonkeyPatch
     answer = audit([budget(f"b{each}", {"app": f"no-{each}"}) for each in range(300)], pods("ReplicaSet web-1", 1))
     lengths: list[int] = []
     laid_out = terminal._table
-    monkeypatch.setattr(
-        terminal, "_table", lambda block, items, width: (lengths.append(len(items)), laid_out(block, items, width))[1]
-    )
+
+    def recording(block: Any, items: Any, width: int, **how: Any) -> Any:
+        lengths.append(len(items))
+        return laid_out(block, items, width, **how)
+
+    monkeypatch.setattr(terminal, "_table", recording)
     text = render_answer(answer, "text", RenderOptions(height=30, extent=Extent.SCREEN))
     assert "more rows" in text
     assert 0 < max(lengths) <= 30
