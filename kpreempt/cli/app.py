@@ -9,34 +9,9 @@ from typing import Annotated
 import typer
 
 from kpreempt.cli.command_line import OF_PROGRAM, AnswerCommand, Program, command_of
+from kpreempt.cli.requests import COMMANDS
 from kpreempt.library.options import Request
 
-# The request of each, and what answers it, by module and name, in the order of the help.
-_COMMANDS = {
-    "explain": ("requests:ExplainRequest", "explain:explain"),
-    "pending": ("requests:PendingRequest", "pending:pending"),
-    "queue": ("requests:QueueRequest", "queue:queue"),
-    "who-preempted": ("requests:WhoPreemptedRequest", "who_preempted:who_preempted"),
-    "at-risk": ("requests:AtRiskRequest", "at_risk:at_risk"),
-    "check": ("gate_options:CheckRequest", "check:check"),
-    "drain": ("gate_options:DrainRequest", "drain:drain"),
-    "rules": ("requests:RulesRequest", "about:rules"),
-    "budgets": ("requests:BudgetsRequest", "budgets:budgets"),
-    "volcano": ("requests:VolcanoRequest", "volcano:volcano"),
-    "batch": ("requests:BatchRequest", "batch:batch"),
-    "sweep": ("requests:SweepRequest", "sweep:sweep"),
-    "mcp": ("requests:McpRequest", "mcp:mcp"),
-    "algorithms": ("requests:AlgorithmsRequest", "about:algorithms"),
-    "plugins": ("requests:PluginsRequest", "plugins:plugins"),
-    "compare": ("requests:CompareRequest", "compare:compare"),
-    "completion": ("requests:CompletionRequest", "about:completion"),
-    "snapshot": ("requests:SnapshotRequest", "snapshot:snapshot"),
-    "record": ("requests:RecordRequest", "record:record"),
-    "history": ("requests:HistoryRequest", "history:history"),
-    "verify": ("requests:VerifyRequest", "verify:verify"),
-    "help": ("requests:HelpRequest", "about:help_command"),
-    "version": ("requests:VersionRequest", "about:version"),
-}
 # It tells of the others.
 _HELP = "help"
 
@@ -57,13 +32,13 @@ def make_app(asked: str = _HELP) -> typer.Typer:
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    names = [asked] if asked in _COMMANDS and asked != _HELP else list(_COMMANDS)
+    names = [asked] if asked in COMMANDS and asked != _HELP else list(COMMANDS)
     lists_only = not asked or asked in OF_PROGRAM
     for name in names:
-        place, function = _COMMANDS[name]
-        module, _, class_name = place.partition(":")
+        module, _, class_name = COMMANDS[name].request.partition(":")
         request = getattr(import_module(f"kpreempt.cli.{module}"), class_name)
-        app.command(name, cls=AnswerCommand)(_told(request) if lists_only else command_of(name, request, function))
+        run = _told(request) if lists_only else command_of(name, request, COMMANDS[name].run)
+        app.command(name, cls=AnswerCommand)(run)
     app.callback(invoke_without_command=True)(_kpreempt)
     return app
 

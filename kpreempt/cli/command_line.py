@@ -1,7 +1,7 @@
 """The command line as users write it: requests as Typer's commands, options before the command, and the help itself.
 
 Typer's own help has all options in one list and summaries that are cut off. Here options stand under the headings that
-they are declared with, and the examples of ``EXAMPLES`` at the end.
+they are declared with, and the examples of ``COMMANDS`` at the end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typer import Option as TypersOption
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from kpreempt.cli.families import asked_family
+from kpreempt.cli.requests import COMMANDS
 from kpreempt.errors import UsageError, nearest
 from kpreempt.library.options import PANELS, Option, Request, fields_of, group_of, option_of
 
@@ -24,79 +25,6 @@ from kpreempt.library.options import PANELS, Option, Request, fields_of, group_o
 OF_PROGRAM = ("--help", "-h", "--version")
 # The heading of --help, which is Typer's.
 OTHER_OPTIONS = "Other options"
-
-_DEMO = "--snapshot fixtures/demo/cluster.yaml"
-_ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
-_OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
-_DRAIN = "--snapshot fixtures/drain/cluster.yaml"
-# Two for each command, on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
-EXAMPLES: Mapping[str, tuple[str, str]] = {
-    "explain": (
-        f"explain -f fixtures/demo/api.yaml {_DEMO}",
-        "explain deploy/web -n shop --capacity --snapshot fixtures/workloads/cluster.yaml",
-    ),
-    "pending": (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
-    "queue": (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
-    "who-preempted": (
-        f"who-preempted encode-1 -n batch {_ON_CALL}",
-        f"who-preempted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
-    ),
-    "at-risk": (f"at-risk -n batch {_ON_CALL}", f"at-risk -A --limit 3 {_ON_CALL}"),
-    "check": (
-        f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
-        f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
-    ),
-    "drain": (
-        f"drain n1 --ignore-daemonsets {_DRAIN}",
-        f"drain -l pool=general --ignore-daemonsets {_DRAIN} -o markdown",
-    ),
-    "rules": ("rules", "rules lost-pods"),
-    "budgets": (
-        "budgets --snapshot fixtures/budgets/cluster.yaml",
-        "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",
-    ),
-    "volcano": (
-        "volcano --snapshot fixtures/volcano/vetoed-by-gang.yaml"
-        " --scheduler-config fixtures/volcano/vetoed-by-gang.conf",
-        "volcano --snapshot fixtures/volcano/either-node.yaml"
-        " --scheduler-config fixtures/volcano/either-node.conf --runs 40",
-    ),
-    "batch": (
-        "batch fixtures/batch/scenarios.jsonl",
-        f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
-    ),
-    "mcp": (
-        "mcp --snapshot fixtures/demo/cluster.yaml",
-        "mcp --snapshot fixtures/demo/cluster.yaml --algorithm kube-1.29",
-    ),
-    "sweep": (
-        "sweep fixtures/sweep/sweep.toml --to sweep",
-        "sweep --snapshots 'fixtures/*/cluster.yaml' --ask pending --ask budgets --to sweep",
-    ),
-    "algorithms": ("algorithms", "algorithms -o name"),
-    "plugins": ("plugins", "plugins -o name"),
-    "compare": (
-        "compare --algorithms kube-1.18,kube-1.36 -f fixtures/compare/api.yaml"
-        " --snapshot fixtures/compare/cluster.yaml",
-        f"compare --algorithms kube-1.13,kube-1.36 {_ON_CALL}",
-    ),
-    "completion": ("completion bash", "completion fish"),
-    "snapshot": (
-        f"snapshot {_DEMO} --to cluster.json.gz",
-        f"snapshot {_DEMO} --redact --to -",
-    ),
-    "record": (
-        "record --info fixtures/recording",
-        "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
-    ),
-    "history": (
-        "history api -n shop --snapshot fixtures/recording",
-        "history node/node-a --snapshot fixtures/recording -o jsonl",
-    ),
-    "verify": ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
-    "help": ("help explain", "help check"),
-    "version": ("version", "version -o json"),
-}
 
 
 def command_of(name: str, request: type[Request], place: str) -> Callable[..., int]:
@@ -230,7 +158,7 @@ class AnswerCommand(TyperCommand):
                     formatter.write_dl(rows)
         program = ctx.find_root().info_name
         with formatter.section("Examples"):
-            for example in EXAMPLES.get(self.name or "", ()):
+            for example in COMMANDS[self.name or ""].examples:
                 # Not wrapped: it is there to be pasted.
                 formatter.write(f"  {program} {example}\n")
 

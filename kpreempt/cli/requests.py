@@ -4,6 +4,7 @@ A question that programs ask, too, is declared in ``kpreempt.library.requests``;
 This module is loaded at every start: nothing of a command is imported here but its request.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Context
@@ -1030,3 +1031,156 @@ class VersionRequest(Request):
 
     answer = "Versions"
     output: Annotated[str, _FORMAT] = "text"
+
+
+class CommandRow(NamedTuple):
+    """A command: its request and the function that answers it, by module and name, and two examples.
+
+    The examples are on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
+    """
+
+    request: str
+    run: str
+    examples: tuple[str, str]
+
+
+_DEMO = "--snapshot fixtures/demo/cluster.yaml"
+_ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
+_OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
+_DRAIN = "--snapshot fixtures/drain/cluster.yaml"
+# In the order of the help.
+COMMANDS: Mapping[str, CommandRow] = {
+    "explain": CommandRow(
+        "requests:ExplainRequest",
+        "explain:explain",
+        (
+            f"explain -f fixtures/demo/api.yaml {_DEMO}",
+            "explain deploy/web -n shop --capacity --snapshot fixtures/workloads/cluster.yaml",
+        ),
+    ),
+    "pending": CommandRow(
+        "requests:PendingRequest",
+        "pending:pending",
+        (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
+    ),
+    "queue": CommandRow(
+        "requests:QueueRequest",
+        "queue:queue",
+        (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
+    ),
+    "who-preempted": CommandRow(
+        "requests:WhoPreemptedRequest",
+        "who_preempted:who_preempted",
+        (
+            f"who-preempted encode-1 -n batch {_ON_CALL}",
+            f"who-preempted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
+        ),
+    ),
+    "at-risk": CommandRow(
+        "requests:AtRiskRequest",
+        "at_risk:at_risk",
+        (f"at-risk -n batch {_ON_CALL}", f"at-risk -A --limit 3 {_ON_CALL}"),
+    ),
+    "check": CommandRow(
+        "gate_options:CheckRequest",
+        "check:check",
+        (
+            f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
+            f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
+        ),
+    ),
+    "drain": CommandRow(
+        "gate_options:DrainRequest",
+        "drain:drain",
+        (
+            f"drain n1 --ignore-daemonsets {_DRAIN}",
+            f"drain -l pool=general --ignore-daemonsets {_DRAIN} -o markdown",
+        ),
+    ),
+    "rules": CommandRow("requests:RulesRequest", "about:rules", ("rules", "rules lost-pods")),
+    "budgets": CommandRow(
+        "requests:BudgetsRequest",
+        "budgets:budgets",
+        (
+            "budgets --snapshot fixtures/budgets/cluster.yaml",
+            "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",
+        ),
+    ),
+    "volcano": CommandRow(
+        "requests:VolcanoRequest",
+        "volcano:volcano",
+        (
+            "volcano --snapshot fixtures/volcano/vetoed-by-gang.yaml"
+            " --scheduler-config fixtures/volcano/vetoed-by-gang.conf",
+            "volcano --snapshot fixtures/volcano/either-node.yaml"
+            " --scheduler-config fixtures/volcano/either-node.conf --runs 40",
+        ),
+    ),
+    "batch": CommandRow(
+        "requests:BatchRequest",
+        "batch:batch",
+        (
+            "batch fixtures/batch/scenarios.jsonl",
+            f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
+        ),
+    ),
+    "sweep": CommandRow(
+        "requests:SweepRequest",
+        "sweep:sweep",
+        (
+            "sweep fixtures/sweep/sweep.toml --to sweep",
+            "sweep --snapshots 'fixtures/*/cluster.yaml' --ask pending --ask budgets --to sweep",
+        ),
+    ),
+    "mcp": CommandRow(
+        "requests:McpRequest",
+        "mcp:mcp",
+        (
+            "mcp --snapshot fixtures/demo/cluster.yaml",
+            "mcp --snapshot fixtures/demo/cluster.yaml --algorithm kube-1.29",
+        ),
+    ),
+    "algorithms": CommandRow("requests:AlgorithmsRequest", "about:algorithms", ("algorithms", "algorithms -o name")),
+    "plugins": CommandRow("requests:PluginsRequest", "plugins:plugins", ("plugins", "plugins -o name")),
+    "compare": CommandRow(
+        "requests:CompareRequest",
+        "compare:compare",
+        (
+            "compare --algorithms kube-1.18,kube-1.36 -f fixtures/compare/api.yaml"
+            " --snapshot fixtures/compare/cluster.yaml",
+            f"compare --algorithms kube-1.13,kube-1.36 {_ON_CALL}",
+        ),
+    ),
+    "completion": CommandRow("requests:CompletionRequest", "about:completion", ("completion bash", "completion fish")),
+    "snapshot": CommandRow(
+        "requests:SnapshotRequest",
+        "snapshot:snapshot",
+        (
+            f"snapshot {_DEMO} --to cluster.json.gz",
+            f"snapshot {_DEMO} --redact --to -",
+        ),
+    ),
+    "record": CommandRow(
+        "requests:RecordRequest",
+        "record:record",
+        (
+            "record --info fixtures/recording",
+            "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
+        ),
+    ),
+    "history": CommandRow(
+        "requests:HistoryRequest",
+        "history:history",
+        (
+            "history api -n shop --snapshot fixtures/recording",
+            "history node/node-a --snapshot fixtures/recording -o jsonl",
+        ),
+    ),
+    "verify": CommandRow(
+        "requests:VerifyRequest",
+        "verify:verify",
+        ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
+    ),
+    "help": CommandRow("requests:HelpRequest", "about:help_command", ("help explain", "help check")),
+    "version": CommandRow("requests:VersionRequest", "about:version", ("version", "version -o json")),
+}

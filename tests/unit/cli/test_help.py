@@ -13,7 +13,7 @@ from typer.core import TyperOption
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.command_line import EXAMPLES
+from kpreempt.cli.requests import COMMANDS as ROWS
 from kpreempt.library.options import PANELS
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
@@ -71,11 +71,7 @@ def test_an_option_takes_a_value_in_every_command_or_in_none() -> None:
                 assert all(seen.setdefault(name, stands_alone) == stands_alone for name in option.opts)
 
 
-def test_every_command_has_examples() -> None:
-    assert EXAMPLES.keys() == COMMANDS.keys()
-
-
-@pytest.mark.parametrize("example", [example for pair in EXAMPLES.values() for example in pair])
+@pytest.mark.parametrize("example", [example for row in ROWS.values() for example in row.examples])
 def test_examples_run_where_the_repository_is(
     kpreempt: Kpreempt, example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
