@@ -52,7 +52,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
     seconds = []
     for _ in range(options.runs):
         start = time.process_time()
-        found, _assumptions = simulate(cluster, SimulationStart(arriving=arriving), scheduler_for(), now=NOW)
+        found, *_ = simulate(cluster, SimulationStart(arriving=arriving), scheduler_for(), now=NOW)
         seconds.append(time.process_time() - start)
     landed = sum(step.kind is StepKind.LANDS for step in found.steps)
     return [flavour, options.nodes, len(cluster.pods), options.pods, landed, statistics.median(seconds)]

@@ -22,7 +22,7 @@ from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError
+from kpreempt.schedulers.kube.framework.interface import FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.resources import Resource, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework
@@ -97,17 +97,15 @@ def _run_filters(
     statuses = []
     for plugin in framework.plugins.filters:
         if plugin.name not in state.skip_filter_plugins:
-            answers = [_run_filter(plugin, run_state, pod, run_node) for run_state, run_node in runs]
+            answers = []
+            for run_state, run_node in runs:
+                try:
+                    answers.append(plugin.filter(run_state, pod, run_node))
+                except PluginError as error:
+                    answers.append(Status(Code.ERROR, [str(error)]))
             refusals = (status for status in answers if not status.is_success)
             statuses.append(next(refusals, answers[-1]).of_plugin(plugin.name))
     return statuses
-
-
-def _run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-    try:
-        return plugin.filter(state, pod, node_info)
-    except PluginError as error:
-        return Status(Code.ERROR, [str(error)])
 
 
 _REPELLING = frozenset(("NoSchedule",))

@@ -86,15 +86,16 @@ class PluginMaker:
             if each.plugin is None
         }
         self._names_at = {
-            point: [name for name in plugins_at(profile, point, registry) if self._runs_at(name, point)]
+            point: [
+                name
+                for name in plugins_at(profile, point, registry)
+                # Of an out-of-tree plugin it is said by what stands for it.
+                if (each := self._registrations.get(name)) is not None
+                and (each.plugin is not None or point in each.modelled)
+            ]
             for point in EXTENSION_POINTS
         }
         self._weights = weights_of(profile)
-
-    def _runs_at(self, name: str, point: str) -> bool:
-        """Of an out-of-tree plugin it is said by what stands for it."""
-        registration = self._registrations.get(name)
-        return registration is not None and (registration.plugin is not None or point in registration.modelled)
 
     def make(self, handle: Handle) -> ProfilePlugins:
         """Make the plugins and put them in order at each extension point.

@@ -39,13 +39,12 @@ def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Fra
     return QueueRules(
         comes_first=_order(frameworks()[profiles[0].scheduler_name], phases) if sorter else None,
         held_back=_holding(frameworks, phases) if is_holding else None,
-        awaits_everything=any(_awaits_everything(profile, registry) for profile in profiles),
+        awaits_everything=any(
+            profile.has_extenders
+            or any(registry[name].points & _REGISTERING for name in from_outside(profile.enabled_names, registry))
+            for profile in profiles
+        ),
     )
-
-
-def _awaits_everything(profile: Profile, registry: Registry) -> bool:
-    enabled = from_outside(profile.enabled_names, registry)
-    return profile.has_extenders or any(registry[name].points & _REGISTERING for name in enabled)
 
 
 def _order(framework: Framework, phases: Phases) -> Less:

@@ -275,7 +275,12 @@ def _queue(share: QueueShare) -> QueueState:
 
 def close_session(session: Session, *, closes_gang: bool) -> Closing:
     """What users see of the session when it is over."""
-    fit_errors = {job.uid: _fit_errors(job) for job in session.jobs.values() if job.nodes_fit_errors}
+    fit_errors = {}
+    for job in session.jobs.values():
+        if job.nodes_fit_errors:
+            errors = job.nodes_fit_errors.items()
+            found = {job.tasks[uid].key: str(each) for uid, each in errors if uid in job.tasks}
+            fit_errors[job.uid] = dict(sorted(found.items()))
     if closes_gang:
         gang.close_session(session)
     events = session.recorder.events
@@ -291,11 +296,6 @@ def close_session(session: Session, *, closes_gang: bool) -> Closing:
                 events.append(SessionEvent("Pod", task.key, "Warning", "FailedScheduling", message))
     groups = {job.uid: PodGroupEnd(job.phase, list(job.conditions)) for job in session.jobs.values()}
     return Closing(groups, fit_errors, pods, list(events))
-
-
-def _fit_errors(job: Job) -> dict[str, str]:
-    found = {job.tasks[uid].key: str(errors) for uid, errors in job.nodes_fit_errors.items() if uid in job.tasks}
-    return dict(sorted(found.items()))
 
 
 def _phase(job: Job) -> str:

@@ -111,7 +111,12 @@ def users_of(claim: ResourceClaim) -> list[str]:
 def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_info: NodeInfo, lower: set[str]) -> bool:
     """Whether there would be devices if those of pods of lower priority on the node were free."""
     devices = allocator.devices
-    kept = [claim for claim in devices.claims if not _would_be_free(claim, lower)]
+    kept = []
+    for claim in devices.claims:
+        users = users_of(claim)
+        is_whole = bool(users) and len(users) == len(claim.status.reserved_for)
+        if not is_whole or not lower.issuperset(users):
+            kept.append(claim)
     if len(kept) == len(devices.claims):
         return False
     in_use = devices_in_use(kept, shares=devices.rules.shares)
@@ -119,11 +124,6 @@ def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_in
         return Allocator(devices, in_use, allocator.steps).allocate(node_info.node, claims).found is not None
     except (AllocationError, GivenUpError, HiddenSelectorError):
         return False
-
-
-def _would_be_free(claim: ResourceClaim, lower: set[str]) -> bool:
-    users = users_of(claim)
-    return bool(users) and len(users) == len(claim.status.reserved_for) and lower.issuperset(users)
 
 
 def unavailable(claims: Iterable[ResourceClaim], node_info: NodeInfo) -> ClaimUnavailable:

@@ -140,7 +140,11 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         assert isinstance(wanted, _Wanted)
         for topology in wanted.topologies:
             if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
-                return _refused(REASON_ZONE, _conflict(topology, labels))
+                key, values = topology.key, sorted(topology.values)
+                wants = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
+                has = labels.get(key) or labels.get(_STABLE_LABELS.get(key, key)) or "none"
+                told = f"wants {wants}, the node has {has}"
+                return _refused(REASON_ZONE, details.VolumeConflict(topology.claim, topology.volume, told))
         return wanted.problem or SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
@@ -159,13 +163,6 @@ def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[
             if all(values):
                 found.append(VolumeTopology(claim.key, volume.metadata.name, key, frozenset(values)))
     return found
-
-
-def _conflict(topology: VolumeTopology, labels: Mapping[str, str]) -> details.VolumeConflict:
-    values = sorted(topology.values)
-    wanted = f"{topology.key}={values[0]}" if len(values) == 1 else f"{topology.key} in ({','.join(values)})"
-    has = labels.get(topology.key) or labels.get(_STABLE_LABELS.get(topology.key, topology.key)) or "none"
-    return details.VolumeConflict(topology.claim, topology.volume, f"wants {wanted}, the node has {has}")
 
 
 def _refused(reason: str, detail: details.VolumeConflict | None = None) -> Status:

@@ -132,11 +132,7 @@ def is_awaited(pod: Pod, behaviour: Behaviour) -> bool:
     """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
     if not behaviour.pod_disruption_conditions:
         return pod.metadata.deletion_timestamp is not None
-    return is_terminating_by_preemption(pod)
-
-
-def is_terminating_by_preemption(pod: Pod) -> bool:
-    """Whether the pod is on its way out because a scheduler preempted it."""
+    # Whether the pod is on its way out because a scheduler preempted it.
     if pod.metadata.deletion_timestamp is None:
         return False
     for condition in pod.status.conditions:

@@ -218,7 +218,13 @@ def alternatives_of(
             [-value for value in rank_of(each.node, each.victims, criteria)],
         )
     )
-    told = [_told(each) for each in winners[:MAX_TOLD]]
+    told = []
+    for each in winners[:MAX_TOLD]:
+        if each.possible is not None:
+            told.append(told_outcome(each.node, each.possible))
+        else:
+            certain = [pod.key for pod in each.victims.pods]
+            told.append(PossibleOutcome(each.node, certain, [], each.victims.num_violations))
     is_complete = all(outcomes[each.node].is_exact for each in winners if each.node in outcomes)
     return Alternatives(told, exact=is_exact and is_complete, untold=len(winners) - len(told))
 
@@ -256,12 +262,6 @@ def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_R
         winners += [index for index, rank in ranks.items() if rank > bar]
         level = [index for index, rank in ranks.items() if rank == bar]
     return [rivals[index] for index in sorted([*winners, *level])]
-
-
-def _told(rival: _Rival) -> PossibleOutcome:
-    if rival.possible is None:
-        return PossibleOutcome(rival.node, [pod.key for pod in rival.victims.pods], [], rival.victims.num_violations)
-    return told_outcome(rival.node, rival.possible)
 
 
 def told_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:

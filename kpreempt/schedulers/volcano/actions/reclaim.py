@@ -85,9 +85,13 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
 
 def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
     """Evict on a node until the evicted alone ask for as much as the task; what is idle does not count."""
-    candidates = [
-        other.clone() for other in session.order.walk(node.tasks_in_order()) if _is_candidate(session, job, other)
-    ]
+    candidates = []
+    for other in session.order.walk(node.tasks_in_order()):
+        other_job = session.jobs.get(other.job_id)
+        if other.status is not TaskStatus.RUNNING or not other.is_preemptable or other_job is None:
+            continue
+        if other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable:
+            candidates.append(other.clone())
     if not candidates:
         return NodeTried(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
     victims = session.reclaimable(task, candidates)
@@ -108,10 +112,3 @@ def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
         return trial.ended(NodeOutcome.WASTED, evicted=evicted, missing=lacking(task, reclaimed))
     session.pipeline(task, node)
     return trial.ended(NodeOutcome.PIPELINED, evicted=evicted)
-
-
-def _is_candidate(session: Session, job: Job, other: Task) -> bool:
-    if other.status is not TaskStatus.RUNNING or not other.is_preemptable:
-        return False
-    other_job = session.jobs.get(other.job_id)
-    return other_job is not None and other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable

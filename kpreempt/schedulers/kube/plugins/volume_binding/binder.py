@@ -366,7 +366,11 @@ class VolumeBinder:
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         if not admits_node(storage_class.allowed_topologies, node_labels):
-            allowed = format_topologies(storage_class.allowed_topologies)
+            # Allowed topologies in the syntax of ``kubectl -l``, one of which must hold.
+            allowed = " or ".join(
+                ",".join(format_requirement(each.key, "In", each.values) for each in term.match_label_expressions)
+                for term in storage_class.allowed_topologies
+            )
             problem = f"storage class {class_name} makes volumes for {allowed} only"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
@@ -453,11 +457,3 @@ def _matches(term: TopologySelectorTerm, node_labels: Mapping[str, str]) -> bool
 
 def _is_valid(requirement: TopologySelectorLabelRequirement) -> bool:
     return is_label_key(requirement.key) and bool(requirement.values) and all(map(is_label_value, requirement.values))
-
-
-def format_topologies(terms: Sequence[TopologySelectorTerm]) -> str:
-    """Allowed topologies in the syntax of ``kubectl -l``, one of which must hold."""
-    return " or ".join(
-        ",".join(format_requirement(each.key, "In", each.values) for each in term.match_label_expressions)
-        for term in terms
-    )
