@@ -14,8 +14,7 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.report.escape import printable, printable_json
-from kpreempt.report.jsonpath import JsonPath, relaxed
-from kpreempt.report.jsonpath_steps import JsonPathError, TemplateText
+from kpreempt.report.jsonpath import JsonPath, JsonPathError, TemplateText, relaxed
 
 _EXAMPLES = {
     "jsonpath": "-o jsonpath='{range .items[*]}{.pod}{\"\\n\"}{end}'",

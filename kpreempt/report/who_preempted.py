@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kpreempt.report.amounts import count
 from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, joined, name, strong
@@ -61,7 +61,13 @@ def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Secti
 def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
     """Who, where and why, as terms with what they are."""
     if preemption.preemptor is not None:
-        yield "by", (*_name_of_preemptor(preemption), _preemptor_facts(preemption.preemptor))
+        # Where the preemptor is now, in brackets.
+        facts = [_where_in_words(preemption.preemptor)]
+        if preemption.preemptor.priority is not None:
+            facts.append(f"priority {preemption.preemptor.priority:,}")
+        if preemption.preemptor.owner:
+            facts.append(preemption.preemptor.owner)
+        yield "by", (*_name_of_preemptor(preemption), f" ({'; '.join(facts)})")
     if preemption.suspects:
         yield "perhaps by", joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.suspects)
     if preemption.node:
@@ -173,16 +179,6 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     return f"victim: {' · '.join(facts)}"
 
 
-def _preemptor_facts(preemptor: Whereabouts) -> str:
-    """Where the preemptor is now, in brackets."""
-    facts = [_where_in_words(preemptor)]
-    if preemptor.priority is not None:
-        facts.append(f"priority {preemptor.priority:,}")
-    if preemptor.owner:
-        facts.append(preemptor.owner)
-    return f" ({'; '.join(facts)})"
-
-
 def _where_in_words(pod: Whereabouts) -> str:
     """Where a pod is now."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
@@ -200,7 +196,7 @@ def _where_in_words(pod: Whereabouts) -> str:
 def _result_in_words(found: Reconstruction) -> Phrase:
     """How far the earlier snapshot explains the eviction."""
     nodes = join_names(found.nodes)
-    victims = _others(found.victims)
+    victims = f"{count(len(found.victims), 'pod')} ({join_names(found.victims, limit=_NAMES)})"
     return {
         ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": it preempts {victims} on {nodes}"),
         ReconstructionResult.OTHER_VICTIMS: (
@@ -214,10 +210,6 @@ def _result_in_words(found: Reconstruction) -> Phrase:
         ReconstructionResult.NO_VICTIM: ("the pod was not on a node there",),
         ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither there nor in the cluster now",),
     }[found.result]
-
-
-def _others(victims: Sequence[str]) -> str:
-    return f"{count(len(victims), 'pod')} ({join_names(victims, limit=_NAMES)})"
 
 
 def _age(preemption: Preemption, options: RenderOptions) -> str:

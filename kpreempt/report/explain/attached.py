@@ -10,7 +10,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AllocatedDevice, ExtenderCall, Verdict
-from kpreempt.verdict.chance import VolumeChoice, VolumeFit
+from kpreempt.verdict.chance import VolumeFit
 from kpreempt.verdict.details import EXTENDED_RESOURCES
 
 _NODES_SHOWN = 3
@@ -74,18 +74,14 @@ def volumes_section(verdict: Verdict) -> Section:
         return Section("VOLUMES")
     groups: dict[str, list[str]] = {}
     for choice in verdict.volume_choices.nodes:
-        groups.setdefault(_competition(choice), []).append(choice.node)
+        claims = join_names(choice.claims, limit=_NAMES_SHOWN)
+        volumes = join_names(choice.volumes, limit=_NAMES_SHOWN)
+        groups.setdefault(f"{claims}: among {volumes} {_FITS[choice.fits]}", []).append(choice.node)
     items = [
         [(strong(join_names(nodes, limit=_NAMES_SHOWN)), f"  {competition}")] for competition, nodes in groups.items()
     ]
     taken = "equal ones are taken in a random order, here in that of the input"
     return Section("VOLUMES", taken, [Listing(items, noun="group of nodes", shown=_GROUPS_SHOWN)], is_reasoning=True)
-
-
-def _competition(choice: VolumeChoice) -> str:
-    claims = join_names(choice.claims, limit=_NAMES_SHOWN)
-    volumes = join_names(choice.volumes, limit=_NAMES_SHOWN)
-    return f"{claims}: among {volumes} {_FITS[choice.fits]}"
 
 
 def extenders_section(verdict: Verdict) -> Section:

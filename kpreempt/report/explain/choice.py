@@ -177,7 +177,12 @@ def score_section(verdict: Verdict) -> Section:
         short = Section("WHY HERE", describe_scores(verdict), [Listing([[line] for line in _leading_scores(verdict)])])
     blocks: list[Block] = []
     if len(verdict.scores) > 1:
-        silent = silent_plugins(verdict)
+        # The plugins that rate every node 0.
+        silent = [
+            plugin
+            for plugin in scoring_plugins(verdict)
+            if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
+        ]
         plugins = [plugin for plugin in scoring_plugins(verdict) if plugin not in silent]
         rows: list[list[Words]] = []
         for node in sorted(verdict.scores, key=lambda node: -verdict.scores[node]):
@@ -240,12 +245,3 @@ def describe_scores(verdict: Verdict) -> Phrase:
 def scoring_plugins(verdict: Verdict) -> list[str]:
     """All plugins that give scores."""
     return list(dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores))
-
-
-def silent_plugins(verdict: Verdict) -> list[str]:
-    """The plugins that rate every node 0."""
-    return [
-        plugin
-        for plugin in scoring_plugins(verdict)
-        if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
-    ]

@@ -17,7 +17,7 @@ from kpreempt.report.explain.chance import (
 )
 from kpreempt.report.explain.changes import describe_changes
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
+from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict
 from kpreempt.verdict.details import InsufficientDevices
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread, is_absent
@@ -50,17 +50,16 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
     Of refusals so many ``kinds`` at most are named, the most frequent ones, and the nodes of the others counted.
     """
     said = _never(verdict, kinds) if verdict.outcome == Outcome.NEVER_LANDS else _HEADLINES[verdict.outcome](verdict)
-    return (*_whereabouts(verdict), *said, *_sentences(chance_of_volumes(verdict)))
-
-
-def _whereabouts(verdict: Verdict) -> Phrase:
-    """Where a pod is that is told as if it were created anew."""
+    # Where a pod is whose answer is that of one created again.
     pod = verdict.pod
-    if not pod.current_phase:
-        return ()
-    verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(pod.current_phase, "is")
-    where = (" on ", strong(pod.current_node)) if pod.current_node else ()
-    return (strong(pod_name(verdict)), f" {verb}", *where, ". Created anew: ")
+    whereabouts: Phrase = ()
+    if pod.current_phase:
+        verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(
+            pod.current_phase, "is"
+        )
+        where = (" on ", strong(pod.current_node)) if pod.current_node else ()
+        whereabouts = (strong(pod_name(verdict)), f" {verb}", *where, ". Created anew: ")
+    return (*whereabouts, *said, *_sentences(chance_of_volumes(verdict)))
 
 
 def pod_name(verdict: Verdict) -> str:
@@ -114,11 +113,6 @@ def acted_on(verdict: Verdict) -> str:
     start = "status.nominatedNodeName="
     texts = (each.text for each in verdict.effects if each.action == "nominate")
     return next((text.removeprefix(start) for text in texts), "")
-
-
-def violated_budgets(victims: Sequence[Victim]) -> list[str]:
-    """The budgets that evicting these pods really overdraws, each once, in order."""
-    return list(dict.fromkeys(use.budget for victim in victims for use in victim.budgets if use.left < 0))
 
 
 def counted_budgets(candidate: Candidate) -> list[str]:
@@ -184,8 +178,15 @@ def _budget_clause(verdict: Verdict) -> Phrase:
         return (Span("whether a budget is violated depends on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
         return (Span("no budget is violated", "good"),)
+    # The budgets that evicting these pods really overdraws, each once, in order.
     overdrawn = list(
-        dict.fromkeys(budget for victims in verdict.victims.values() for budget in violated_budgets(victims))
+        dict.fromkeys(
+            use.budget
+            for victims in verdict.victims.values()
+            for victim in victims
+            for use in victim.budgets
+            if use.left < 0
+        )
     )
     if overdrawn:
         return (Span(f"this violates {_named_budgets(overdrawn)}", "bad"),)
@@ -219,13 +220,14 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
             where = f"; victims of its preemption on {verdict.pod.nominated_node_name} are still terminating"
             until = ", and until they are gone it preempts no others"
             return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict, kinds), where, until, ".")
+        reason = verdict.eligibility.reason if verdict.eligibility else ""
         return (
             name,
             Span(" is unschedulable now", "bad"),
             ": ",
             *_refusals(verdict, kinds),
             "; it may not preempt: ",
-            _ineligible(verdict),
+            reason.removeprefix("not eligible due to ").rstrip("."),
             ".",
         )
     return (
@@ -244,11 +246,6 @@ def _kept_devices(verdict: Verdict) -> str:
         if isinstance(detail, InsufficientDevices) and detail.fits_without_lower:
             return f", as evicting pods frees no device: on {node}, {describe_devices(detail)}"
     return ""
-
-
-def _ineligible(verdict: Verdict) -> str:
-    reason = verdict.eligibility.reason if verdict.eligibility else ""
-    return reason.removeprefix("not eligible due to ").rstrip(".")
 
 
 def _refusals(verdict: Verdict, kinds: int) -> Phrase:

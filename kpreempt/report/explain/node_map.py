@@ -47,12 +47,12 @@ def node_map(verdict: Verdict, occupancy: Occupancy, level: int) -> Html:
     cards, cut = within(show, order, _LIMIT)
     maps = folded(cards, _SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
     left = f"{count(cut, 'more node')} {agree(cut, 'is')} not drawn, so that the page stays small."
-    return _legend() + maps + (tag("p", left, class_="note") if cut else "")
-
-
-def _legend() -> Html:
     swatch = '<svg width="14" height="10" aria-hidden="true"><rect class="{}" width="14" height="10"/></svg>'
-    return tag("ul", *(tag("li", Html(swatch.format(kind)), words) for kind, words in _LEGEND), class_="legend")
+    return (
+        tag("ul", *(tag("li", Html(swatch.format(kind)), words) for kind, words in _LEGEND), class_="legend")
+        + maps
+        + (tag("p", left, class_="note") if cut else "")
+    )
 
 
 def _order(verdict: Verdict) -> list[str]:

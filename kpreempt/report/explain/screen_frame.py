@@ -53,7 +53,9 @@ def clipped(lines: Sequence[Line], most: int, width: int) -> list[Line]:
     last: list[Span] = []
     used, room = 0, width - len(_CUT)
     for text, style, _ in lines[most - 1]:
-        kept = _words_of(text, room - used)
+        # As many words as fit, or what fits of the only one.
+        start = _start_of(text, room - used)
+        kept = start if start == text or " " not in start.strip() else start[: start.rindex(" ")]
         last.append(Span(kept, style))
         used += width_of(kept)
         if kept != text:
@@ -87,12 +89,6 @@ def shortened(text: str, width: int) -> str:
     start = _start_of(text, int((width - 1) * _START))
     end = _start_of(text[::-1], width - 1 - width_of(start))[::-1]
     return f"{start}{_MARK}{end}"
-
-
-def _words_of(text: str, width: int) -> str:
-    """As many words as fit, or what fits of the only one."""
-    start = _start_of(text, width)
-    return start if start == text or " " not in start.strip() else start[: start.rindex(" ")]
 
 
 def _start_of(text: str, width: int) -> str:

@@ -64,6 +64,12 @@ def summary_rows(verdict: Verdict) -> list[tuple[str, ...]]:
 
 def summary_row(verdict: Verdict) -> tuple[str, ...]:
     """The cells for ``SUMMARY_COLUMNS``; a tie names its nodes, and its numbers as a range."""
+    if chance := chance_of_volumes(verdict):
+        reason = chance
+    elif verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN):
+        reason = verdict.reason or verdict.message or "-"
+    else:
+        reason = verdict.reason or "-"
     return (
         pod_name(verdict),
         f"{verdict.pod.priority:,}",
@@ -71,7 +77,7 @@ def summary_row(verdict: Verdict) -> tuple[str, ...]:
         name_destinations(verdict),
         _range(_victim_numbers(verdict)),
         _range(_violation_numbers(verdict)),
-        _reason(verdict),
+        reason,
     )
 
 
@@ -120,11 +126,3 @@ def _range(numbers: list[int]) -> str:
         return "0"
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,}-{high:,}"
-
-
-def _reason(verdict: Verdict) -> str:
-    if chance := chance_of_volumes(verdict):
-        return chance
-    if verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN):
-        return verdict.reason or verdict.message or "-"
-    return verdict.reason or "-"

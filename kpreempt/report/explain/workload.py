@@ -122,7 +122,11 @@ def capacity_phrase(capacity: Capacity) -> Phrase:
 
 def headline_of(workload: Workload) -> Phrase:
     """The whole answer on one line."""
-    parts: list[Phrase] = [(strong(workload_name(workload)), ": ", *_told(workload)), *_summary_lines(workload)]
+    # What follows the sentence, a phrase for each line.
+    lines: list[Phrase] = [_violations(each) for each in workload.budgets]
+    if workload.others:
+        lines.append((Span(_range(workload), "warn"),))
+    parts: list[Phrase] = [(strong(workload_name(workload)), ": ", *_told(workload)), *lines]
     return tuple(part for number, phrase in enumerate(parts) for part in ((" ", *phrase) if number else phrase))
 
 
@@ -251,11 +255,3 @@ def _definition(workload: Workload) -> str:
         f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
         f" nothing comes in a victim's place{chance}"
     )
-
-
-def _summary_lines(workload: Workload) -> list[Phrase]:
-    """What follows the sentence, a phrase for each line."""
-    lines: list[Phrase] = [_violations(each) for each in workload.budgets]
-    if workload.others:
-        lines.append((Span(_range(workload), "warn"),))
-    return lines
