@@ -72,6 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("words", "form"),
     [pytest.param(words, form, id=f"{name} {form}") for name, (words, forms) in COMMANDS.items() for form in forms],

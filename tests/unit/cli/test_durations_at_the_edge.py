@@ -71,6 +71,7 @@ def a_pod(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seconds", [*EDGES, 10**30, -(2**63), -1])
 @pytest.mark.parametrize(
     "make",
