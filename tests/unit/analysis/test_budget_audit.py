@@ -440,6 +440,7 @@ def test_the_selection_is_by_namespace_and_by_the_labels_of_pods() -> None:
     assert audit(*objects, *owned, selection=PodSelection("elsewhere")).items == []
 
 
+@pytest.mark.slow
 def test_of_many_findings_a_page_shows_every_kind_and_counts_the_rest() -> None:
     objects: list[Any] = []
     for number in range(60):

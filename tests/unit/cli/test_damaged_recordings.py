@@ -98,6 +98,7 @@ def test_a_segment_that_is_not_named_after_a_time_is_named(
     assert run.stderr.startswith(f"past/{name}.kprec: is not named after a time")
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_no_damage_is_a_bug(seed: int, past: Path, kpreempt: Kpreempt) -> None:
     random = Random(seed)
