@@ -1,0 +1,422 @@
+"""Reports about Kueue: a Workload that is put to it, those that wait, those with quota, and configurations compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kpreempt.report.amounts import count
+from kpreempt.report.blocks import (
+    Cards,
+    Listing,
+    Phrase,
+    Report,
+    Role,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    joined,
+    strong,
+)
+from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.evidence import join_names
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.kueue import (
+    BorrowedQuota,
+    ComparedWorkload,
+    KueueAnswer,
+    KueueComparison,
+    PendingWorkload,
+    PendingWorkloads,
+    PreemptionsOfWorkload,
+    Reading,
+    WorkloadAtRisk,
+    WorkloadFate,
+    WorkloadOutcome,
+    WorkloadPreemption,
+    WorkloadsAtRisk,
+    WorkloadThreat,
+)
+
+_NAMED = 3
+_THREATS = 3
+_PENDING_SHOWN = 20
+_COMPARED_SHOWN = 10
+_RULES = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+}
+_OUTCOMES: dict[WorkloadOutcome, tuple[str, Role]] = {
+    WorkloadOutcome.ADMITTED: ("admitted", "good"),
+    WorkloadOutcome.QUOTA_RESERVED: ("gets quota", "warn"),
+    WorkloadOutcome.PREEMPTS: ("preempts", "warn"),
+    WorkloadOutcome.PENDING: ("pending", "bad"),
+    WorkloadOutcome.NOT_QUEUED: ("not queued", "bad"),
+}
+
+
+def report_workloads(answers: Sequence[KueueAnswer], _options: RenderOptions) -> Report:
+    """Each Workload with its evidence: the sentence, flavors, who goes, the nodes, and the quota tree."""
+    if len(answers) == 1:
+        [answer] = answers
+        return Report(
+            title=f"Workload {answer.workload}",
+            lead=_headline(answer),
+            facts=[_facts(answer)],
+            sections=_sections(answer),
+            is_whole=True,
+        )
+    each = [
+        Section(
+            "",
+            _headline(answer),
+            [Sentence(Span(_facts(answer), "dim")), *_sections(answer)],
+            heading=f"Workload {answer.workload}",
+        )
+        for answer in answers
+    ]
+    return Report(lead="", sections=each, is_whole=True)
+
+
+def _headline(answer: KueueAnswer) -> Phrase:
+    reading, name = answer.alone, strong(f"Workload {answer.workload}")
+    if reading.outcome is WorkloadOutcome.NOT_QUEUED:
+        return (name, " ", Span("is not queued", "bad"), ".")
+    if reading.outcome is WorkloadOutcome.PENDING:
+        return (name, " ", Span("stays pending", "bad"), " in Kueue.")
+    given = _with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
+    admitted, wanted = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
+    if admitted < wanted:
+        given += f" for {admitted} of its {wanted} pods"
+    then = _landing_in_words(answer)
+    if reading.outcome is WorkloadOutcome.ADMITTED:
+        return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
+    if reading.outcome is WorkloadOutcome.QUOTA_RESERVED:
+        waits = " and waits for its admission checks"
+        return (name, " ", Span("gets quota", "warn"), f"{given}{waits}{then}.")
+    victims = join_names([each.workload for each in reading.targets], limit=_NAMED)
+    goes = f"{count(len(reading.targets), 'Workload')} ({victims})"
+    if not reading.admitted_in:
+        return (name, " ", Span("preempts", "warn"), f" {goes} and is not admitted even so.")
+    gone = "it is" if len(reading.targets) == 1 else "they are"
+    gets = "gets quota" if reading.waits_for_checks else "is admitted"
+    return (name, " ", Span("preempts", "warn"), f" {goes}, and {gets}{given} once {gone} gone{then}.")
+
+
+def _with_flavors(names: Iterable[str]) -> str:
+    """``with flavor spot``, with a space before; nothing without any."""
+    found = sorted(set(names))
+    if not found:
+        return ""
+    return f" with {'flavor' if len(found) == 1 else 'flavors'} {join_names(found, limit=_NAMED)}"
+
+
+def _landing_in_words(answer: KueueAnswer) -> str:
+    if not answer.landing:
+        return ""
+    if all(each.placed >= each.tried for each in answer.landing):
+        return ", and its pods land"
+    placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
+    if pods == 1:
+        return ", but kube-scheduler finds no node for its pod"
+    return f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
+
+
+def _facts(answer: KueueAnswer) -> str:
+    queue = f"ClusterQueue {answer.cluster_queue}, " if answer.cluster_queue else ""
+    return f"{queue}priority {answer.priority}"
+
+
+def _sections(answer: KueueAnswer) -> list[Section]:
+    reading = answer.alone
+    which = "any one of these" if len(answer.changes) > 1 else "this one"
+    return [
+        Section("WHY", "" if reading.admitted_in else reading.message),
+        Section(
+            "CHANGE",
+            f"with nobody else queued, it would be admitted with {which}" if answer.changes else "",
+            [Listing([[each] for each in _changes(answer)], noun="change")],
+        ),
+        *_flavor_sections(reading),
+        Section(
+            "PREEMPTED",
+            "whole Workloads; no PodDisruptionBudget is asked" if reading.targets else "",
+            [
+                Table(
+                    columns("WORKLOAD", "CLUSTERQUEUE", "BY", "PODS"),
+                    [
+                        (
+                            strong(each.workload),
+                            each.cluster_queue,
+                            _RULES.get(each.reason, each.reason),
+                            count(len(each.pods), "pod") if each.pods else "pods not found",
+                        )
+                        for each in reading.targets
+                    ],
+                )
+            ],
+        ),
+        _nodes(answer),
+        Section("IN QUEUE", f"with all that wait: {_together(answer)}"),
+        _quota(answer),
+        *assumption_sections(answer.assumptions),
+    ]
+
+
+def _changes(answer: KueueAnswer) -> Iterable[str]:
+    for each in answer.changes:
+        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
+        then = f", preempting {gone}" if each.targets else ""
+        yield f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"
+
+
+def _flavor_sections(reading: Reading) -> list[Section]:
+    """The flavors that each pod set gets, and those that were tried for it."""
+    entry = next((each for cycle in reading.cycles for each in cycle["entries"] if "final" in each), None)
+    if not reading.pod_sets or entry is None:
+        return []
+    rows: list[list[Words]] = []
+    for pod_set in reading.pod_sets:
+        given = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
+        pods = str(pod_set.count) if pod_set.count == pod_set.wanted else f"{pod_set.count} of {pod_set.wanted}"
+        rows.append([strong(pod_set.name), pods, given or "no flavor"])
+    tried = [[text] for each in entry["nominated"]["podSets"] for text in _attempts(each)]
+    return [
+        Section(
+            "POD SETS",
+            "pods, and the flavor of each resource",
+            [Table(columns("POD SET", "PODS", "FLAVORS", right=["PODS"]), rows)],
+        ),
+        Section(
+            "TRIED",
+            "flavors in their order, when it was head first" if tried else "",
+            [Listing(tried, noun="flavor")],
+        ),
+    ]
+
+
+def _attempts(pod_set: dict[str, Any]) -> Iterable[str]:
+    for each in pod_set["attempts"]:
+        mode = f"preemption: {each['preemption']}" if each["preemption"] else each["mode"]
+        borrows = f", borrows {count(each['borrow'], 'level')} up" if each["borrow"] else ""
+        reasons = f": {'; '.join(each['reasons'])}" if each["reasons"] else ""
+        yield f"{pod_set['name']} {each['flavor']}: {mode}{borrows}{reasons}"
+
+
+def _nodes(answer: KueueAnswer) -> Section:
+    items: list[list[Words]] = []
+    for each in answer.landing:
+        item: list[Words] = [(strong(each.name), f": {each.placed} of {each.tried} pods land")]
+        if each.tried < each.pods:
+            item.append(f"{each.pods - each.tried} more were not put to it")
+        if each.evicts:
+            item.append(
+                f"evicting {count(len(each.evicts), 'pod')}: {join_names(each.evicts, limit=_NAMED)}",
+            )
+        if each.reason:
+            item.append(each.reason)
+        items.append(item)
+    lead = "what kube-scheduler then does with the pods, one after the other" if items else ""
+    return Section("NODES", lead, [Listing(items, noun="pod set")])
+
+
+def _together(answer: KueueAnswer) -> str:
+    reading = answer.together
+    cycles = count(len(reading.cycles), "cycle")
+    if reading.outcome is WorkloadOutcome.NOT_QUEUED:
+        return f"it is never head in {cycles}: {reading.message}"
+    if reading.admitted_in:
+        before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
+        again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
+        return f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
+    is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
+    until = "as far as it is followed" if is_cut else "until nothing more happens"
+    why = "for the same reason" if reading.message == answer.alone.message else reading.message
+    return f"not admitted in {cycles}, {until}: {why}"
+
+
+def _quota(answer: KueueAnswer) -> Section:
+    """The quota of the ClusterQueue and the cohorts above it, before and after."""
+    cycles = answer.alone.cycles
+    if not cycles:
+        return Section("QUOTA")
+    before = {(each["kind"], each["name"]): each for each in cycles[0]["before"]}
+    after = {(each["kind"], each["name"]): each for each in cycles[-1].get("after") or cycles[-1]["before"]}
+    key = ("ClusterQueue", answer.cluster_queue)
+    rows: list[tuple[str, ...]] = []
+    while key in before:
+        node, later = before[key], after.get(key, before[key])
+        name = f"{node['name']}, share {node['share']}" if node["share"] != "0" else node["name"]
+        for resource, quota in node["subtreeQuota"].items():
+            used, then = node["usage"].get(resource, "0"), later["usage"].get(resource, "0")
+            usage = used if used == then else f"{used} → {then}"
+            rows.append((name, resource, quota, usage, node["available"][resource]))
+            name = ""
+        key = ("Cohort", node["parent"])
+    titles = columns("NAME", "RESOURCE", "QUOTA", "USED", "AVAILABLE")
+    return Section("QUOTA", "of the ClusterQueue and the cohorts above it" if rows else "", [Table(titles, rows)])
+
+
+def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report:
+    """How many Workloads wait with each outcome, and each with why."""
+    by_outcome = Counter(each.fate.outcome for each in pending.items)
+    outcomes = joined((f"{by_outcome[each]} ", Span(*_OUTCOMES[each])) for each in WorkloadOutcome if by_outcome[each])
+    total = strong(count(len(pending.items), "Workload"))
+    told: Phrase = (total, " without quota: ", *outcomes, f", in {count(pending.cycles, 'cycle')}.")
+    items = [_waiting(each) for each in pending.items]
+    return Report(
+        lead=told if items else "No Workload waits for quota.",
+        sections=[
+            Section("WAITING", blocks=[Listing(items, noun="Workload", shown=_PENDING_SHOWN, is_numbered=True)]),
+            *assumption_sections(pending.assumptions),
+        ],
+        is_whole=True,
+    )
+
+
+def _waiting(item: PendingWorkload) -> list[Words]:
+    where = f"ClusterQueue {item.cluster_queue}" if item.cluster_queue else f"LocalQueue {item.queue}"
+    place = f", place {item.position}" if item.position else ""
+    told: list[Words] = [
+        (strong(item.workload), ": ", *_fate_in_words(item.fate)),
+        f"{where}{place}, priority {item.priority:,}",
+    ]
+    if item.fate.message:
+        told.append(item.fate.message)
+    if item.others:
+        told.append(("or, by chance: ", *joined(map(_fate_in_words, item.others), ", or ")))
+    return told
+
+
+def _fate_in_words(fate: WorkloadFate) -> Phrase:
+    """What becomes of a Workload: with which flavors, when, and whom it preempts."""
+    told = _with_flavors(flavor for each in fate.flavors.values() for flavor in each.values())
+    gone = join_names([each.workload for each in fate.targets], limit=_NAMED)
+    again = f", and is preempted again in cycle {fate.evicted_in}" if fate.evicted_in else ""
+    word = Span(*_OUTCOMES[fate.outcome])
+    if fate.outcome is WorkloadOutcome.PREEMPTS:
+        then = f", then admitted{told} in cycle {fate.admitted_in}" if fate.admitted_in else ", and is not admitted"
+        return (word, f" {gone}{then}{again}")
+    if fate.outcome is WorkloadOutcome.QUOTA_RESERVED:
+        return (word, f"{told} in cycle {fate.admitted_in}, and waits for its admission checks{again}")
+    if fate.admitted_in:
+        return (word, f"{told} in cycle {fate.admitted_in}{again}")
+    return (word,)
+
+
+def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Report:
+    """The Workloads that fare otherwise; with ``-v`` the others, too."""
+    # One that was asked about is told even where all decide alike.
+    has_all = options.verbose or len(comparison.items) == 1
+    items = [each for each in comparison.items if has_all or not each.is_same]
+    total = count(len(comparison.items), "Workload")
+    lead: Words = "No Workload waits for quota."
+    if comparison.differing:
+        fare = "fares otherwise, or may" if comparison.differing == 1 else "fare otherwise, or may"
+        lead = (strong(f"{comparison.differing} of {total}"), " ", Span(fare, "warn"), ".")
+    elif comparison.items:
+        lead = (strong(total), ": ", Span("all configurations decide alike", "good"), ".")
+
+    def drawn(item: ComparedWorkload) -> Section:
+        rows = [
+            (name, (*_fate_in_words(fate), _why(fate))) for name, fate in zip(comparison.names, item.fates, strict=True)
+        ]
+        where = f"(ClusterQueue {item.cluster_queue}, priority {item.priority:,})"
+        table = Table(columns("CONFIGURATION", "OUTCOME"), rows, is_untitled=True)
+        return Section(item.workload, where, [table])
+
+    shown = len(items) if options.verbose else _COMPARED_SHOWN
+    return Report(
+        lead=lead,
+        sections=[
+            Section("COMPARED", blocks=[Cards(items, drawn, noun="Workload", shown=shown)]),
+            *assumption_sections(comparison.assumptions),
+        ],
+        is_whole=True,
+    )
+
+
+def _why(fate: WorkloadFate) -> str:
+    rules = dict.fromkeys(_RULES.get(each.reason, each.reason) for each in fate.targets)
+    if rules:
+        return f" (by {', '.join(rules)})"
+    return f": {fate.message}" if fate.message else ""
+
+
+def report_at_risk(answer: WorkloadsAtRisk, options: RenderOptions) -> Report:
+    """Who with quota would be preempted, and for whom; what is borrowed and may be reclaimed."""
+    threatened = sum(bool(each.threats) for each in answer.items)
+    lead: Words = "No Workload has quota."
+    if answer.items:
+        would = Span(f"{threatened} would be preempted", "bad" if threatened else "good")
+        lead = (strong(count(len(answer.items), "Workload")), " with quota: ", would, ".")
+    omitted = f"… and {answer.omitted:,} more (--limit shows more)" if answer.omitted else ""
+    items = [list(_with_quota(each, options)) for each in answer.items]
+    return Report(
+        lead=lead,
+        sections=[
+            Section("WITH QUOTA", blocks=[Listing(items, noun="Workload"), Sentence(Span(omitted, "dim"))]),
+            *assumption_sections(answer.assumptions),
+        ],
+        is_whole=True,
+    )
+
+
+def _with_quota(item: WorkloadAtRisk, options: RenderOptions) -> Iterable[Words]:
+    pods = f", {count(len(item.pods), 'pod')}" if item.pods else ""
+    yield (strong(item.workload), f" (ClusterQueue {item.cluster_queue}, priority {item.priority:,}{pods})")
+    shown = item.threats if options.verbose else item.threats[:_THREATS]
+    yield from map(_threat, shown)
+    if len(item.threats) > len(shown):
+        yield f"and {len(item.threats) - len(shown)} more (-v lists them)"
+    if not item.threats:
+        yield "nobody who waits would preempt it"
+    yield from map(_loan, item.borrowed)
+
+
+def _threat(threat: WorkloadThreat) -> Phrase:
+    would = "would go" if threat.is_certain else "may go"
+    then = ""
+    if not threat.cycle:
+        then = "; with all that wait it does not come to that"
+    elif not threat.alone:
+        then = f"; with all that wait, in cycle {threat.cycle}"
+    return (
+        f"{would} for ",
+        strong(threat.workload),
+        f" (ClusterQueue {threat.cluster_queue}, priority {threat.priority:,}), by "
+        f"{_RULES.get(threat.reason, threat.reason)}{then}",
+    )
+
+
+def _loan(loan: BorrowedQuota) -> str:
+    told = f"its ClusterQueue borrows {loan.amount} of {loan.flavor_resource}"
+    if not loan.reclaimers:
+        return told
+    return f"{told}: {join_names(loan.reclaimers, limit=_THREATS)} may reclaim it for a new Workload"
+
+
+def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -> Report:
+    """For whom a Workload was preempted, and how both stand now."""
+    was = ": no condition and no event says that it was preempted."
+    if answer.preemptions:
+        was = f" was preempted {count(len(answer.preemptions), 'time')}, as far as is known."
+    items: list[list[Words]] = [[_preemption(each), each.message] for each in answer.preemptions]
+    return Report(
+        lead=(strong(f"Workload {answer.workload}"), f" ({answer.state}){was}"),
+        sections=[Section("PREEMPTED", blocks=[Listing(items, noun="preemption")])],
+        is_whole=True,
+    )
+
+
+def _preemption(preemption: WorkloadPreemption) -> Phrase:
+    when = preemption.at.strftime("%Y-%m-%dT%H:%M:%SZ") if preemption.at else "before"
+    if preemption.preemptor:
+        return (f"{when}: for ", strong(preemption.preemptor), f", which is {preemption.state} now")
+    return (f"{when}: for a Workload that is not in the cluster, of UID {preemption.preemptor_uid or 'UNKNOWN'}",)
