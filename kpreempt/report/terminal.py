@@ -73,6 +73,7 @@ _NARROWEST_COLUMN = 24
 _FEW_COLUMNS = 2
 # What rich draws before a line of a tree, for each level.
 _GUIDE = 4
+_DEEPEST = 4
 # On a screen: the command line and the prompt, and the lines of the first sentences, of the facts, and of an item.
 _AROUND = 2
 _LINES_OF_LEAD = 8
@@ -309,6 +310,8 @@ class _Drawing:
                 return self._stacked(block.blocks, width)
             case Picture():
                 return []
+        if not block.items:
+            return []
         limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
         if isinstance(block, Cards):
             cards = [self._card(block.draw(item), block.noun, width) for item in block.items[:limit]]
@@ -438,18 +441,24 @@ def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: 
 
 
 def _branch(node: Node, width: int, noun: str) -> _Chunk:
-    """A line of a tree with what hangs from it, on a page that is as wide as the longest name needs."""
+    """A line of a tree with what hangs from it, on a page that is as wide as the longest name needs.
+
+    What hangs deeper than so many levels goes on below one another.
+    """
     longest = width
 
-    def grown(node: Node, depth: int) -> Branch:
+    def grown(node: Node, depth: int) -> list[Branch]:
         nonlocal longest
         label = _text(node.words)
         longest = max([longest, *(cell_len(word) + _GUIDE * depth for word in label.plain.split(" "))])
         branch = Branch(label, guide_style="dim")
-        branch.children = [grown(child, depth + 1) for child in node.children]
-        return branch
+        below = [each for child in node.children for each in grown(child, min(depth + 1, _DEEPEST))]
+        if depth == _DEEPEST:
+            return [branch, *below]
+        branch.children = below
+        return [branch]
 
-    tree = grown(node, 0)
+    [tree] = grown(node, 0)
     return _Chunk(_drawn(tree, longest), noun)
 
 

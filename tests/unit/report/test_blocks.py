@@ -133,3 +133,17 @@ def test_no_name_is_markup_on_a_page_or_in_markdown() -> None:
 def test_commands_are_not_broken() -> None:
     command = f"kpreempt explain {'--set a=b ' * 20}".strip()
     assert command in text(report(Section("TRY", blocks=[Code(command, is_command=True)])), width=40)
+
+
+def test_what_hangs_deep_in_a_tree_goes_on_below_one_another() -> None:
+    deep = Node("leaf")
+    for depth in range(9, 0, -1):
+        deep = Node(f"level {depth}", [deep])
+    lines = text(report(Section("TREE", blocks=[Tree([deep])]))).splitlines()
+    assert lines[-1].endswith("── leaf")
+    assert max(len(line) - len(line.lstrip(" │├└─")) for line in lines) <= 18
+
+
+def test_a_block_without_items_is_not_there() -> None:
+    empty = Section("VICTIMS", "none", [Table(PODS, []), Table(PODS, [], is_untitled=True), Listing([]), Tree([])])
+    assert text(report(empty)) == "It lands.\n\nVICTIMS     none\n"
