@@ -441,7 +441,7 @@ def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: 
 
 
 def _branch(node: Node, width: int, noun: str) -> _Chunk:
-    """A line of a tree with what hangs from it, on a page that is as wide as the longest name needs.
+    """A line of a tree with what hangs from it; a name wider than the page runs over it.
 
     What hangs deeper than so many levels goes on below one another.
     """
@@ -449,9 +449,9 @@ def _branch(node: Node, width: int, noun: str) -> _Chunk:
 
     def grown(node: Node, depth: int) -> list[Branch]:
         nonlocal longest
-        label = _text(node.words)
-        longest = max([longest, *(cell_len(word) + _GUIDE * depth for word in label.plain.split(" "))])
-        branch = Branch(label, guide_style="dim")
+        lines = _wrapped(node.words, max(width - _GUIDE * depth, 1))
+        longest = max(longest, _width(lines) + _GUIDE * depth)
+        branch = Branch(Text("\n").join(lines), guide_style="dim")
         below = [each for child in node.children for each in grown(child, min(depth + 1, _DEEPEST))]
         if depth == _DEEPEST:
             return [branch, *below]
