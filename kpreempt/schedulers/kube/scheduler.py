@@ -323,7 +323,7 @@ class KubeScheduler:
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
     def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
-        """How many pods like this one each node holds (``room.py``), ``most`` at most."""
+        """How many pods like this one each node holds, ``most`` at most."""
         from kpreempt.schedulers.kube.node_story import room_of_nodes  # noqa: PLC0415 - few ask for it
 
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
