@@ -116,7 +116,14 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
         counts=counts,
         page_facts=comparison.algorithms,
         sections=[
-            Section("ERRORS", blocks=[failed], anchor="failed", style="bad", priority=_ERRORS),
+            Section(
+                "ERRORS",
+                f"{count(len(errors), 'pod')} cannot be decided" if errors else "",
+                [failed],
+                anchor="failed",
+                style="bad",
+                priority=_ERRORS,
+            ),
             *sections,
             Section(
                 "PAIRS",
