@@ -33,7 +33,13 @@ class _Tally:
 def summary_of(dataset: Dataset) -> Sweep:
     """The whole sweep. Raises ``InputError`` where the dataset cannot be read."""
     tally = _Tally()
-    _count_failures(dataset, tally)
+    for table in dataset.tables("failures"):
+        for row in table.to_pylist():
+            tally.num_failures[row["cluster"]] += 1
+            if not row["question"]:
+                tally.failed[row["cluster"]] = row["reason"]
+            if len(tally.failures) < _LISTED:
+                tally.failures.append(SweepFailure(**row))
     swept = dict(zip(dataset.folders(), dataset.tables("clusters"), strict=True))
     items = [
         _cluster(about.to_pylist()[0], verdicts, tally)
@@ -58,16 +64,6 @@ def summary_of(dataset: Dataset) -> Sweep:
         failures=tally.failures,
         assumptions=_assumptions(dataset),
     )
-
-
-def _count_failures(dataset: Dataset, tally: _Tally) -> None:
-    for table in dataset.tables("failures"):
-        for row in table.to_pylist():
-            tally.num_failures[row["cluster"]] += 1
-            if not row["question"]:
-                tally.failed[row["cluster"]] = row["reason"]
-            if len(tally.failures) < _LISTED:
-                tally.failures.append(SweepFailure(**row))
 
 
 def _cluster(about: dict[str, Any], verdicts: Any, tally: _Tally) -> SweptCluster:

@@ -98,7 +98,16 @@ class _Binder:
                 if refusal := claim_out_of_bounds(claim, self._cluster):
                     self._unbound[claim.key] = refusal
                 elif claim.spec.volume_name:
-                    self._take_named(claim)
+                    name = claim.spec.volume_name
+                    volume = self._volumes.get(name)
+                    if volume is None:
+                        self._unbound[claim.key] = f"it names volume {name}, which does not exist"
+                    elif volume.spec.claim_ref is not None and not is_bound_to(volume, claim):
+                        self._unbound[claim.key] = f"it names volume {name}, which is bound to another claim"
+                    elif volume.spec.claim_ref is None and not _satisfies(volume, claim):
+                        self._unbound[claim.key] = f"it names volume {name}, whose size, class or modes do not suit it"
+                    else:
+                        self._take(claim, volume)
                 elif storage_class is not None and storage_class.volume_binding_mode == _WAITS:
                     # Whether a claim that waits for a pod could be bound at all, wherever that lands.
                     if storage_class.provisioner in ("", NO_PROVISIONER):
@@ -126,18 +135,6 @@ class _Binder:
     def _left(self, suitable: SuitableVolumes) -> list[PersistentVolume]:
         """Those that are bound to no claim, nor to one that came before."""
         return [each for each in suitable.available if each.metadata.name not in self._taken]
-
-    def _take_named(self, claim: PersistentVolumeClaim) -> None:
-        name = claim.spec.volume_name
-        volume = self._volumes.get(name)
-        if volume is None:
-            self._unbound[claim.key] = f"it names volume {name}, which does not exist"
-        elif volume.spec.claim_ref is not None and not is_bound_to(volume, claim):
-            self._unbound[claim.key] = f"it names volume {name}, which is bound to another claim"
-        elif volume.spec.claim_ref is None and not _satisfies(volume, claim):
-            self._unbound[claim.key] = f"it names volume {name}, whose size, class or modes do not suit it"
-        else:
-            self._take(claim, volume)
 
     def _take_suitable(self, claim: PersistentVolumeClaim) -> bool:
         """Take an existing volume; whether there is one."""

@@ -113,6 +113,14 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE))
     rules = _rules(table)
     custom = [each.rule for each in rules]
+    if JOB_DURATION not in table:
+        job_seconds = None
+    else:
+        value = table.value(JOB_DURATION)
+        seconds = job_seconds_in(value) if isinstance(value, str) else None
+        if seconds is None:
+            raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
+        job_seconds = seconds
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
@@ -120,7 +128,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         waivers=[_waiver(each, custom) for each in table.tables("waive")],
         severities=dict(_severities(table.table("severity"))),
         rules=rules,
-        job_seconds=_job_seconds(table),
+        job_seconds=job_seconds,
         applied_by=_applied_by(table),
         assume_none=_assume_none(table),
     )
@@ -253,16 +261,6 @@ def _compiled(table: _Table, expression: str) -> Rule:
         return compile_rule(expression, VARIABLES)
     except CompileError as error:
         raise table.bad("expression", f"is not an expression: {str(error).partition(chr(10))[0]}") from None
-
-
-def _job_seconds(table: _Table) -> int | None:
-    if JOB_DURATION not in table:
-        return None
-    value = table.value(JOB_DURATION)
-    seconds = job_seconds_in(value) if isinstance(value, str) else None
-    if seconds is None:
-        raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
-    return seconds
 
 
 def _applied_by(table: _Table) -> Applier | None:
