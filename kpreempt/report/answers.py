@@ -219,10 +219,10 @@ ROWS = (
     ),
     Row(
         "verdict.sweep:Sweep",
-        {"text": "sweep.text:render", "html": "sweep.html:render"},
-        lambda answer: [each.cluster for each in answer.items],
+        names=lambda answer: [each.cluster for each in answer.items],
         kind="cluster/",
         formats=PAGE_FORMATS,
+        report="sweep:report",
     ),
     Row(
         "verdict.history:History",

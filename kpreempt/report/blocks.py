@@ -113,7 +113,7 @@ class Table(msgspec.Struct, frozen=True):
 
     The last column, if on the left, wraps in place. ``is_untitled`` leaves titles out of text; ``is_lettered`` has
     titles too long for the page letters, explained above. On a screen names lose their middle if the table
-    ``is_dense``, so that a row is a line.
+    ``is_dense``, so that a row is a line. What a page is about (``is_main``) may be long there.
     """
 
     columns: Sequence[Column]
@@ -124,6 +124,7 @@ class Table(msgspec.Struct, frozen=True):
     is_untitled: bool = False
     is_lettered: bool = False
     is_dense: bool = False
+    is_main: bool = False
 
 
 class Listing(msgspec.Struct, frozen=True):

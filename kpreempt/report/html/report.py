@@ -53,6 +53,7 @@ from kpreempt.verdict import API_VERSION
 _T = TypeVar("_T")
 _REPORTS_LIMIT = 1_400_000
 _LIST_LIMIT = 200_000
+_MAIN_LIMIT = 600_000
 _CARDS_SHOWN = 3
 _LINKS_SHOWN = 12
 _LINES_SHOWN = 12
@@ -149,7 +150,8 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
 def _table(block: Table, section: Section) -> Html:
     heads = [column.title.capitalize() if column.title.isupper() else column.title for column in block.columns]
     caption = block.caption or text_of(section.lead) or section.title
-    return table(caption, heads, partial(map, phrase), block.items, limit=TABLE_LIMIT, what=plural(block.noun))
+    limit = _MAIN_LIMIT if block.is_main else TABLE_LIMIT
+    return table(caption, heads, partial(map, phrase), block.items, limit=limit, what=plural(block.noun))
 
 
 def _list(kind: str, show: Callable[[_T], Html], items: Sequence[_T], noun: str, class_: str, shown: int) -> Html:

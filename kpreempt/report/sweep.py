@@ -1,0 +1,225 @@
+"""A sweep: the clusters, those that fare worst first, and what could not be answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+from kpreempt.report.amounts import count
+from kpreempt.report.blocks import (
+    Count,
+    Listing,
+    Picture,
+    Report,
+    Role,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Tone,
+    Words,
+    columns,
+    name,
+    strong,
+)
+from kpreempt.report.html.markup import Html, join, tag, text
+from kpreempt.report.html.markup import name as marked
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.status import Outcome
+from kpreempt.verdict.sweep import Sweep, SweptCluster
+
+# Of pods, in the order of the columns: in words, and as the title of a column.
+_OUTCOMES: Mapping[Outcome, tuple[str, str, Role]] = {
+    Outcome.LANDS: ("lands", "LANDS", "good"),
+    Outcome.PREEMPTS: ("preempts", "PREEMPTS", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("violates", "VIOLATES", "bad"),
+    Outcome.UNCERTAIN: ("uncertain", "UNCERTAIN", "warn"),
+    Outcome.NEVER_LANDS: ("never lands", "NEVER", "bad"),
+    Outcome.NOT_SCHEDULED: ("not scheduled", "HELD", "warn"),
+}
+_CLUSTERS_SHOWN, _FAILURES_SHOWN = 15, 5
+# On a screen, from the first section to the last.
+_CLUSTERS, _FAILURES, _ASSUMPTIONS = 30, 20, 10
+_BARS_SHOWN = 12
+_WIDTH, _BAR = 1000, 22
+_COLOURS: Mapping[Role, str] = {"good": "var(--good)", "bad": "var(--bad)", "warn": "var(--warn)"}
+
+
+def report(sweep: Sweep, _options: RenderOptions) -> Report:
+    """Clusters against outcomes, the worst first, failures and what is assumed; bars on a page."""
+    tone = _tone(sweep)
+    failed = sum(bool(each.failed) for each in sweep.items)
+    said = [count(len(sweep.items), "cluster"), count(sweep.answers, "answer")]
+    said += [f"{count(failed, 'cluster')} without any"] if failed else []
+    said += [count(sweep.num_failures, "failure")] if sweep.num_failures else []
+    asked = f"{count(len(sweep.questions), 'question')} to {', '.join(sweep.algorithms)}"
+    outcomes = [each for each in _OUTCOMES if sweep.outcomes.get(each)]
+    counts = [Count(_OUTCOMES[each][0], sweep.outcomes[each], _OUTCOMES[each][2] == "bad") for each in outcomes]
+    counts.append(Count("may come out otherwise", sweep.uncertain))
+    counts.append(Count("failures", sweep.num_failures, sweep.num_failures > 0))
+    left = sweep.num_failures - len(sweep.failures)
+    return Report(
+        title=("Sweep of ", strong(count(len(sweep.items), "cluster"))),
+        tone=tone,
+        lead=(Span(", ".join(said), "bad" if tone == "bad" else "strong"), "."),
+        facts=[asked] if sweep.algorithms else [],
+        counts=counts,
+        sections=[
+            Section(
+                "OUTCOMES",
+                blocks=[Picture(partial(_bars, sweep, outcomes))] if outcomes else [],
+                heading="What becomes of the pods",
+                only="page",
+            ),
+            _clusters(sweep, outcomes),
+            Section(
+                "SOURCES",
+                blocks=[
+                    Table(
+                        columns("Cluster", "Version", "Nodes", "Pods", "Source", right=["Nodes", "Pods"]),
+                        [
+                            [name(each.cluster), each.version, _size(each.nodes), _size(each.pods), each.source]
+                            for each in sweep.items
+                        ],
+                        noun="cluster",
+                        is_main=True,
+                    )
+                ],
+                heading="What the clusters are",
+                only="page",
+            ),
+            Section(
+                "FAILURES",
+                f"{sweep.num_failures:,}" if sweep.num_failures else "",
+                [
+                    Listing(
+                        [
+                            [
+                                (
+                                    strong(" · ".join(filter(None, (each.cluster, each.question, each.algorithm)))),
+                                    f": {each.reason}: {each.message}",
+                                ),
+                                *([(Span("try: ", "good"), each.hint)] if each.hint else []),
+                            ]
+                            for each in sweep.failures
+                        ],
+                        noun="failure",
+                        shown=_FAILURES_SHOWN,
+                    ),
+                    Sentence(Span(f"and {count(left, 'more failure')}, in the table failures" if left else "", "dim")),
+                ],
+                heading="What has no answer",
+                priority=_FAILURES,
+            ),
+            Section(
+                "ASSUMPTIONS",
+                blocks=[
+                    Table(
+                        columns("CLUSTERS", "KIND", "WHAT", right=["CLUSTERS"]),
+                        [[f"{each.clusters:,}", each.kind, each.message] for each in sweep.assumptions],
+                        noun="assumption",
+                        shown=_FAILURES_SHOWN,
+                    )
+                ],
+                heading="What is assumed",
+                priority=_ASSUMPTIONS,
+            ),
+            Section(
+                "QUESTIONS",
+                blocks=[Listing([[name(each)] for each in sweep.questions], noun="question")],
+                heading="What was asked",
+                only="page",
+            ),
+        ],
+        more=[("-v", "every cluster, all failures and assumptions of the record")],
+        command="sweep",
+    )
+
+
+def _tone(sweep: Sweep) -> Tone:
+    bad = (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+    if sweep.num_failures or any(sweep.outcomes.get(each) for each in bad) or sweep.audits.get("error"):
+        return "bad"
+    return "warn" if sweep.uncertain or set(sweep.outcomes) - {Outcome.LANDS, "NothingPending"} else "good"
+
+
+def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
+    numbers = [*(_OUTCOMES[each][1] for each in outcomes), "EVICTED", "UNSURE", "FAILED"]
+    audits = ["AUDITS"] if sweep.audits else []
+    table = Table(
+        columns("CLUSTER", *numbers, *audits, right=numbers),
+        [_row(each, outcomes, has_audits=bool(sweep.audits)) for each in sweep.items],
+        noun="cluster",
+        shown=_CLUSTERS_SHOWN,
+        is_main=True,
+    )
+    return Section("CLUSTERS", "the worst first" if sweep.items else "", [table], priority=_CLUSTERS, keeps=6)
+
+
+def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> list[Words]:
+    cells: list[Words] = [strong(each.cluster)]
+    cells += [_number(each.outcomes.get(one, 0), _OUTCOMES[one][2]) for one in outcomes]
+    cells += [_number(each.victims), _number(each.uncertain, "warn")]
+    cells.append(Span(each.failed, "bad") if each.failed else _number(each.failures, "bad"))
+    audits = ", ".join(f"{number:,} {audit}" for audit, number in each.audits.items())
+    return [*cells, *([audits or "-"] if has_audits else [])]
+
+
+def _number(value: int, style: Role = "") -> Span:
+    return Span(f"{value:,}", style) if value else Span("-", "dim")
+
+
+def _size(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
+    """A bar for all clusters together, one for the worst that each of them has, and those of the first clusters."""
+    legend = []
+    for each in outcomes:
+        words, _, style = _OUTCOMES[each]
+        square = Html(
+            f'<svg width="12" height="12" aria-hidden="true" style="display:inline-block">'
+            f'<rect width="12" height="12" fill="{_COLOURS[style]}"/></svg>'
+        )
+        legend.append(tag("li", square, f" {words}: {sweep.outcomes[each]:,}"))
+    worst: Counter[str] = Counter(
+        next(each for each in reversed(list(_OUTCOMES)) if cluster.outcomes.get(each))
+        for cluster in sweep.items
+        if any(cluster.outcomes.get(each) for each in _OUTCOMES)
+    )
+    shown = [tag("ul", *legend, class_="legend"), _bar(sweep.outcomes, "pods")]
+    if worst:
+        shown += [
+            tag("p", "Clusters by the worst that becomes of a pod there:", class_="note"),
+            _bar(worst, "clusters"),
+        ]
+    for cluster in sweep.items[:_BARS_SHOWN]:
+        if any(cluster.outcomes.get(each) for each in _OUTCOMES):
+            shown += [tag("p", marked(cluster.cluster), class_="note"), _bar(cluster.outcomes, "pods")]
+    return join(shown)
+
+
+def _bar(numbers: Mapping[str, int], what: str) -> Html:
+    """A bar of parts, each with its number where the pointer is."""
+    total = sum(numbers.get(each, 0) for each in _OUTCOMES)
+    shown, said, x = [], [], 0.0
+    for each, (words, _, style) in _OUTCOMES.items():
+        number = numbers.get(each, 0)
+        if not number:
+            continue
+        wide = _WIDTH * number / total
+        title = tag("title", f"{words}: {number:,} of {total:,} {what}")
+        shown.append(
+            Html(
+                f'<rect x="{x:.2f}" y="0" width="{wide:.2f}" height="{_BAR}" fill="{_COLOURS[style]}" '
+                f'stroke="var(--ground)">{title}</rect>'
+            )
+        )
+        said.append(f"{words} {number:,}")
+        x += wide
+    return Html(
+        f'<svg role="img" aria-label="{text(", ".join(said))}" width="100%" height="{_BAR}" '
+        f'viewBox="0 0 {_WIDTH} {_BAR}" preserveAspectRatio="none">{join(shown)}</svg>'
+    )

@@ -1,1 +1,0 @@
-"""The answer of ``kpreempt sweep``: in words, and as a page."""
