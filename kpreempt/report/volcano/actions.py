@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Listing, Node, Phrase, Section, Span, Tree, joined, strong
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano.attempts import EVICTING, Turn, add_attempts, alike, placements, turns_of
-from kpreempt.report.volcano.votes import add_enqueued
+from kpreempt.report.volcano.attempts import EVICTING, Turn, alike, attempts_nodes, enqueued, placements, turns_of
 from kpreempt.report.volcano.words import tasks_in_words
 from kpreempt.verdict.volcano import (
     ActionEvidence,
@@ -26,26 +25,44 @@ _TURNS_IN_FULL = 2
 _TURNS_SHOWN = 6
 _ATTEMPTS_SHOWN = 3
 _NAMES_SHOWN = 3
-_INDENT = 2
+# Several jobs that are passed over for one reason.
+_PLURALS = {
+    "it is not starving": "they are not starving",
+    "it is not enqueued yet": "they are not enqueued yet",
+}
+_OF_QUEUE = "the queue "
+_ENDS_QUEUE = "which ends the queue's turns"
+
+_NOTHING = {
+    "enqueue": "no job to enqueue",
+    "allocate": "allocates no task",
+    "backfill": "allocates no task",
+    "preempt": "evicts no task",
+    "reclaim": "evicts no task",
+}
 
 
-def add_action(
-    page: Page, action: ActionEvidence, session: SessionVerdict, options: RenderOptions, *, only: str = ""
-) -> None:
-    """A section for the action: what it came to, then each job's turns, then what it passed over.
+def action_section(
+    action: ActionEvidence, session: SessionVerdict, options: RenderOptions, *, only: str = ""
+) -> Section:
+    """What the action came to, then each job's turns, then what it passed over.
 
     ``only`` leaves out all jobs but one.
     """
-    page.blank()
     is_last = session.panic is not None and bool(session.panic.action) and action is session.actions[-1]
     until = Span(", until it panics", "bad") if is_last else ""
-    page.labelled(Span(action.action.upper(), "heading"), *_summary(action), until, column=LABEL_COLUMN)
     attempts = [attempt for attempt in action.attempts if only in ("", attempt.job)]
-    if enqueues := [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]:
-        add_enqueued(page, enqueues, action, session, options)
-    _add_turns(page, [turn for turn in turns_of(action) if only in ("", turn.job)], options)
-    if not only:
-        _add_skipped(page, action, session, options)
+    enqueues = [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]
+    skipped = [] if only else _skipped(action, session, options)
+    return Section(
+        action.action.upper(),
+        (*_summary(action), until),
+        [
+            enqueued(enqueues, action, session, options),
+            Tree(_turns([turn for turn in turns_of(action) if only in ("", turn.job)], options), noun="turn"),
+            Listing([[Span(words, "dim")] for words in skipped], noun="reason"),
+        ],
+    )
 
 
 def _summary(action: ActionEvidence) -> Phrase:
@@ -69,19 +86,7 @@ def _summary(action: ActionEvidence) -> Phrase:
         parts.append((Span(f"discards {count(undone, 'eviction')}", "warn"),))
     if not parts:
         return (_NOTHING.get(action.action, "does nothing"),)
-    phrase: list[Span | str] = []
-    for index, part in enumerate(parts):
-        phrase += [", " if index else "", *part]
-    return tuple(phrase)
-
-
-_NOTHING = {
-    "enqueue": "no job to enqueue",
-    "allocate": "allocates no task",
-    "backfill": "allocates no task",
-    "preempt": "evicts no task",
-    "reclaim": "evicts no task",
-}
+    return joined(parts)
 
 
 def tried_evictions(action: ActionEvidence) -> int:
@@ -94,6 +99,44 @@ def tried_evictions(action: ActionEvidence) -> int:
     )
 
 
+def _turns(turns: Sequence[Turn], options: RenderOptions) -> list[Node]:
+    """The turns that tell something, then in a line each those that tell the same."""
+    # All that is to say is that its queue has too little left: told in a line for each queue.
+    too_much = [
+        turn
+        for turn in turns
+        if turn.attempts and all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
+    ]
+    in_vain = [] if options.verbose else [turn for turn in turns if _is_in_vain(turn)]
+    others = [turn for turn in turns if turn not in too_much and turn not in in_vain]
+    shown = others if options.verbose else _most_telling(others)
+    full = 0
+    told: set[tuple[object, ...]] = set()
+    nodes = []
+    for turn in shown:
+        if _is_placed(turn):
+            nodes.append(_placed_turn(turn, options))
+        elif full < _TURNS_IN_FULL or options.verbose:
+            full += 1
+            nodes.append(_turn(turn, told, options))
+        else:
+            nodes.append(_turn_in_short(turn))
+    if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
+        nodes.append(Node(Span(f"… and {count(rest, 'more job')} (-v)", "dim")))
+    queues: dict[str, list[str]] = {}
+    for turn in too_much:
+        queues.setdefault(turn.queue, []).extend(attempt.task for attempt in turn.attempts)
+    for queue, tasks in queues.items():
+        named = tasks_in_words(tasks, limit=None if options.verbose else 4)
+        words = f": {agree(len(set(tasks)), 'requests')} more than queue {queue} has left of its deserved resources"
+        nodes.append(Node((strong(named), Span(words, "warn"))))
+    if in_vain:
+        jobs = list(dict.fromkeys(turn.job for turn in in_vain))
+        words = f"no victim among {'its' if len(jobs) == 1 else 'their'} own tasks: {tasks_in_words(jobs)}"
+        nodes.append(Node(Span(words, "dim")))
+    return nodes
+
+
 def _is_in_vain(turn: Turn) -> bool:
     """Whether a job found nothing to evict among its own tasks: told in a line for all."""
     return turn.purpose == Purpose.PREEMPT_WITHIN_JOB and all(
@@ -102,46 +145,10 @@ def _is_in_vain(turn: Turn) -> bool:
     )
 
 
-def _asks_too_much(turn: Turn) -> bool:
-    """Whether all that is to say is that its queue has too little left: told in a line for each queue."""
-    return bool(turn.attempts) and all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
-
-
 def _is_placed(turn: Turn) -> bool:
     """Whether all its tasks were simply placed and bound: told in a line for each job."""
     is_kept = turn.statement is None or turn.statement.outcome == StatementOutcome.COMMITTED
     return turn.purpose not in EVICTING and is_kept and all(attempt.nodes for attempt in turn.attempts)
-
-
-def _add_turns(page: Page, turns: Sequence[Turn], options: RenderOptions) -> None:
-    """The turns that tell something, then in a line each those that tell the same."""
-    too_much = [turn for turn in turns if _asks_too_much(turn)]
-    in_vain = [] if options.verbose else [turn for turn in turns if _is_in_vain(turn)]
-    others = [turn for turn in turns if turn not in too_much and turn not in in_vain]
-    shown = others if options.verbose else _most_telling(others)
-    full = 0
-    told: set[tuple[object, ...]] = set()
-    for turn in shown:
-        if _is_placed(turn):
-            _add_placed_turn(page, turn, options)
-        elif full < _TURNS_IN_FULL or options.verbose:
-            full += 1
-            _add_turn(page, turn, told, options)
-        else:
-            _add_turn_in_short(page, turn)
-    if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
-        page.paragraph(Span(f"… and {count(rest, 'more job')} (-v)", "dim"), indent=_INDENT)
-    queues: dict[str, list[str]] = {}
-    for turn in too_much:
-        queues.setdefault(turn.queue, []).extend(attempt.task for attempt in turn.attempts)
-    for queue, tasks in queues.items():
-        named = tasks_in_words(tasks, limit=None if options.verbose else 4)
-        words = f": {agree(len(set(tasks)), 'requests')} more than queue {queue} has left of its deserved resources"
-        page.paragraph(strong(named), Span(words, "warn"), indent=_INDENT, hanging=2)
-    if in_vain:
-        jobs = tasks_in_words(dict.fromkeys(turn.job for turn in in_vain))
-        words = f"no victim among {'its' if len({turn.job for turn in in_vain}) == 1 else 'their'} own tasks: {jobs}"
-        page.paragraph(Span(words, "dim"), indent=_INDENT, hanging=2)
 
 
 def _most_telling(turns: Sequence[Turn]) -> list[Turn]:
@@ -162,23 +169,22 @@ def _title(turn: Turn) -> Phrase:
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
 
-def _add_turn(page: Page, turn: Turn, told: set[tuple[object, ...]], options: RenderOptions) -> None:
+def _turn(turn: Turn, told: set[tuple[object, ...]], options: RenderOptions) -> Node:
     """What the job tried; ``told`` are the votes that stand above."""
-    page.paragraph(*_title(turn), indent=_INDENT, hanging=2)
+    below: list[Node] = []
     if not turn.attempts:
         words = "nothing to try: all its tasks were tried between tasks of the job, after an earlier queue"
-        page.paragraph(Span(words, "warn"), indent=2 * _INDENT, hanging=2)
+        below.append(Node(Span(words, "warn")))
     groups = alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
     for group in shown:
-        add_attempts(page, group, told, options)
+        below += attempts_nodes(group, told, options)
     if rest := sum(map(len, groups[len(shown) :])):
-        page.paragraph(Span(f"… and {count(rest, 'more task')} (-v)", "dim"), indent=2 * _INDENT)
-    if turn.statement is not None:
-        _add_statement(page, turn.statement)
+        below.append(Node(Span(f"… and {count(rest, 'more task')} (-v)", "dim")))
+    return Node(_title(turn), [*below, *_statement(turn.statement)])
 
 
-def _add_turn_in_short(page: Page, turn: Turn) -> None:
+def _turn_in_short(turn: Turn) -> Node:
     """How many of the job's tasks found room, how many others went, and what its statement came to."""
     outcomes = Counter(attempt.outcome for attempt in turn.attempts)
     evicted = [task for attempt in turn.attempts for node in attempt.nodes for task in node.evicted]
@@ -195,25 +201,22 @@ def _add_turn_in_short(page: Page, turn: Turn) -> None:
     ]
     if evicted:
         parts.insert(0, f"evicts {tasks_in_words(evicted, home=turn.job)}")
-    page.paragraph(*_title(turn), ": ", join_names(parts, limit=len(parts)), indent=_INDENT, hanging=2)
-    if turn.statement is not None:
-        _add_statement(page, turn.statement)
+    words = (*_title(turn), ": ", join_names(parts, limit=len(parts)))
+    return Node(words, _statement(turn.statement))
 
 
-def _add_placed_turn(page: Page, turn: Turn, options: RenderOptions) -> None:
-    """A job whose tasks all found a node: in a line, where it fits in one."""
-    lines = [line for group in alike(turn.attempts) for line in placements(group, options)]
+def _placed_turn(turn: Turn, options: RenderOptions) -> Node:
+    """A job whose tasks all found a node."""
     end = turn.statement
     numbers = f", {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
-    page.paragraph(*_title(turn), Span(numbers, "dim"), indent=_INDENT, hanging=2)
-    for line in lines:
-        page.paragraph(*line, indent=2 * _INDENT, hanging=2)
+    lines = [Node(line) for group in alike(turn.attempts) for line in placements(group, options)]
+    return Node((*_title(turn), Span(numbers, "dim")), lines)
 
 
-def _add_statement(page: Page, end: StatementEnd) -> None:
+def _statement(end: StatementEnd | None) -> list[Node]:
     """What became of the job's turn, and the numbers that decided."""
-    if not end.operations:
-        return
+    if end is None or not end.operations:
+        return []
     waiting = f" + {end.waiting:,} pipelined" if end.waiting else ""
     numbers = f"{end.ready:,} ready{waiting} of {end.min_available:,} needed"
     done = Counter(operation[0] for operation in end.operations)
@@ -236,19 +239,10 @@ def _add_statement(page: Page, end: StatementEnd) -> None:
         )
     else:
         words = (Span("committed", "good"), f": {numbers}")
-    page.paragraph("→ ", *words, indent=2 * _INDENT, hanging=2)
+    return [Node(("→ ", *words))]
 
 
-# Several jobs that are passed over for one reason.
-_PLURALS = {
-    "it is not starving": "they are not starving",
-    "it is not enqueued yet": "they are not enqueued yet",
-}
-_OF_QUEUE = "the queue "
-_ENDS_QUEUE = "which ends the queue's turns"
-
-
-def _add_skipped(page: Page, action: ActionEvidence, session: SessionVerdict, options: RenderOptions) -> None:
+def _skipped(action: ActionEvidence, session: SessionVerdict, options: RenderOptions) -> list[str]:
     """Jobs and queues that were passed over, by reason; not again where an earlier action did so, unless verbose."""
     said: set[str] = set()
     if not options.verbose:
@@ -256,9 +250,7 @@ def _add_skipped(page: Page, action: ActionEvidence, session: SessionVerdict, op
             if earlier is action:
                 break
             said.update(_skips(earlier, options))
-    for words in _skips(action, options):
-        if words not in said:
-            page.paragraph(Span(words, "dim"), indent=_INDENT, hanging=2)
+    return [words for words in _skips(action, options) if words not in said]
 
 
 def _skips(action: ActionEvidence, options: RenderOptions) -> list[str]:

@@ -1,17 +1,17 @@
-"""What became of tasks that asked for room: nodes in the order of trying, with the votes on each.
+"""What became of tasks that asked for room: nodes in the order of trying, with what each plugin said there.
 
-And in which turns: what a job tried until its statement ended.
+In which turns: what a job tried until its statement ended. And who is let into a queue, and who is kept out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kpreempt.report.amounts import agree
-from kpreempt.report.layout import Page, Phrase, Span, Style
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Listing, Node, Phrase, Role, Span, Words
+from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano.votes import add_votes, nodes_in_words, outcome_in_words, votes_pattern
 from kpreempt.report.volcano.words import amounts_in_words, by_text, masked, refusal_in_words, tasks_in_words
 from kpreempt.verdict.volcano import (
     ActionEvidence,
@@ -20,17 +20,28 @@ from kpreempt.verdict.volcano import (
     NodeOutcome,
     NodeTried,
     Purpose,
+    SessionVerdict,
     StatementEnd,
     StatementOutcome,
+    Vote,
+    VoteEffect,
 )
 
 _PLACES_SHOWN = 4
 _NODES_SHOWN = 2
 _NODES_TIED = 3
-_INDENT = 2
+_REASONS_SHOWN = 3
 
 # The purposes for which others may have to go.
 EVICTING = (Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB, Purpose.RECLAIM)
+# What overcommit and proportion mean when they keep a job out (``overcommit.go``, ``proportion.go`` of Volcano v1.8.0).
+_VETOES = {
+    "overcommit": (
+        "resource in cluster is overused",
+        "with it, the minResources of Inqueue jobs would exceed what is idle, times the overcommit factor",
+    ),
+    "proportion": ("queue resource quota insufficient", "with it, its queue would exceed its capability"),
+}
 
 
 def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
@@ -44,7 +55,7 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
         elif attempt.purpose not in EVICTING and attempt.nodes:
             key = (attempt.outcome,)
         else:
-            patterns = tuple((node.node, votes_pattern(node)) for node in attempt.nodes)
+            patterns = tuple((node.node, _votes_pattern(node)) for node in attempt.nodes)
             key = (attempt.outcome, masked(attempt.reason, attempt.task), patterns, _refusals(attempt))
         groups.setdefault(key, []).append(attempt)
     return list(groups.values())
@@ -56,72 +67,58 @@ def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
     return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.refused.items())
 
 
-def add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, ...]], options: RenderOptions) -> None:
+def attempts_nodes(group: Sequence[Attempt], told: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
     """What became of tasks alike; ``told`` are the votes that stand above."""
     attempt = group[0]
+    if attempt.purpose not in EVICTING and attempt.nodes and attempt.outcome != AttemptOutcome.NO_VOLUMES:
+        return [Node(line) for line in placements(group, options)]
+    tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=_limit(options))
     if attempt.outcome == AttemptOutcome.NO_VOLUMES:
-        tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=None if options.verbose else 4)
-        page.paragraph(tasks, *_attempt_in_words(attempt, len(group)), indent=2 * _INDENT, hanging=2)
-        return
-    if attempt.purpose not in EVICTING and attempt.nodes:
-        for line in placements(group, options):
-            page.paragraph(*line, indent=2 * _INDENT, hanging=2)
-        return
-    tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=None if options.verbose else 4)
+        return [Node((tasks, *_attempt_in_words(attempt, len(group))))]
     refusals = by_text(dict(_refusals(attempt)))
-    nodes = _telling_nodes(attempt, options)
+    nodes: Sequence[NodeTried] = attempt.nodes
+    # The nodes to tell of: where room was found in the end, not those on which there was nobody to ask.
+    if not options.verbose and attempt.outcome == AttemptOutcome.PIPELINED and attempt.nodes:
+        nodes = [*(node for node in attempt.nodes[:-1] if node.candidates), attempt.nodes[-1]]
     if len(nodes) == 1 and not (refusals and attempt.outcome == AttemptOutcome.NO_NODE):
         node = nodes[0]
-        outcome = outcome_in_words(node, attempt.job, attempt.purpose, options)
-        page.paragraph(tasks, f", on {_scored(node)}: ", *outcome, indent=2 * _INDENT, hanging=2)
-        _add_votes_once(page, node, attempt, told, 3 * _INDENT, options)
-        return
-    page.paragraph(tasks, *_attempt_in_words(attempt, len(group)), indent=2 * _INDENT, hanging=2)
+        outcome = _outcome_in_words(node, attempt.job, attempt.purpose, options)
+        words = (tasks, f", on {_scored(node)}: ", *outcome)
+        return [Node(words, _votes_once(node, attempt, told, options))]
+    below: list[Node] = []
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
         for reason, refusing in refusals.items():
-            page.paragraph(
-                Span(f"on {nodes_in_words(refusing, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2
-            )
+            below.append(Node((Span(f"on {_nodes_in_words(refusing, options)}: ", "dim"), reason)))
         if attempt.nearest is not None and attempt.nearest.missing:
-            words = f"nearest {attempt.nearest.node}: short of {amounts_in_words(attempt.nearest.missing)}"
-            page.paragraph(Span(words, "dim"), indent=3 * _INDENT, hanging=2)
-    _add_nodes(page, attempt, nodes, told, options)
-
-
-def _telling_nodes(attempt: Attempt, options: RenderOptions) -> Sequence[NodeTried]:
-    """The nodes to tell of: where room was found in the end, not those on which there was nobody to ask."""
-    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED or not attempt.nodes:
-        return attempt.nodes
-    *earlier, last = attempt.nodes
-    return [*(node for node in earlier if node.candidates), last]
+            short = amounts_in_words(attempt.nearest.missing)
+            below.append(Node(Span(f"nearest {attempt.nearest.node}: short of {short}", "dim")))
+    below += _nodes_tried(attempt, nodes, told, options)
+    return [Node((tasks, *_attempt_in_words(attempt, len(group))), below)]
 
 
 def _scored(node: NodeTried) -> str:
     return node.node if node.score is None else f"{node.node} (score {node.score:,.4g})"
 
 
-def _add_votes_once(
-    page: Page, node: NodeTried, attempt: Attempt, told: set[tuple[object, ...]], indent: int, options: RenderOptions
-) -> None:
+def _votes_once(node: NodeTried, attempt: Attempt, told: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
     """The votes on a node; in short where the plugins said the same above."""
     if not node.candidates:
-        return
+        return []
     # Where a plugin tells tasks apart, the same reasons are of other tasks on another node.
     is_divided = any(vote.victims and vote.refused for vote in node.votes)
-    pattern = (*votes_pattern(node)[-1:], node.node if is_divided else "")
+    pattern = (*_votes_pattern(node)[-1:], node.node if is_divided else "")
     if pattern in told and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
         noun = "candidate" if len(node.candidates) == 1 else "candidates"
-        page.paragraph(Span(f"{noun}: {named}; the plugins say the same", "dim"), indent=indent, hanging=2)
-        return
+        return [Node(Span(f"{noun}: {named}; the plugins say the same", "dim"))]
     if node.votes:
         told.add(pattern)
-    add_votes(page, node, home=attempt.job, indent=indent, options=options)
+    return votes_on(node, home=attempt.job, options=options)
 
 
 def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
     node = attempt.nodes[-1].node if attempt.nodes else ""
-    words: dict[AttemptOutcome, tuple[str, Style]] = {
+    words: dict[AttemptOutcome, tuple[str, Role]] = {
         AttemptOutcome.NOT_ALLOCATABLE: (
             f"{agree(number, 'requests')} more than queue {attempt.queue} has left of its deserved resources",
             "warn",
@@ -138,17 +135,13 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
     return (": ", Span(text, style))
 
 
-def _add_nodes(
-    page: Page,
-    attempt: Attempt,
-    nodes: Sequence[NodeTried],
-    told: set[tuple[object, ...]],
-    options: RenderOptions,
-) -> None:
+def _nodes_tried(
+    attempt: Attempt, nodes: Sequence[NodeTried], told: set[tuple[object, ...]], options: RenderOptions
+) -> Iterable[Node]:
     """The nodes in the order of trying: in full where somebody goes, others by what the plugins said there."""
     groups: dict[tuple[object, ...], list[NodeTried]] = {}
     for node in nodes:
-        key = (node.node,) if node.evicted or options.verbose else votes_pattern(node)
+        key = (node.node,) if node.evicted or options.verbose else _votes_pattern(node)
         groups.setdefault(key, []).append(node)
     others = 0
     for group in groups.values():
@@ -158,14 +151,13 @@ def _add_nodes(
             if others > _NODES_SHOWN:
                 continue
         rest = [node.node for node in group[1:]]
-        named = _scored(first) if not rest or first.candidates else nodes_in_words([first.node, *rest], options)
-        outcome = outcome_in_words(first, attempt.job, attempt.purpose, options)
-        page.paragraph(f"on {named}: ", *outcome, indent=3 * _INDENT, hanging=2)
-        _add_votes_once(page, first, attempt, told, 4 * _INDENT, options)
+        named = _scored(first) if not rest or first.candidates else _nodes_in_words([first.node, *rest], options)
+        outcome = _outcome_in_words(first, attempt.job, attempt.purpose, options)
+        yield Node((f"on {named}: ", *outcome), _votes_once(first, attempt, told, options))
         if rest and first.candidates:
-            page.paragraph(Span(f"the same on {nodes_in_words(rest, options)}", "dim"), indent=3 * _INDENT, hanging=2)
+            yield Node(Span(f"the same on {_nodes_in_words(rest, options)}", "dim"))
     if others > _NODES_SHOWN:
-        page.paragraph(Span("… and more nodes that do not fit (-v)", "dim"), indent=3 * _INDENT)
+        yield Node(Span("… and more nodes that do not fit (-v)", "dim"))
 
 
 def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]:
@@ -185,17 +177,190 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
         nodes = list(dict.fromkeys(node for node, _ in by_node))
         drawn = sum(len(attempt.tied) > 1 for attempt in group)
         luck = f" (for {drawn:,} of them at random among equals)" if drawn else ""
-        return [(f"{tasks}: ", words, nodes_in_words(nodes, options), Span(luck, "dim"))]
+        return [(f"{tasks}: ", words, _nodes_in_words(nodes, options), Span(luck, "dim"))]
     once = " once it is free" if is_promised else ""
     return [
         (
-            f"{tasks_in_words(tasks, home=group[0].job, limit=None if options.verbose else 4)}: ",
+            f"{tasks_in_words(tasks, home=group[0].job, limit=_limit(options))}: ",
             words,
             f"{node}{once}",
             Span(tied, "dim"),
         )
         for (node, tied), tasks in by_node.items()
     ]
+
+
+def votes_on(tried: NodeTried, *, home: str, options: RenderOptions) -> list[Node]:
+    """The candidates for eviction on a node, what each plugin said, and how that combines where it is not plain."""
+    if not tried.candidates:
+        return []
+    number = len(tried.candidates)
+    noun = Span(f"{number:,} candidates: " if number > 1 else "candidate: ", "dim")
+    lines = [Node((noun, tasks_in_words(tried.candidates, home=home, limit=_limit(options))))]
+    # Plugins of a tier that say the same stand together.
+    said: list[tuple[int, Phrase, list[str]]] = []
+    for vote in tried.votes:
+        phrase = _vote(vote, tried, home, options)
+        if said and said[-1][:2] == (vote.tier, phrase):
+            said[-1][2].append(vote.plugin)
+        else:
+            said.append((vote.tier, phrase, [vote.plugin]))
+    for tier, phrase, plugins in said:
+        who = f"{join_names(plugins, limit=len(plugins))} {agree(len(plugins), 'names')} "
+        lines.append(Node((Span(f"tier {tier}: ", "dim"), who, *phrase)))
+    # The votes of one tier that end with the list that counts need no more words.
+    emptied = any(vote.effect == VoteEffect.EMPTIED for vote in tried.votes)
+    if not tried.deciding_tier or emptied or len({vote.tier for vote in tried.votes}) != 1:
+        lines.append(Node(_combined(tried, home, options)))
+    return lines
+
+
+def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: RenderOptions) -> Phrase:
+    """How it ended on the node."""
+    evicted = tasks_in_words(tried.evicted, home=home, limit=_limit(options))
+    missing = amounts_in_words(tried.missing)
+    if tried.outcome == NodeOutcome.NO_CANDIDATES:
+        return ("no candidates", f"; short of {missing}" if tried.missing else "")
+    if tried.outcome == NodeOutcome.NOT_ENOUGH:
+        who = "not enough victims" if tried.victims else "no victims"
+        even = " even without them" if tried.victims else ""
+        return (Span(who, "warn"), f": short of {missing}{even}")
+    if tried.outcome == NodeOutcome.STILL_OVERUSED:
+        whom = f"evicts {evicted}" if tried.evicted else "evicts no task"
+        return (Span(whom, "bad"), ", and pipelines none: the queue is overused still")
+    if tried.outcome == NodeOutcome.WASTED:
+        why = f": short of {missing} even then" if tried.missing else ": it does not fit even then"
+        if purpose == Purpose.RECLAIM:
+            why = f": reclaim counts only what its victims free, short of {missing}"
+        return (Span(f"evicts {evicted}", "bad"), ", and pipelines none", why)
+    verb = "is allocated" if tried.outcome == NodeOutcome.ALLOCATED else "is pipelined"
+    if not tried.evicted:
+        return (Span(verb, "good"), " without evictions")
+    return (Span(f"evicts {evicted}", "bad"), f", and {verb}")
+
+
+def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
+    """What the plugin says of the candidates, and what is left of the list after it."""
+    everyone = len(vote.victims) == len(tried.candidates)
+    if vote.effect == VoteEffect.EMPTIED:
+        words: Phrase = (Span("none", "bad"),)
+    elif everyone:
+        words = ("all",) if len(tried.candidates) > 1 else ("it",)
+    else:
+        words = (tasks_in_words(vote.victims, home=home, limit=_limit(options)),)
+    reasons = by_text({refusal.task: refusal.reason for refusal in vote.refused})
+    shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
+    parts = []
+    for reason, tasks in shown:
+        is_all = len(tasks) == len(tried.candidates)
+        named = "" if is_all else f"not {tasks_in_words(tasks, home=home, limit=_limit(options))}: "
+        parts.append(f"{named}{reason}")
+    others = len(reasons) - len(shown)
+    rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
+    why = f": {'; '.join(parts)}{rest}" if vote.effect == VoteEffect.EMPTIED else f"; {'; '.join(parts)}{rest}"
+    left = ""
+    if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
+        left = (
+            f"; left of both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "; none is on both lists"
+        )
+    return (*words, Span(why if parts else "", "dim"), left)
+
+
+def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
+    """How the votes came to the victims: tiers that were skipped, the one that decided."""
+    if not tried.votes:
+        return (Span("no plugin decides on victims: none", "dim"),)
+    if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
+        return ("→ ", Span("no tier names a victim" if len(tried.votes) > 1 else "no victims", "warn"))
+    sentences = []
+    emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
+    for vote in emptied:
+        undone = ", clears the list" if _had_names(tried.votes, vote) else ""
+        sentences.append(f"{vote.plugin} names none{undone} and ends tier {vote.tier}")
+    decided = tried.deciding_tier
+    if decided:
+        alone = " alone" if emptied else ""
+        sentences.append(
+            f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))}"
+        )
+    elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
+        sentences.append("once emptied, the list is never filled again: no victims")
+    else:
+        sentences.append("no victims")
+    return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
+
+
+def _had_names(votes: Sequence[Vote], last: Vote) -> bool:
+    """Whether there was a list when the vote emptied it."""
+    before = votes[: votes.index(last)]
+    return bool(before) and before[-1].tier == last.tier and bool(before[-1].left)
+
+
+def _votes_pattern(tried: NodeTried) -> tuple[object, ...]:
+    """What nodes must share to be told together."""
+    votes = tuple(
+        (vote.tier, vote.plugin, vote.effect, tuple(sorted({refusal.reason for refusal in vote.refused})))
+        for vote in tried.votes
+    )
+    return (
+        tried.outcome,
+        bool(tried.candidates),
+        bool(tried.victims),
+        tried.deciding_tier,
+        tuple(tried.missing),
+        votes,
+    )
+
+
+def _nodes_in_words(nodes: Sequence[str], options: RenderOptions, *, limit: int = 3) -> str:
+    """``n1, n2 and 5 more nodes``."""
+    if options.verbose or len(nodes) <= limit:
+        return ", ".join(nodes)
+    return f"{', '.join(nodes[:limit])} and {count(len(nodes) - limit, 'more node')}"
+
+
+def _limit(options: RenderOptions) -> int | None:
+    return None if options.verbose else 4
+
+
+def enqueued(
+    attempts: Sequence[Attempt], action: ActionEvidence, session: SessionVerdict, options: RenderOptions
+) -> Listing:
+    """The jobs that are enqueued, by queue, and those that are rejected, by plugin."""
+    let_in: dict[str, list[str]] = {}
+    out: dict[tuple[str, str], list[str]] = {}
+    for attempt in attempts:
+        if attempt.outcome == AttemptOutcome.ENQUEUED:
+            let_in.setdefault(attempt.queue, []).append(attempt.job)
+        elif attempt.outcome == AttemptOutcome.NOT_ENQUEUED:
+            out.setdefault((attempt.queue, join_names(attempt.vetoes)), []).append(attempt.job)
+    items: list[list[Words]] = [
+        [(Span("enqueued", "good"), f"  {tasks_in_words(jobs, limit=_limit(options))} in queue {queue}")]
+        for queue, jobs in let_in.items()
+    ]
+    for (queue, plugins), jobs in out.items():
+        named = tasks_in_words(jobs, limit=_limit(options))
+        words = f"  {named} of queue {queue}, by {veto_in_words(plugins, jobs[0], session)}"
+        room = queue_room_in_words(plugins, queue, action)
+        items.append([(Span("rejected", "bad"), words), *([Span(room, "dim")] if room else [])])
+    return Listing(items, noun="job")
+
+
+def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
+    """Which plugin rejects a job, with the event that says so, and what that means."""
+    said, meaning = _VETOES.get(plugin, ("", ""))
+    events = session.final.events if session.final else []
+    quoted = f' ("{said}")' if any(event.subject == job and event.message == said for event in events) else ""
+    return f"{plugin}{quoted}" + (f": {meaning}" if meaning else "")
+
+
+def queue_room_in_words(plugin: str, queue: str, action: ActionEvidence) -> str:
+    """A queue's capability, and what counts against it, where that is why a job was rejected; else an empty text."""
+    state = action.queues.get(queue)
+    if plugin != "proportion" or state is None:
+        return ""
+    holds, has, let_in = map(amounts_in_words, (state.capability, state.allocated, state.inqueue))
+    return f"capability {holds}; allocated {has}; reserved for Inqueue jobs {let_in}"
 
 
 class Turn(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.report.layout import Page, to_plain
+from kpreempt.report.blocks import text_of
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano.votes import add_votes
+from kpreempt.report.volcano.attempts import votes_on
 from kpreempt.verdict.volcano import NodeOutcome, NodeTried, Refusal, Vote, VoteEffect
 
 A, B = "ml/a", "ml/b"
@@ -18,7 +18,6 @@ def vote(tier: int, plugin: str, victims: list[str], effect: VoteEffect, left: l
 
 
 def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
-    page = Page(100)
     tried = NodeTried(
         node="n1",
         outcome=NodeOutcome.NOT_ENOUGH,
@@ -27,8 +26,7 @@ def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
         deciding_tier=deciding_tier,
         victims=victims,
     )
-    add_votes(page, tried, home="ml/job", indent=0, options=RenderOptions())
-    return to_plain(page.lines)
+    return "\n".join(text_of(node.words) for node in votes_on(tried, home="ml/job", options=RenderOptions()))
 
 
 FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
@@ -41,14 +39,14 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             [vote(1, "priority", [A, B], FIRST, [A, B]), vote(1, "gang", [A, B], KEPT, [A, B])],
             1,
             [A, B],
-            ["tier 1  priority, gang  names all"],
+            ["tier 1: priority and gang name all"],
             id="plugins that agree stand in a line, and nothing needs to be combined",
         ),
         pytest.param(
             [vote(1, "priority", [A], FIRST, [A]), vote(1, "gang", [A, B], KEPT, [A])],
             1,
             [A],
-            ["tier 1  priority  names a; not b: priority says no", "gang      names all; left of both lists: a"],
+            ["tier 1: priority names a; not b: priority says no", "tier 1: gang names all; left of both lists: a"],
             id="a later plugin cannot add to the list",
         ),
         pytest.param(
@@ -56,8 +54,8 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             2,
             [A],
             [
-                "tier 1  priority  names none: priority says no",
-                "tier 2  drf       names a; not b: drf says no",
+                "tier 1: priority names none: priority says no",
+                "tier 2: drf names a; not b: drf says no",
                 "→ priority names none and ends tier 1; tier 2 decides alone: a",
             ],
             id="a first tier that names nobody leaves all to the second",
@@ -71,8 +69,8 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             0,
             [],
             [
-                "tier 2  drf       names all; none is on both lists",
-                "→ gang names none, clears the list and ends tier 1; once emptied, the list is never filled again:",
+                "tier 2: drf names all; none is on both lists",
+                "→ gang names none, clears the list and ends tier 1; once emptied, the list is never filled again",
             ],
             id="a list that was cleared stays empty",
         ),
