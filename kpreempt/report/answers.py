@@ -151,8 +151,9 @@ ROWS = (
     ),
     Row(
         "verdict.pending:PendingPods",
-        {"text": "pending.text:render", "html": "pending.html:render", "wide": "pending.wide:render_wide"},
+        {"text": "pending.report:render", "html": "pending.report:render_html", "wide": "pending.wide:render_wide"},
         formats=PENDING_FORMATS,
+        report="pending.report:report",
     ),
     Row(
         "verdict.who_preempted:PreemptionsOfPod",

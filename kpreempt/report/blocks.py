@@ -182,7 +182,8 @@ class Fold(msgspec.Struct, frozen=True):
 class Cards(msgspec.Struct, frozen=True):
     """Items that are sections, each made of its item by ``draw`` when it is to be shown: cards on a page.
 
-    If they are ``is_summarized``, another block says what those are that a report leaves out.
+    If they are ``is_summarized``, another block says what those are that a report leaves out. There may be many of them
+    on a page that is about them (``is_main``).
     """
 
     items: Sequence[Any]
@@ -190,6 +191,7 @@ class Cards(msgspec.Struct, frozen=True):
     noun: str = "item"
     shown: int = 0
     is_summarized: bool = False
+    is_main: bool = False
 
 
 class Section(msgspec.Struct, frozen=True):

@@ -131,7 +131,7 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
             return Html(block.draw())
         case Cards():
             show = partial(_drawn_card, block.draw, prefix=prefix, level=level)
-            cards, left = within(show, block.items, _LIST_LIMIT)
+            cards, left = within(show, block.items, _MAIN_LIMIT if block.is_main else _LIST_LIMIT)
             what = plural(block.noun)
             return folded(cards, _CARDS_SHOWN, what) + cut_note(left, what)
         case Table() if block.items:

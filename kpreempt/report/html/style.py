@@ -97,8 +97,6 @@ padding:.7rem 1rem;margin:.8rem 0}
 .card dt{color:var(--dim)}.card dd{margin:0}
 .rows{display:grid;grid-template-columns:10rem minmax(0,1fr);gap:.15rem .9rem;margin:.5rem 0}
 .rows dt{color:var(--dim)}.rows dd{margin:0}
-.story{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:.15rem .9rem;margin:.3rem 0;font-size:.9rem}
-.story dt{color:var(--dim)}.story dd{margin:0}
 .lead .line{display:block}
 .chain{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.5rem 0;margin:0}
 .chain li{display:flex;align-items:center;min-width:0;max-width:100%}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kpreempt.report.amounts import count
+from kpreempt.report.blocks import Code, Listing, Phrase, Section, Sentence, Span, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.changes import amounts_of, join_options
-from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.verdict.pending import MoreNodes, PendingPods
 
 _KINDS_SHOWN = 4
@@ -47,18 +47,19 @@ def _pods(more: MoreNodes) -> str:
     return f"{'both' if placed == 2 else f'all {placed:,}'} pods that wait for room"
 
 
-def add_more_nodes(page: Page, pending: PendingPods) -> None:
+def more_nodes_section(pending: PendingPods) -> Section:
     """The same in full: what the nodes have, the options that add them, which pods they do not help."""
     more = pending.more_nodes
-    words = more_nodes_in_words(pending)
-    if not more or not words:
-        return
-    page.paragraph(*words, hanging=2)
-    for each in more.nodes:
-        page.paragraph(f"{each.count:,} like {each.kind.like}: {amounts_of(each.kind)}", indent=2, hanging=2)
-    if more.options:
-        page.paragraph(Span(join_options(more.options), "dim"), indent=2, hanging=2)
-    if more.unplaced and more.nodes:
-        page.paragraph(f"no new node takes {join_names(more.unplaced, limit=_PODS_SHOWN)}", indent=2, hanging=2)
-    for words_of in more.assumed:
-        page.paragraph(Span(f"assumed: {words_of}", "warn"), indent=2, hanging=2)
+    if not more:
+        return Section("MORE NODES")
+    left = f"no new node takes {join_names(more.unplaced, limit=_PODS_SHOWN)}" if more.unplaced and more.nodes else ""
+    return Section(
+        "MORE NODES",
+        more_nodes_in_words(pending),
+        [
+            Listing([[f"{each.count:,} like {each.kind.like}: {amounts_of(each.kind)}"] for each in more.nodes]),
+            *([Code(join_options(more.options), is_command=True)] if more.options else []),
+            Sentence(left),
+            Listing([[Span(f"assumed: {words}", "warn")] for words in more.assumed]),
+        ],
+    )

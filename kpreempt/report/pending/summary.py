@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.durations import format_reading, format_time
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Part, Phrase, Span, Style, plain, strong
+from kpreempt.report.layout import Part, Phrase, Span, Style, strong
 from kpreempt.report.pending.words import brief_fate, outcome_in_brief
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
@@ -40,11 +40,6 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
     for number, (words, style) in enumerate(parts):
         joined += [", " if number else "", Span(words, style) if style else words]
     return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *joined, ".")
-
-
-def summary_sentence(pending: PendingPods) -> str:
-    """The whole without styles."""
-    return plain(summary(pending))
 
 
 def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Style]]:
@@ -156,11 +151,11 @@ def _changed(change: PendingChange, item: PendingPod) -> str:
     return f"{item.pod} {now.text}{where} (was {before})" if before != now.text else f"{item.pod} {now.text}{where}"
 
 
-def facts_in_words(pending: PendingPods) -> str:
+def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
     """What the answer rests on: the scheduler, the cluster, and when it was read."""
     cluster = pending.cluster
     facts = [pending.algorithm, f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
-    if pending.at is not None:
+    if pending.at is not None and has_time:
         age = f" ({format_reading(cluster.age_seconds)})" if cluster.age_seconds is not None else ""
         facts.append(f"{format_time(pending.at)}{age}")
     return " · ".join(filter(None, facts))

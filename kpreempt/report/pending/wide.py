@@ -11,7 +11,7 @@ from kpreempt.report.explain.changes import describe_changes, nothing_found
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
-from kpreempt.report.pending.summary import facts_in_words, summary_sentence
+from kpreempt.report.pending.summary import facts_in_words, summary
 from kpreempt.report.pending.words import NO_NODE_FITS, brief_fate, details_in_words, nothing_pending
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import TELLING_STATES, PendingPod, PendingPods, PendingState
@@ -33,7 +33,7 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    heading = [summary_sentence(pending), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
+    heading = [plain(summary(pending)), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
     return "\n".join([*map(printable, heading), "", *lines, "", printable(notes)]) + "\n"
 
 

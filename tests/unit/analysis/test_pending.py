@@ -18,8 +18,8 @@ from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.report.answers import render_answer
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending.report import render
 from kpreempt.report.pending.summary import changes_in_words, summary
-from kpreempt.report.pending.text import render, render_pending
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import Agreement, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
@@ -249,7 +249,7 @@ def test_the_summary_fits_a_chat_message_whatever_the_names(number: int) -> None
 
 def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
     hostile = seen(make_pod("\x1b[2Jit", cpu="9"), refused=NOW - MINUTE, message="\x1b]0;title\x07")
-    text = render_pending(ask(hostile), RenderOptions(verbose=True)) + render(ask(hostile), RenderOptions())
+    text = render(ask(hostile), RenderOptions(verbose=True)) + render(ask(hostile), RenderOptions())
     assert "\x1b" not in text
     assert "\x07" not in text
 

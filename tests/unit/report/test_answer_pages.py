@@ -347,15 +347,16 @@ def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     page = parse(page_of(answers()["pending"]))
     assert words_of(page.all(class_="lead")[0]).startswith("9 pods pending: 1 lands now, ")
     headings = [words_of(each) for each in page.all("h2")]
-    assert headings == ["Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated", "What is assumed"]
-    tables = page.all("table")[:-1]
-    rows = [row for table in tables for row in table.all("tbody")[0].all("tr")]
-    assert [words_of(row.all("th")[0]) for row in rows][:2] == [
-        "shop/checkout-1", "shop/api-1and 1 more of ReplicaSet api",
-    ]  # fmt: skip
-    assert all(row.all("details") and row.all(class_="story") for row in rows)
-    story = words_of(rows[0].all(class_="story")[0])
-    assert "batch/encode-1 terminating for 90s, 30s beyond its grace period; finalizer" in story
+    assert headings == [
+        "More nodes",
+        *("Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated"),
+        *("What is assumed", "Notes"),
+    ]
+    cards = page.all(class_="card")
+    assert [words_of(card.all("h3")[0]) for card in cards][:2] == ["shop/checkout-1", "shop/api-1"]
+    assert words_of(cards[1].all("p")[0]) == '#2 to 3, priority 1,000 "high" and 1 more of ReplicaSet api'
+    assert all(card.all("details") and card.all(class_="rows") for card in cards)
+    assert "batch/encode-1 terminating for 90s, 30s beyond its grace period; finalizer" in words_of(cards[0])
 
 
 def test_a_summary_is_whole_on_a_page() -> None:
@@ -367,15 +368,15 @@ def test_a_summary_is_whole_on_a_page() -> None:
 def test_pods_of_one_owner_share_a_row_with_all_their_names() -> None:
     items = [pending_pod(number, owner="ReplicaSet api", pod=f"shop/api-{number}") for number in range(45)]
     page = parse(page_of(all_pending(items)))
-    rows = page.all("tbody")[0].all("tr")
-    assert [words_of(row.all("td")[0]) for row in rows] == ["1 to 45"]
-    assert "shop/api-39 and 5 more" in words_of(rows[0].all(class_="story")[0])
+    cards = page.all(class_="card")
+    assert [words_of(card.all("p")[0]).partition(",")[0] for card in cards] == ["#1 to 45"]
+    assert "shop/api-39 and 5 more" in words_of(cards[0].all(class_="rows")[0])
 
 
 def test_thousands_of_pending_pods_make_a_small_page() -> None:
     markup = page_of(all_pending([pending_pod(number) for number in range(5000)]))
     assert len(markup.encode()) < 2_000_000
-    assert "more pods or kinds of them are left out here" in markup
+    assert "more pod kinds are left out here" in markup
 
 
 def test_no_pending_pod_is_said_so() -> None:

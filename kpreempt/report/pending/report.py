@@ -1,0 +1,263 @@
+"""The pending pods: the summary, then all by cause in the order of the queue, each with what is known of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import msgspec
+
+from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.blocks import (
+    Cards,
+    Count,
+    Fold,
+    Listing,
+    Phrase,
+    Report,
+    Role,
+    Rows,
+    Section,
+    Sentence,
+    Span,
+    Words,
+    joined,
+    name,
+)
+from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.durations import format_since, format_time
+from kpreempt.report.evidence import format_budgets, join_names
+from kpreempt.report.explain.chance import alternatives_in_lines
+from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.pending.more_nodes import more_nodes_section
+from kpreempt.report.pending.screen import render_screen
+from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
+from kpreempt.report.pending.words import (
+    NO_NODE_FITS,
+    agreement_in_words,
+    fate_in_words,
+    leaving_in_words,
+    nothing_pending,
+    state_in_words,
+)
+from kpreempt.verdict import Outcome, Victim
+from kpreempt.verdict.pending import Agreement, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+
+_PODS_SHOWN = 40
+_VICTIMS_SHOWN = 12
+_NODES_SHOWN = 4
+_OUTCOMES_SHOWN = 12
+# So much of a cause stands in a heading that would not be the only one of its words.
+_CAUSE_LENGTH = 60
+_LABELS: dict[Outcome, tuple[str, Role]] = {
+    Outcome.LANDS: ("LANDS", "good"),
+    Outcome.PREEMPTS: ("PREEMPTS", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("PREEMPTS", "bad"),
+    Outcome.NEVER_LANDS: ("UNSCHEDULABLE", "bad"),
+    Outcome.NOT_SCHEDULED: ("HELD", "warn"),
+    Outcome.UNCERTAIN: ("UNCERTAIN", "warn"),
+}
+_STATE_LABELS: dict[PendingState, str] = {
+    PendingState.BEING_DELETED: "TERMINATING",
+    PendingState.NO_SCHEDULER: "OTHER SCHEDULER",
+    PendingState.GATED: "GATED",
+    PendingState.HELD: "HELD",
+    PendingState.WAITS_FOR_VICTIMS: "WAITS",
+}
+_WORDS: dict[Outcome, str] = {
+    Outcome.LANDS: "{} would land; nothing is evicted",
+    Outcome.PREEMPTS: "{} would preempt others; no budget is violated",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt others and violate budgets",
+    Outcome.NEVER_LANDS: "{} unschedulable now; preemption doesn't help",
+    Outcome.UNCERTAIN: "{} whose outcome is uncertain",
+}
+_STATE_WORDS: dict[PendingState, str] = {
+    PendingState.BEING_DELETED: "{} being deleted",
+    PendingState.NO_SCHEDULER: "{} whose schedulerName is not in the configuration",
+    PendingState.GATED: "{} with scheduling gates",
+    PendingState.HELD: "{} held out of the queue",
+    PendingState.WAITS_FOR_VICTIMS: "{} nominated, waiting for victims to terminate",
+}
+
+
+def render(pending: PendingPods, options: RenderOptions) -> str:
+    """One screen, or with ``verbose`` every pod in full.
+
+    The screen chooses among layouts of its table, which blocks do not, and so has more rows.
+    """
+    if not options.verbose:
+        return render_screen(pending, options)
+    from kpreempt.report.terminal import render_text  # noqa: PLC0415 - a screen does without rich
+
+    return render_text(report(pending, options), msgspec.structs.replace(options, extent=Extent.REPORT))
+
+
+def render_html(pending: PendingPods, options: RenderOptions) -> str:
+    """The page, which leaves out the clock's time: equal input makes equal pages."""
+    from kpreempt.report.html.report import render_page  # noqa: PLC0415 - loaded when it is asked for
+
+    told = msgspec.structs.replace(options, verbose=False)
+    return render_page(report(pending, told, has_time=not options.is_clock), options)
+
+
+def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = True) -> Report:
+    """The summary, then a section for each cause, with each kind of pod once."""
+    items = {item.pod: item for item in pending.items}
+    facts: list[Words] = []
+    if absent := absent_sentence(pending.assumptions):
+        facts.append(Span(absent, "warn"))
+    if items:
+        facts.append(facts_in_words(pending, has_time=has_time))
+    labels = Counter(_label(group)[0] for group in pending.groups)
+    numbers: Counter[str] = Counter()
+    for group in pending.groups:
+        numbers[_label(group)[0]] += len(group.pods)
+    bad = {label for label, style in map(_label, pending.groups) if style == "bad"}
+    page_facts = [f"Kubernetes {pending.cluster.version}"] if pending.cluster.version else []
+    page_facts.append(f"{count(pending.in_queue, 'pod')} in the queue")
+    page_facts += [f"namespace {pending.namespace}"] if pending.namespace else []
+    # Without pods little is known.
+    is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
+    is_bad = any(item.outcome in (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
+    return Report(
+        title=("Pending pods: ", Span(f"{len(items):,}", "strong")),
+        tone="bad" if is_bad else "good" if is_known else "warn",
+        lead=summary(pending) if items else nothing_pending(pending),
+        facts=facts,
+        counts=[Count(label.lower(), number, label in bad) for label, number in numbers.items()],
+        page_facts=page_facts,
+        sections=[
+            Section("CHANGES", changes_in_words(pending)),
+            more_nodes_section(pending),
+            *(
+                _group(group, number, [items[pod] for pod in group.pods], pending, options, labels)
+                for number, group in enumerate(pending.groups, 1)
+            ),
+            *assumption_sections(pending.assumptions),
+            Section("NOTES", notes_in_words(pending) if items else ""),
+        ],
+        command="pending",
+    )
+
+
+def _label(group: PendingGroup) -> tuple[str, Role]:
+    return _LABELS[group.outcome] if group.state is None else (_STATE_LABELS[group.state], "warn")
+
+
+def _group(
+    group: PendingGroup,
+    number: int,
+    items: Sequence[PendingPod],
+    pending: PendingPods,
+    options: RenderOptions,
+    labels: Counter[str],
+) -> Section:
+    """What the pods of a group have in common, and the pods."""
+    label, style = _label(group)
+    words = _WORDS.get(group.outcome, "{} not scheduled")
+    if group.outcome is Outcome.PREEMPTS and are_budgets_unread(pending.assumptions):
+        words = "{} would preempt others; budgets were not read"
+    if group.state is not None:
+        words = _STATE_WORDS[group.state]
+    elif group.refused_for_good:
+        words = f"{words}; {NO_NODE_FITS}"
+    cause = group.cause if len(group.cause) <= _CAUSE_LENGTH else f"{group.cause[: _CAUSE_LENGTH - 1]}…"
+    return Section(
+        label,
+        f"{words.format(count(len(items), 'pod'))}{f': {group.cause}' if group.cause else ''}",
+        [Cards(_alike(items), partial(_card, pending=pending, options=options), noun="pod kind", is_main=True)],
+        heading=f"{label.capitalize()}{f': {cause}' if cause and labels[label] > 1 else ''}",
+        anchor=f"outcome-{number}",
+        style=style,
+        noun="cause",
+    )
+
+
+def _alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
+    """Pods of one owner of which the same is to say, together."""
+    rows: dict[tuple[object, ...], list[PendingPod]] = {}
+    for item in items:
+        key = (
+            item.owner or item.pod,
+            item.pod.partition("/")[0],
+            item.priority,
+            item.state,
+            item.outcome,
+            *item.nodes,
+            *(victim.pod for each in item.victims.values() for victim in each),
+            "|",
+            item.nominated_node_name,
+            item.agreement,
+            item.message,
+        )
+        rows.setdefault(key, []).append(item)
+    return list(rows.values())
+
+
+def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Section:
+    """The first pod of a row of alike ones: its place and priority, what becomes of it, and what is known of it."""
+    item = row[0]
+    places = [each.position for each in row if each.position is not None]
+    place = "" if not places else f"#{places[0]:,}, " if len(places) == 1 else f"#{places[0]:,} to {places[-1]:,}, "
+    class_name = f' "{item.priority_class_name}"' if item.priority_class_name else ""
+    more = f" and {len(row) - 1:,} more of {item.owner}" if len(row) > 1 else ""
+    story = list(_story(row, pending, options))
+    return Section(
+        item.pod,
+        (Span(f"{place}priority {item.priority:,}{class_name}", "dim"), more),
+        [
+            Sentence(fate_in_words(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()),
+            Sentence(state_in_words(item, pending.at)),
+            Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
+            Sentence(Span(agreement_in_words(item), "dim")),
+            *([Fold("Story", [Rows(story)])] if story else []),
+        ],
+    )
+
+
+def _story(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Iterable[tuple[str, Words]]:
+    """What else is known, as terms with what they are; ages count to the time of the answer."""
+    item, at = row[0], pending.at
+    if len(row) > 1:
+        shown = len(row) if options.verbose else _PODS_SHOWN
+        yield "pods", join_names([each.pod for each in row], limit=shown)
+    if item.owner:
+        yield "owner", name(item.owner)
+    if item.created is not None:
+        age = f" ({format_since(item.created, at)} ago)" if at is not None and at >= item.created else ""
+        yield "created", f"{format_time(item.created)}{age}"
+    if any(item.requests.values()):
+        amounts = (f"{what} {format_amount(what, amount)}" for what, amount in item.requests.items() if amount)
+        yield "requests", ", ".join(amounts)
+    if item.last_tried is not None:
+        yield "last tried", format_time(item.last_tried)
+    if len(item.nodes) > 1:
+        yield "nodes", join_names(item.nodes, limit=len(item.nodes) if options.verbose else _NODES_SHOWN)
+    nodes = len(item.victims) if options.verbose else _NODES_SHOWN
+    for node, gone in list(item.victims.items())[:nodes]:
+        victims = len(gone) if options.verbose else _VICTIMS_SHOWN
+        more = f"; and {count(len(gone) - victims, 'more pod')}" if len(gone) > victims else ""
+        yield "victims", ("on ", name(node), ": ", *joined(map(_victim, gone[:victims]), "; "), more)
+    if len(item.victims) > nodes:
+        yield "victims", f"… and those on {count(len(item.victims) - nodes, 'more node')}"
+    if item.alternatives is not None:
+        lines = alternatives_in_lines(item.alternatives)
+        for number, line in enumerate(lines if options.verbose else lines[:_OUTCOMES_SHOWN]):
+            yield "" if number else "equal pods", line
+    if item.claims:
+        yield "claims", join_names(item.claims, limit=len(item.claims) if options.verbose else _PODS_SHOWN)
+    if item.reason:
+        yield "reason", item.reason
+    told = agreement_in_words(item)
+    if item.scheduler_message and item.scheduler_message not in told:
+        yield "scheduler said", item.scheduler_message
+    if item.message and item.message not in told and item.agreement != Agreement.SAME:
+        yield "expected now", item.message
+
+
+def _victim(victim: Victim) -> Phrase:
+    leaving = ", terminating" if victim.terminating else ""
+    budgets: Phrase = (", budget ", *format_budgets(victim.budgets)) if victim.budgets else ()
+    return (name(victim.pod), f" priority {victim.priority:,}{leaving}", *budgets)
