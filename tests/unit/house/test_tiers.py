@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import Tier, is_accepted, quick_indexes, share
+from tests.tiers import CANNOT_INSTALL, Tier, is_accepted, quick_indexes, share
 
 ROOT = Path(__file__).parents[3]
 CONFTEST = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
@@ -45,7 +45,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"PYTHONPATH": str(ROOT), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1", CANNOT_INSTALL: ""}
+    environment = {**os.environ, **own}
     command = [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
@@ -87,8 +88,19 @@ def test_in_ci_a_skip_that_can_be_avoided_fails_the_run(project: Path) -> None:
     ("reason", "accepted"),
     [("kubectl is not installed", True), ("fish is not installed", False), ("Go is not installed", True)],
 )
-def test_some_skips_are_accepted(reason: str, accepted: bool) -> None:
+def test_some_skips_are_accepted(monkeypatch: pytest.MonkeyPatch, reason: str, accepted: bool) -> None:
+    monkeypatch.delenv(CANNOT_INSTALL, raising=False)
     assert is_accepted(reason) is accepted
+
+
+def test_what_ci_cannot_install_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CANNOT_INSTALL, "fish chromium")
+    reasons = [
+        "fish is not installed",
+        "there is no Chromium here (Debian's package is chromium)",
+        "zsh is not installed",
+    ]
+    assert list(map(is_accepted, reasons)) == [True, True, False]
 
 
 @pytest.mark.parametrize("total", [0, 1, 29, 30, 31, 59, 100, 2200])
