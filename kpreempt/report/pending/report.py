@@ -203,6 +203,7 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
     place = "" if not places else f"#{places[0]:,}, " if len(places) == 1 else f"#{places[0]:,} to {places[-1]:,}, "
     class_name = f' "{item.priority_class_name}"' if item.priority_class_name else ""
     more = f" and {len(row) - 1:,} more of {item.owner}" if len(row) > 1 else ""
+    claims = join_names(item.claims, limit=len(item.claims) if options.verbose else _PODS_SHOWN)
     story = list(_story(row, pending, options))
     return Section(
         item.pod,
@@ -211,6 +212,7 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
             Sentence(fate_in_words(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()),
             Sentence(state_in_words(item, pending.at)),
             Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
+            Sentence(f"claims: {claims}" if item.claims else ""),
             Sentence(Span(agreement_in_words(item), "dim")),
             *([Fold("Story", [Rows(story)])] if story else []),
         ],
@@ -246,8 +248,6 @@ def _story(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptio
         lines = alternatives_in_lines(item.alternatives)
         for number, line in enumerate(lines if options.verbose else lines[:_OUTCOMES_SHOWN]):
             yield "" if number else "equal pods", line
-    if item.claims:
-        yield "claims", join_names(item.claims, limit=len(item.claims) if options.verbose else _PODS_SHOWN)
     if item.reason:
         yield "reason", item.reason
     told = agreement_in_words(item)
