@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.blocks import Listing, Node, Phrase, Section, Span, Tree, joined, strong
+from kpreempt.report.blocks import Listing, Node, Phrase, Section, Span, Tree, Words, joined, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.attempts import EVICTING, Turn, alike, attempts_nodes, enqueued, placements, turns_of
@@ -53,14 +53,16 @@ def action_section(
     until = Span(", until it panics", "bad") if is_last else ""
     attempts = [attempt for attempt in action.attempts if only in ("", attempt.job)]
     enqueues = [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]
-    skipped = [] if only else _skipped(action, session, options)
+    turns, lines = _turns([turn for turn in turns_of(action) if only in ("", turn.job)], options)
+    if not only:
+        lines += [Span(words, "dim") for words in _skipped(action, session, options)]
     return Section(
         action.action.upper(),
         (*_summary(action), until),
         [
             enqueued(enqueues, action, session, options),
-            Tree(_turns([turn for turn in turns_of(action) if only in ("", turn.job)], options), noun="turn"),
-            Listing([[Span(words, "dim")] for words in skipped], noun="reason"),
+            Tree(turns, noun="turn"),
+            Listing([[line] for line in lines], noun="reason"),
         ],
     )
 
@@ -99,8 +101,8 @@ def tried_evictions(action: ActionEvidence) -> int:
     )
 
 
-def _turns(turns: Sequence[Turn], options: RenderOptions) -> list[Node]:
-    """The turns that tell something, then in a line each those that tell the same."""
+def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], list[Words]]:
+    """The turns that tell something, and in a line each those that tell the same."""
     # All that is to say is that its queue has too little left: told in a line for each queue.
     too_much = [
         turn
@@ -123,18 +125,19 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> list[Node]:
             nodes.append(_turn_in_short(turn))
     if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
         nodes.append(Node(Span(f"… and {count(rest, 'more job')} (-v)", "dim")))
+    lines: list[Words] = []
     queues: dict[str, list[str]] = {}
     for turn in too_much:
         queues.setdefault(turn.queue, []).extend(attempt.task for attempt in turn.attempts)
     for queue, tasks in queues.items():
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
         words = f": {agree(len(set(tasks)), 'requests')} more than queue {queue} has left of its deserved resources"
-        nodes.append(Node((strong(named), Span(words, "warn"))))
+        lines.append((strong(named), Span(words, "warn")))
     if in_vain:
         jobs = list(dict.fromkeys(turn.job for turn in in_vain))
         words = f"no victim among {'its' if len(jobs) == 1 else 'their'} own tasks: {tasks_in_words(jobs)}"
-        nodes.append(Node(Span(words, "dim")))
-    return nodes
+        lines.append(Span(words, "dim"))
+    return nodes, lines
 
 
 def _is_in_vain(turn: Turn) -> bool:
