@@ -36,6 +36,7 @@ lint: $(VENV)/.development ## Format check, lint, types, import rules, generated
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 	@$(PYTHON) tools/structure.py --check
+	@$(PYTHON) tools/request_path.py --max-path 20 --max-loaded 220 >/dev/null
 	@$(PYTHON) -m tests.generated --check
 
 golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden (read the diff)
