@@ -251,7 +251,7 @@ class _Drawing:
         self._height = height
 
     def section(self, section: Section, width: int, *, is_compact: bool = False) -> list[_Chunk]:
-        """The label with the lead, and the blocks beside it or below; all beside it on a compact screen."""
+        """The label with the lead, and the blocks beside it or below; beside it on a compact screen if they fit."""
         label, lead = _text(Span(section.label, section.style)), phrase_of(section.lead)
         is_long = label.cell_len >= _LABEL_COLUMN
         is_beside = (is_compact or section.is_beside) and bool(section.label) and not is_long
@@ -263,11 +263,23 @@ class _Drawing:
         elif section.label and (spans_of(lead) or not is_beside):
             chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
         indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
+        if is_beside and chunks and is_compact and self._needs_room(section.blocks, width):
+            indent = _INDENT
         for chunk in self._stacked(section.blocks, width - indent):
             is_first = is_beside and not chunks
             lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
             chunks.append(chunk._replace(lines=lines))
         return chunks
+
+    def _needs_room(self, blocks: Sequence[Block | Section], width: int) -> bool:
+        """Whether a table has rows of one line each only if it begins at the left of the page."""
+        for block in blocks:
+            if isinstance(block, Table) and block.items:
+                rows = [[_text(cell) for cell in row] for row in block.items[: self._height or None]]
+                needed = sum(_width(column) + _GAP for column in zip(*rows, strict=True)) - _GAP
+                if width - _LABEL_COLUMN < needed <= width - _INDENT:
+                    return True
+        return False
 
     def _stacked(self, blocks: Sequence[Block | Section], width: int) -> list[_Chunk]:
         """Blocks below one another; what a sentence introduces that ends with a colon is further to the right."""

@@ -306,7 +306,10 @@ def screened_victims(verdict: Verdict) -> Section:
         blocks.append(Listing([[("or ", *possible_outcome(each))] for each in others], noun="outcome"))
         untold = f"… and {count(alternatives.untold, 'more outcome')}" if alternatives.untold else ""
         blocks += [Sentence(Span(untold, "dim")), Sentence(Span("" if alternatives.exact else INEXACT, "warn"))]
-    return Section("VICTIMS", blocks=blocks)
+    seconds = max((each.grace_period_seconds for each in verdict.victims[nodes[0]] if not each.terminating), default=0)
+    stop = f", up to {format_duration(seconds)} to stop" if seconds else ""
+    # One stands beside the label; of several a screen may not show all.
+    return Section("VICTIMS", f"{count(len(rows), 'pod')}{stop}" if len(rows) > 1 else "", blocks)
 
 
 def nodes_with_victims(verdict: Verdict) -> list[str]:
