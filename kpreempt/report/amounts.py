@@ -120,3 +120,10 @@ def plural(noun: str) -> str:
 def agree(number: int, verb: str) -> str:
     """A verb in the form that ``number`` things take: ``agree(1, "is")`` is ``is``, ``agree(2, "is")`` ``are``."""
     return verb if number == 1 else _IRREGULAR_VERBS.get(verb, verb.removesuffix("s"))
+
+
+def format_lowest_priority(anywhere: int | None, on_node: int | None) -> str:
+    """``11`` if a pod that may go anywhere evicts the pod, ``(11)`` if one pinned to its node does, else nothing."""
+    if anywhere is None:
+        return "" if on_node is None else f"({on_node:,})"
+    return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"

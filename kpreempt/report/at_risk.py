@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import count, format_amount, format_lowest_priority
 from kpreempt.report.blocks import (
     Column,
     Hint,
@@ -19,12 +19,12 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
-from kpreempt.verdict.unread import absent_sentence, is_absent
+from kpreempt.verdict.unread import is_absent
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -41,9 +41,7 @@ _THREATS, _THRESHOLDS, _ORDERS = 60, 50, 40
 
 def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     """Which pods are threatened now, from which priority on each is, and the order on each node."""
-    facts: list[Words] = []
-    if absent := absent_sentence(answer.assumptions):
-        facts.append(Span(absent, "warn"))
+    facts = absent_facts(answer.assumptions)
     if answer.matching:
         told = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
         facts.append(" · ".join(filter(None, told)))
@@ -148,15 +146,11 @@ def _title(size: SizeName, answer: PodsAtRisk) -> str:
 
 
 def _cell(threshold: Threshold | None) -> str:
-    """``11`` where a pod that may land anywhere preempts it, ``(11)`` where one that is pinned to its node does."""
+    """The lowest priority, or what becomes of the pod at any."""
     if threshold is None:
         return "-"
-    anywhere, on_node = threshold.anywhere, threshold.on_node
-    if anywhere is not None:
-        return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"
-    if on_node is not None:
-        return f"({on_node:,})"
-    return "fits" if threshold.outcome_on_node == Outcome.LANDS else "none"
+    lowest = format_lowest_priority(threshold.anywhere, threshold.on_node)
+    return lowest or ("fits" if threshold.outcome_on_node == Outcome.LANDS else "none")
 
 
 def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:

@@ -1,4 +1,4 @@
-"""What ends a report: the event, what the scheduler then does, what was filled in, and what is not modelled."""
+"""What ends a report: what its answer does not evaluate and could change it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from kpreempt.verdict.unread import absent_sentence
 _ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
 # The last sections of a screen.
 _ASSUMED = 10
-_NEAREST_SHOWN = 3
-_DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
-_FIELDS_SHOWN = 4
-_ADMITTED_LENGTH = 68
 
 
 def add_assumptions_section(
@@ -60,6 +56,12 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
             priority=_ASSUMED - 1,
         ),
     ]
+
+
+def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:
+    """Which kinds the input has none of although they could change the answer; empty if there are none."""
+    absent = absent_sentence(assumptions)
+    return [Span(absent, "warn")] if absent else []
 
 
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:

@@ -104,14 +104,11 @@ class Page:
         Where the page is too narrow for that, the first column stands above the others, and where that does not help,
         each row becomes a paragraph.
         """
-        self.lines += [line for row in self.rows(rows, aligns=aligns, indent=indent) for line in row]
-
-    def rows(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> list[list[Line]]:
-        """The lines of each row of such a table, which the page does not get."""
         blocks = self._in_columns(rows, aligns, indent)
         if blocks is None and len(aligns) > _FEW_COLUMNS:
             blocks = self._stacked(rows, aligns, indent)
-        return blocks if blocks is not None else [self._as_paragraph(row, indent) for row in rows]
+        for row in blocks if blocks is not None else [self._as_paragraph(row, indent) for row in rows]:
+            self.lines += row
 
     def _as_paragraph(self, row: Sequence[Phrase], indent: int) -> list[Line]:
         page = Page(self.width)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_first_assumption
 from kpreempt.report.colour import finished
-from kpreempt.report.explain.screen_frame import clipped, elided
-from kpreempt.report.layout import Align, Line, Page, Phrase, Span
+from kpreempt.report.escape import printable
+from kpreempt.report.layout import Line, Page, Span, width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Assumption
 
@@ -17,6 +17,10 @@ _INDENT = 2
 _LINES_OF_HEAD = 3
 # An empty line, and how many are left out with their blocks.
 _LINES_OF_REST = 2
+_CUT = " … (-v)"
+_MARK = "…"
+# How much of a name that is too long is its start; the end tells pods of one workload apart.
+_START = 0.5
 
 
 class Block(NamedTuple):
@@ -37,28 +41,12 @@ def paragraph(
     """The lines of a paragraph, ``most`` of them at most unless that is 0; what is cut says so."""
     page = Page(options.width)
     page.paragraph(*phrase, indent=indent, hanging=hanging)
-    return clipped(page.lines, most, options.width) if most else page.lines
+    return _clipped(page.lines, most, options.width) if most else page.lines
 
 
 def titled(options: RenderOptions, label: Span, words: str = "") -> list[Line]:
     """The head of a block: its label, and what it is about."""
     return paragraph(options, label, f"  {words}" if words else "", indent=0, most=_LINES_OF_HEAD)
-
-
-def table_block(
-    options: RenderOptions,
-    head: Sequence[Line],
-    rows: Sequence[tuple[Phrase, ...]],
-    noun: str,
-    *,
-    aligns: Sequence[Align],
-    most: int = 2,
-    is_needed: bool = False,
-) -> Block:
-    """A table whose first row is the titles, each of the others an item of ``most`` lines at most."""
-    page = Page(options.width)
-    titles, *items = [clipped(each, most, options.width) for each in page.rows(rows, aligns=aligns, indent=_INDENT)]
-    return Block([*head, *titles], items, noun, is_needed)
 
 
 def fill(
@@ -85,7 +73,7 @@ def fill(
         page.paragraph(Span(f"… and {rest} (-v)", "dim"), most=1)
     page.blank()
     page.lines += closing.lines
-    page.lines = [elided(line, options.width) for line in page.lines]
+    page.lines = [_elided(line, options.width) for line in page.lines]
     return finished(page, options)
 
 
@@ -130,3 +118,65 @@ def _lines(block: Block, shown: int) -> list[Line]:
     if rest := len(block.items) - shown:
         lines.append((Span(" " * _INDENT), Span(f"… and {count(rest, f'more {block.noun}')} (-v)", "dim")))
     return lines
+
+
+def _clipped(lines: Sequence[Line], most: int, width: int) -> list[Line]:
+    """At most so many lines; where some are left out the last one says so."""
+    if len(lines) <= most:
+        return list(lines)
+    last: list[Span] = []
+    used, room = 0, width - len(_CUT)
+    for text, style, _ in lines[most - 1]:
+        # As many words as fit, or what fits of the only one.
+        start = _start_of(text, room - used)
+        kept = start if start == text or " " not in start.strip() else start[: start.rindex(" ")]
+        last.append(Span(kept, style))
+        used += width_of(kept)
+        if kept != text:
+            break
+    if last:
+        last[-1] = Span(last[-1].text.rstrip(), last[-1].style)
+    return [*lines[: most - 1], (*last, Span(_CUT, "dim"))]
+
+
+def _elided(line: Line, width: int) -> Line:
+    """The line with its longest words shortened in the middle until it fits."""
+    over = _width(line) - width
+    while over > 0:
+        words = [(at, word) for at, span in enumerate(line) for word in span.text.split(" ")]
+        at, word = max(words, key=lambda each: width_of(each[1]), default=(0, ""))
+        if width_of(word) <= 1:
+            break
+        short = _shortened(word, max(width_of(word) - over, 1))
+        line = (*line[:at], Span(line[at].text.replace(word, short, 1), line[at].style), *line[at + 1 :])
+        over = _width(line) - width
+    return line
+
+
+def _shortened(text: str, width: int) -> str:
+    """The text, or its start and its end with a mark between them, in so many cells."""
+    text = printable(text)
+    if width_of(text) <= width:
+        return text
+    if width <= 1:
+        return _MARK
+    start = _start_of(text, int((width - 1) * _START))
+    end = _start_of(text[::-1], width - 1 - width_of(start))[::-1]
+    return f"{start}{_MARK}{end}"
+
+
+def _start_of(text: str, width: int) -> str:
+    """As many characters as fit."""
+    if width_of(text) <= width:
+        return text
+    end = used = 0
+    for character in text:
+        used += width_of(character)
+        if used > width:
+            break
+        end += 1
+    return text[:end]
+
+
+def _width(line: Line) -> int:
+    return sum(width_of(span.text) for span in line)

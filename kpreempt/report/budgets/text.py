@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_lowest_priority
 from kpreempt.report.blocks import Hint, Report, Section, Sentence, Span, Table, Words, columns, strong, text_of
 from kpreempt.report.budgets.words import (
     SENTENCES,
@@ -18,21 +18,18 @@ from kpreempt.report.budgets.words import (
     short_spec,
     without_budget_in_words,
 )
-from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.at_risk import Threshold
 from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity
-from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+from kpreempt.verdict.unread import are_budgets_unread
 
 _ROWS_OF_SCREEN = 12
 
 
 def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
     """Every finding by severity, from which priority on budgets break, and every budget."""
-    facts: list[Words] = []
-    if absent := absent_sentence(audit.assumptions):
-        facts.append(Span(absent, "warn"))
+    facts = absent_facts(audit.assumptions)
     if audit.items:
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} tried"
@@ -181,7 +178,7 @@ def _priorities(audit: BudgetAudit) -> Section:
     rows: list[list[Words]] = [
         [
             strong(item.budget),
-            _priority(found.threshold),
+            format_lowest_priority(found.threshold.anywhere, found.threshold.on_node) or "none",
             f"{bare_name(found.pod)} (priority {found.priority:,}) on {found.node}",
         ]
         for item, found in searched
@@ -204,14 +201,6 @@ def _priorities(audit: BudgetAudit) -> Section:
 
 def _is_never(found: BreakingPriority) -> bool:
     return found.threshold.anywhere is None and found.threshold.on_node is None
-
-
-def _priority(threshold: Threshold) -> str:
-    """``11`` where a pod that may go anywhere evicts it, ``(11)`` where one that has to go to its node does."""
-    anywhere, on_node = threshold.anywhere, threshold.on_node
-    if anywhere is not None:
-        return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"
-    return "none" if on_node is None else f"({on_node:,})"
 
 
 def _budgets(audit: BudgetAudit) -> Section:

@@ -25,7 +25,7 @@ from kpreempt.report.blocks import (
     joined,
     name,
 )
-from kpreempt.report.closing_section import assumption_sections
+from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.durations import format_since, format_time
 from kpreempt.report.evidence import format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
@@ -43,7 +43,7 @@ from kpreempt.report.pending.words import (
 )
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import Agreement, PendingGroup, PendingPod, PendingPods, PendingState
-from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+from kpreempt.verdict.unread import are_budgets_unread
 
 _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12
@@ -105,9 +105,7 @@ def render_html(pending: PendingPods, options: RenderOptions) -> str:
 def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = True) -> Report:
     """The summary, then a section for each cause, with each kind of pod once."""
     items = {item.pod: item for item in pending.items}
-    facts: list[Words] = []
-    if absent := absent_sentence(pending.assumptions):
-        facts.append(Span(absent, "warn"))
+    facts = absent_facts(pending.assumptions)
     if items:
         facts.append(facts_in_words(pending, has_time=has_time))
     labels = Counter(_label(group)[0] for group in pending.groups)

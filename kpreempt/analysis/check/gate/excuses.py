@@ -23,7 +23,6 @@ WAIVE_REASON = "kpreempt.io/waive-reason"
 _KIND = "CheckBaseline"
 # What JSON holds as a number everywhere.
 _LARGEST_AMOUNT = 2**53
-_EVERYTHING = -1
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
