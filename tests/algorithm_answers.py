@@ -10,11 +10,9 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
-from kpreempt.analysis.questions import question_in_cluster
-from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot.decode import decode_object

@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import queue_for
 from kpreempt.analysis.queue.cluster import QueueCluster, QueueEvent, TimedEvent
-from kpreempt.analysis.queue.events import QueueSimulation
+from kpreempt.analysis.queue.state import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot.decode import decode_object

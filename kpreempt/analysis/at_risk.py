@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
@@ -43,7 +41,16 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
     threats = _threats(decided, positions)
     ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
-    orders = _orders(ranked, scheduler, prepared)
+    # The order on each of the pods' nodes, for a pod above all that users may make, and above these.
+    highest: dict[str, int] = {}
+    for pod in ranked:
+        node = pod.spec.node_name
+        above = _HIGHEST_OF_USERS if pod.priority < _HIGHEST_OF_USERS else HIGHEST_PRIORITY
+        highest[node] = max(highest.get(node, 0), above)
+    orders = [
+        NodeOrder(node, priority, scheduler.rank_victims(prepared, node, priority))
+        for node, priority in highest.items()
+    ]
     places = {standing.pod: standing for order in orders for standing in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
     typical = typical_requests(running) if ranked else {}
@@ -89,19 +96,6 @@ def _standing_out(pod: Pod, threats: Sequence[Threat]) -> tuple[int, int, float]
 
 def _first_position(threats: Sequence[Threat]) -> int:
     return min((_LAST - 1 if each.position is None else each.position for each in threats), default=_LAST)
-
-
-def _orders(pods: Sequence[Pod], scheduler: Scheduler, prepared: Any) -> list[NodeOrder]:
-    """The order on each of the pods' nodes, for a pod above all that users may make, and above these."""
-    highest: dict[str, int] = {}
-    for pod in pods:
-        node = pod.spec.node_name
-        above = _HIGHEST_OF_USERS if pod.priority < _HIGHEST_OF_USERS else HIGHEST_PRIORITY
-        highest[node] = max(highest.get(node, 0), above)
-    return [
-        NodeOrder(node, priority, scheduler.rank_victims(prepared, node, priority))
-        for node, priority in highest.items()
-    ]
 
 
 def _rooms(pods: Sequence[Pod], running: Sequence[Pod], nodes: dict[str, Node]) -> dict[str, dict[str, int]]:

@@ -14,9 +14,8 @@ import msgspec
 
 from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.edits import Edit, Stated, appended_toleration, edit_pod
-from kpreempt.analysis.field_paths import Assignment
-from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.explain.single_edits import Edit, Stated, appended_toleration, edit_pod
+from kpreempt.analysis.what_if import Assignment, Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node

@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
-from kpreempt.analysis.subject import pending_again
+from kpreempt.analysis.questions import pending_again
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot

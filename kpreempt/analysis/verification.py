@@ -15,8 +15,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

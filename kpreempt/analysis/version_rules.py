@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.admission import ApiServerRules
-from kpreempt.analysis.cluster_version import AUTO, algorithm_for
+from kpreempt.analysis.algorithms import AUTO, algorithm_for
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.versions import behaviour, version_of

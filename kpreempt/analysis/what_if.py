@@ -1,18 +1,25 @@
-"""What if the pod or the cluster were a little different: the overrides of a question.
+r"""What if the pod or the cluster were a little different: a question's overrides, and a pod's fields by their path.
 
 Those on a pod work on plain data; ``pod_document`` turns a typed pod into that. Nothing that is passed in is changed.
+
+In a path (``spec.containers[0].resources.requests.cpu``) a dot separates keys, ``[0]`` picks from a list, and a
+backslash takes the next character as it is (``spec.nodeSelector.kubernetes\.io/arch``). A path must name fields that
+the model of a pod has: any other could not change an answer, and is most likely misspelt.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.field_paths import Assignment, assign
 from kpreempt.errors import UsageError, nearest
 from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
@@ -95,3 +102,156 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]
     return value
+
+
+Step = str | int
+
+_TOKEN = re.compile(r"(\.?)((?:\\.|[^\\.\[\]])+)|\[([0-9]{1,6})\]", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ANNOTATION = ("metadata", "annotations")
+_SPECIAL = re.compile(r"[\\.\[\]]")
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """A path and the value to put there, as plain data; ``None`` takes the field away."""
+
+    path: str
+    value: Any
+
+
+def split_assignment(text: str) -> tuple[str, str]:
+    """The path and the still unparsed value of ``PATH=VALUE``. Raises ``UsageError`` without a path or an ``=``."""
+    path, equals, value = text.partition("=")
+    if not equals or not path:
+        raise UsageError(f'"{text}" is not PATH=VALUE', hint="spec.containers[0].resources.requests.cpu=1500m")
+    return path, value
+
+
+def assign(document: dict[str, Any], assignment: Assignment, *, any_annotation: bool = False) -> None:
+    """Put a value at a path of a pod, in place. Mappings and lists on the way are made where they are missing.
+
+    A list grows by an index one past its end. With ``any_annotation`` every annotation counts as a field. Raises
+    ``UsageError`` where the path leads nowhere, with what is there.
+    """
+    steps = parse_path(assignment.path)
+    if not (any_annotation and len(steps) == len(_ANNOTATION) + 1 and tuple(steps[:-1]) == _ANNOTATION):
+        _check_names(steps, assignment.path)
+    place: Any = document
+    for depth, (step, following) in enumerate(pairwise(steps)):
+        where = format_path(steps[:depth])
+        have = _get(place, step, where, assignment.path)
+        if have is None:
+            if assignment.value is None:
+                return
+            have = [] if isinstance(following, int) else {}
+            _put(place, step, have)
+        place = have
+    last, where = steps[-1], format_path(steps[:-1])
+    have = _get(place, last, where, assignment.path)
+    if assignment.value is not None:
+        _put(place, last, assignment.value)
+    elif have is not None:
+        del place[last]
+
+
+def parse_path(path: str) -> list[Step]:
+    """The keys and indices of a path. Raises ``UsageError`` for one that is not well formed."""
+    steps: list[Step] = []
+    place = 0
+    while place < len(path):
+        token = _TOKEN.match(path, place)
+        if token is None:
+            raise _malformed(path, place)
+        dot, key, index = token.groups()
+        # A key follows a dot unless it is the first; an index follows a key or an index.
+        if bool(dot) != bool(steps) if key is not None else not steps:
+            raise _malformed(path, place)
+        steps.append(int(index) if key is None else _ESCAPED.sub(r"\1", key))
+        place = token.end()
+    if not steps:
+        raise _malformed(path, 0)
+    return steps
+
+
+def format_path(steps: list[Step]) -> str:
+    """Steps as a path again."""
+    parts = [f"[{step}]" if isinstance(step, int) else "." + _SPECIAL.sub(r"\\\g<0>", step) for step in steps]
+    return "".join(parts).removeprefix(".")
+
+
+def _malformed(path: str, place: int) -> UsageError:
+    return UsageError(
+        f'"{path}" is not a path (at character {place + 1})', hint="spec.containers[0].resources.requests.cpu"
+    )
+
+
+def _get(place: Any, step: Step, where: str, path: str) -> Any:
+    """What is at ``step``, or ``None`` where something can be put."""
+    if isinstance(step, int):
+        if not isinstance(place, list):
+            raise UsageError(f"{path}: {where} is {_what(place)}, not a list")
+        if step > len(place):
+            raise UsageError(f"{path}: {where} has {len(place)} {'entry' if len(place) == 1 else 'entries'}")
+        return place[step] if step < len(place) else None
+    if not isinstance(place, dict):
+        raise UsageError(f"{path}: {where} is {_what(place)}, not a mapping")
+    return place.get(step)
+
+
+def _put(place: Any, step: Step, value: Any) -> None:
+    if isinstance(step, int) and step == len(place):
+        place.append(value)
+    else:
+        place[step] = value
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"{value!r}"
+
+
+def _check_names(steps: list[Step], path: str) -> None:
+    """Whether each key that should be a field of the API is one that the model has."""
+    shape = _pod_shape()
+    for depth, step in enumerate(steps):
+        where = format_path(steps[:depth]) or "a pod"
+        if isinstance(shape, msgspec.inspect.StructType) and isinstance(step, str):
+            fields = {field.encode_name: field.type for field in shape.fields}
+            if step not in fields:
+                raise _unknown_field(step, sorted(fields), where, path)
+            inner = fields[step]
+        elif isinstance(shape, msgspec.inspect.ListType) and isinstance(step, int):
+            inner = shape.item_type
+        elif isinstance(shape, msgspec.inspect.DictType) and isinstance(step, str):
+            inner = shape.value_type
+        else:
+            raise UsageError(f"{path}: {where} is {_kind_of(shape)}")
+        shape = _unwrapped(inner)
+
+
+def _kind_of(shape: msgspec.inspect.Type) -> str:
+    if isinstance(shape, msgspec.inspect.ListType):
+        return "a list"
+    is_mapping = isinstance(shape, msgspec.inspect.StructType | msgspec.inspect.DictType)
+    return "a mapping" if is_mapping else "a single value"
+
+
+def _unwrapped(shape: msgspec.inspect.Type) -> msgspec.inspect.Type:
+    """The type without "or null"."""
+    if isinstance(shape, msgspec.inspect.UnionType):
+        return next(each for each in shape.types if not isinstance(each, msgspec.inspect.NoneType))
+    return shape
+
+
+def _unknown_field(step: str, fields: list[str], where: str, path: str) -> UsageError:
+    near = difflib.get_close_matches(step, fields, n=1)
+    return UsageError(
+        f'{path}: "{step}" is not a field of {where} that decides about scheduling; there is: {", ".join(fields)}',
+        hint=near[0] if near else "",
+    )
+
+
+@cache
+def _pod_shape() -> msgspec.inspect.Type:
+    return msgspec.inspect.type_info(Pod)

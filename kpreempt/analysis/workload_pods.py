@@ -87,7 +87,24 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
         return []
     spec = reader.mapping(document, "spec")
     if kind == "Pod":
-        return [_plain_pod(document, reader)]
+        pod = deepcopy(document)
+        metadata = reader.mapping(pod, "metadata")
+        name = reader.name(metadata, "name")
+        generate_name = reader.name(metadata, "generateName")
+        if not name:
+            if not generate_name:
+                raise reader.error("a pod needs a name", "metadata.name")
+            name = joined(generate_name.rstrip("-"), NEW)
+        namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
+        # What the API server sets itself it does not take from a manifest.
+        pod.pop("status", None)
+        metadata = {key: value for key, value in metadata.items() if key not in _SET_BY_SERVER}
+        pod["metadata"] = {**metadata, "name": name, "namespace": namespace}
+        return [
+            PodTemplate(
+                kind="Pod", name=name, namespace=namespace, document=pod, source=reader.source, line=reader.line
+            )
+        ]
     if kind == "PodTemplate":
         holder, path = document, ""
     elif kind == "CronJob":
@@ -133,23 +150,6 @@ def _has_template(document: Document) -> bool:
 def joined(name: str, end: str) -> str:
     """``name-end``, cut to the length that names may have."""
     return f"{name[: _MAX_NAME - len(end) - 1].rstrip('-.')}-{end}"
-
-
-def _plain_pod(document: Document, reader: DocumentReader) -> PodTemplate:
-    pod = deepcopy(document)
-    metadata = reader.mapping(pod, "metadata")
-    name = reader.name(metadata, "name")
-    generate_name = reader.name(metadata, "generateName")
-    if not name:
-        if not generate_name:
-            raise reader.error("a pod needs a name", "metadata.name")
-        name = joined(generate_name.rstrip("-"), NEW)
-    namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
-    # What the API server sets itself it does not take from a manifest.
-    pod.pop("status", None)
-    metadata = {key: value for key, value in metadata.items() if key not in _SET_BY_SERVER}
-    pod["metadata"] = {**metadata, "name": name, "namespace": namespace}
-    return PodTemplate(kind="Pod", name=name, namespace=namespace, document=pod, source=reader.source, line=reader.line)
 
 
 class _Workload:

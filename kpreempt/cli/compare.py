@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
-from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
+from kpreempt.analysis.algorithms import AUTO, Scheduler, algorithm_for, assume_of_gates, scheduler_for
+from kpreempt.analysis.compare.differences import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.compare.upgrade import (
     Asked,
     compare_upgrade,
@@ -23,10 +22,10 @@ from kpreempt.analysis.compare.upgrade import (
 )
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.questions import question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
+from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
 from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.cluster_version import AUTO
-from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed
+from kpreempt.analysis.algorithms import AUTO
+from kpreempt.analysis.questions import in_namespace, kinds_not_needed
+from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS

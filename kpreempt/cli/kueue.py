@@ -26,9 +26,9 @@ from kpreempt.analysis.kueue.objects import (
     kueue_objects,
     with_objects,
 )
-from kpreempt.analysis.kueue.pending import pending_workloads as pending_in_queues
-from kpreempt.analysis.kueue.threats import who_preempted_workload as preemptions_of
-from kpreempt.analysis.kueue.threats import workloads_at_risk as risks_of
+from kpreempt.analysis.kueue.readings import pending_workloads as pending_in_queues
+from kpreempt.analysis.kueue.readings import who_preempted_workload as preemptions_of
+from kpreempt.analysis.kueue.readings import workloads_at_risk as risks_of
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod
@@ -42,7 +42,7 @@ from kpreempt.model.kueue import QUEUE_LABEL, Workload
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.scheduler_table import KUEUE
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
-from kpreempt.schedulers.kueue.configuration import DEFAULT_STRATEGIES, FairSharingConfiguration
+from kpreempt.schedulers.kueue.objects import DEFAULT_STRATEGIES, FairSharingConfiguration
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.decode import decode_document
 from kpreempt.snapshot.documents import parse_document

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.algorithms import has_queue, is_kube_algorithm, queue_for
-from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.analysis.algorithms import AUTO, has_queue, is_kube_algorithm, queue_for
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
 from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue

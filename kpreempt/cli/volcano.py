@@ -14,14 +14,26 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.questions import question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_in_cluster, pods_of, select, subjects_of
+from kpreempt.analysis.questions import (
+    in_namespace,
+    pod_in_cluster,
+    question_in_cluster,
+    questions_of,
+    select,
+    subjects_of,
+)
 from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, read_volcano_job
-from kpreempt.analysis.volcano.pods import VolcanoOfPods
-from kpreempt.analysis.volcano.sessions import Submission, Volcano, answer_session, explain_submission, submit
+from kpreempt.analysis.volcano.sessions import (
+    Submission,
+    Volcano,
+    VolcanoOfPods,
+    answer_session,
+    explain_submission,
+    submit,
+)
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.analysis.workload_pods import is_volcano_job
+from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS

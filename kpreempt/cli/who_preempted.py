@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kpreempt.analysis import preempted_by
-from kpreempt.analysis.subject import pod_name
+from kpreempt.analysis.questions import pod_name
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.requests import WhoPreemptedRequest
 from kpreempt.cli.runner import Run

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.analysis.algorithms import AUTO, scheduler_for
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
 from kpreempt.fleet.questions import KINDS, Question

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from kpreempt.analysis.explain.pods import explain_pods
-from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
-from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
 from kpreempt.analysis.version_rules import api_server_rules
-from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.errors import UsageError
 from kpreempt.library.requests import Explain
@@ -24,8 +22,7 @@ from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.analysis.explain.pods import GoesOn
-    from kpreempt.analysis.workload.in_cluster import WorkloadName
-    from kpreempt.analysis.workload.pods import WorkloadQuestion
+    from kpreempt.analysis.workload.in_cluster import WorkloadName, WorkloadQuestion
 
 
 class PodName(NamedTuple):
@@ -114,7 +111,7 @@ def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[Work
         situation = question_in_cluster(found, overrides, decode)
         if request.replicas is None and not request.capacity:
             return situation, []
-        from kpreempt.analysis.workload.pods import more_of
+        from kpreempt.analysis.workload.in_cluster import more_of
 
         return more_of(found, cluster, situation, request.replicas)
     if name is not None:
@@ -125,7 +122,7 @@ def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[Work
     # A node's story is about one pod.
     has_replicas = any(each.replicas > 1 or each.kind == "DaemonSet" for each in request.templates)
     if request.replicas is not None or (has_replicas and not request.node):
-        from kpreempt.analysis.workload.pods import workload_questions
+        from kpreempt.analysis.workload.in_cluster import workload_questions
 
         return workload_questions(cluster, request.templates, overrides, decode, rules, request.replicas)
     return questions_of(cluster, request.templates, overrides, decode, rules), []

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kpreempt.analysis.subject import subjects_of
+from kpreempt.analysis.questions import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.rejections import refuse_rejected

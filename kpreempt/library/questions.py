@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.cluster_version import AUTO
+from kpreempt.analysis.algorithms import AUTO
 from kpreempt.library.options import Request
 from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending, Selected
 from kpreempt.library.schedulers import Answered, AskedScheduler, Context
@@ -114,7 +114,7 @@ def at_risk(context: Context, request: AtRisk) -> Answered:
 
 def compare(context: Context, request: Compare) -> Answered:
     """Where several schedulers put the same pods: one that is named, those of templates, or every pending one."""
-    from kpreempt.analysis.compare.schedulers import compare_pods
+    from kpreempt.analysis.compare.differences import compare_pods
     from kpreempt.model.wanted import all_wanted
 
     loaded = context.loaded
@@ -150,8 +150,7 @@ def schedulers_on(
 def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:
     from kpreempt.analysis.explain.pods import Question
     from kpreempt.analysis.pending.verdicts import pending_pods
-    from kpreempt.analysis.questions import question_in_cluster, questions_of
-    from kpreempt.analysis.subject import pod_in_cluster
+    from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
     from kpreempt.analysis.version_rules import api_server_of
     from kpreempt.analysis.what_if import Overrides
     from kpreempt.snapshot.decode import object_decoder

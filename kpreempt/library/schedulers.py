@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AUTO, AnalysisContext, Scheduler, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot

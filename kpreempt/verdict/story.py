@@ -31,7 +31,7 @@ class NodeEvaluation(UntrackedRecord, frozen=True):
 
 
 class ChangeKind(StrEnum):
-    """What a change is about, the least intrusive first; see ``kpreempt.analysis.explain.edits`` for what it does."""
+    """What a change is about, the least intrusive first; ``analysis.explain.single_edits`` says what it does."""
 
     REQUEST = "request"
     MAX_SKEW = "maxSkew"

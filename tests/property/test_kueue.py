@@ -13,7 +13,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, infos_of, run_cycles
-from kpreempt.schedulers.kueue.configuration import FairSharingConfiguration
+from kpreempt.schedulers.kueue.objects import FairSharingConfiguration
 from kpreempt.snapshot.decode import decode_document
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -8,11 +8,10 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
-from kpreempt.analysis.nodes.kinds import kinds_of
+from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

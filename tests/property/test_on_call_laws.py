@@ -8,15 +8,12 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
-from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.pending.pods import explain_pending
-from kpreempt.analysis.questions import questions_of
-from kpreempt.analysis.subject import pod_from_flags, pod_in_cluster
-from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.questions import pod_from_flags, pod_in_cluster, questions_of
+from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer

@@ -7,13 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.least_priority import just_above
 from kpreempt.analysis.explain.overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain.pods import Question, explain_pods
-from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
+from kpreempt.analysis.what_if import Assignment, Overrides, override_pod, pod_document, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity

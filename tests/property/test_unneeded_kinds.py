@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.subject import kinds_not_needed, pods_of
+from kpreempt.analysis.questions import kinds_not_needed
+from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot.kinds import KINDS
 from tests.conformance.cases import NOW, cluster_of, pod_of

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import fill_budget_statuses
+from kpreempt.analysis.algorithms import AnalysisContext
 from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
-from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
 from kpreempt.analysis.pending.pods import queue_positions
@@ -32,7 +32,7 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.verdict import Assumption, ClusterSummary, PossibleOutcome, Verdict
+from kpreempt.verdict import ClusterSummary, PossibleOutcome, Verdict
 from kpreempt.verdict.at_risk import SizeName
 from kpreempt.verdict.budgets import (
     AuditedBudget,
@@ -93,7 +93,19 @@ def audit_budgets(
         protection = Protection(cluster)
         workloads = Workloads(cluster)
         asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
-        auditor = _Auditor(cluster, protection, workloads, _filled_in(said), minimum_sizes)
+        # The budgets without a status of their own, by name: ``fill_budget_statuses`` says so of each.
+        kind = "PodDisruptionBudget "
+        auditor = _Auditor(
+            cluster,
+            protection,
+            workloads,
+            frozenset(
+                each.subject.removeprefix(kind)
+                for each in said
+                if each.field == "status" and each.subject.startswith(kind)
+            ),
+            minimum_sizes,
+        )
         items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
         said += unread_for_budgets(cluster, [pod for budget in asked for pod in protection.pods_of(budget)])
         may_be_listed = BUDGETS not in cluster.unread
@@ -364,16 +376,6 @@ def _is_asked(budget: PodDisruptionBudget, selection: PodSelection, protection: 
     if selection.namespace not in ("", budget.metadata.namespace):
         return False
     return selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget)))
-
-
-def _filled_in(assumptions: Iterable[Assumption]) -> frozenset[str]:
-    """The budgets without a status of their own, by name: ``fill_budget_statuses`` says so of each."""
-    kind = "PodDisruptionBudget "
-    return frozenset(
-        each.subject.removeprefix(kind)
-        for each in assumptions
-        if each.field == "status" and each.subject.startswith(kind)
-    )
 
 
 def _recomputed(cluster: ClusterSnapshot) -> dict[str, PodDisruptionBudgetStatus]:

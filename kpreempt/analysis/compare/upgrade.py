@@ -1,7 +1,9 @@
 """What changes for pods when the cluster runs another version, and which of the version's changes causes it.
 
-The schedulers of both versions run under the same settings. They are compared by all possible outcomes (``fates.py``),
-so that chance alone is no difference; the cause is found by giving the older version single changes of the newer one.
+The schedulers of both versions run under the same settings. They are compared by all possible outcomes of a pod, what
+chance and the order of equals leave open: two verdicts surely differ if they have none in common, and surely agree if
+they have the same ones. From that follows which changes of a version make a difference: the fewest with which the older
+version decides as the newer one.
 
 Workloads are compared by their next pod, as the controller would make it: from the template if the whole document is
 there, otherwise from the newest pod. Pods of StatefulSets and DaemonSets replace others that are gone by then.
@@ -11,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.compare.differences import differences_between
-from kpreempt.analysis.compare.fates import CauseSearch, Pending, Versions, effect_of, fates_of, stored_by
-from kpreempt.analysis.compare.schedulers import assumptions_of, decision_of
+from kpreempt.analysis.compare.differences import assumptions_of, decision_of, differences_between
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import likeness_to
@@ -28,7 +28,7 @@ from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import is_replaced, replacement_of
-from kpreempt.errors import UsageError
+from kpreempt.errors import KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
@@ -38,7 +38,7 @@ from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, partly
 from kpreempt.schedulers.kube.versions import number_of, version_of
-from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict import Assumption, Outcome, PossibleOutcome, Verdict
 from kpreempt.verdict.compare import (
     Certainty,
     UpgradeComparison,
@@ -269,7 +269,21 @@ def next_pods(
     templates, known = _templates(documents)
     templates = [each for each in templates if is_asked(each.namespace)]
     together = [each for each in templates if each.kind not in _IN_PLACE]
-    owned = _pods_by_workload(cluster)
+    # The pods that something controls, by what stands above it: a Deployment rather than its ReplicaSet.
+    above: dict[_Workload, _Workload] = {}
+    for kind, records in (("ReplicaSet", cluster.replica_sets), ("Job", cluster.jobs)):
+        for record in records:
+            owner = controller_of(record.metadata)
+            if owner is not None:
+                namespace = record.metadata.namespace
+                above[kind, namespace, record.metadata.name] = (owner.kind, namespace, owner.name)
+    found: dict[_Workload, list[Pod]] = {}
+    for pod in cluster.pods:
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind != "Node":
+            own = (owner.kind, pod.metadata.namespace, owner.name)
+            found.setdefault(above.get(own, own), []).append(pod)
+    owned = found
     asked = [_asked(cluster, together, decode, settings)] if together else []
     for template in templates:
         if template.kind in _IN_PLACE:
@@ -315,24 +329,6 @@ def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: D
 def _without_namesake(question: Question) -> Question:
     kept = [each for each in question.assumptions if each.field != "metadata.name"]
     return msgspec.structs.replace(question, assumptions=kept)
-
-
-def _pods_by_workload(cluster: ClusterSnapshot) -> dict[_Workload, list[Pod]]:
-    """The pods that something controls, by what stands above it: a Deployment rather than its ReplicaSet."""
-    above: dict[_Workload, _Workload] = {}
-    for kind, records in (("ReplicaSet", cluster.replica_sets), ("Job", cluster.jobs)):
-        for record in records:
-            owner = controller_of(record.metadata)
-            if owner is not None:
-                namespace = record.metadata.namespace
-                above[kind, namespace, record.metadata.name] = (owner.kind, namespace, owner.name)
-    found: dict[_Workload, list[Pod]] = {}
-    for pod in cluster.pods:
-        owner = controller_of(pod.metadata)
-        if owner is not None and owner.kind != "Node":
-            own = (owner.kind, pod.metadata.namespace, owner.name)
-            found.setdefault(above.get(own, own), []).append(pod)
-    return found
 
 
 def _replacement(
@@ -390,3 +386,230 @@ def _untold(
         if not is_replaced(pods[0]):
             message = "what its controller makes next is not known: it is not asked about"
             yield Assumption(f"{kind} {namespace}/{name}", "spec", message)
+
+
+_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """One thing that may become of a pod: where it ends, and who goes.
+
+    ``choices`` are equal pods of which so many go. Without a ``node`` it waits.
+    """
+
+    outcome: str
+    node: str = ""
+    victims: frozenset[str] = frozenset()
+    choices: frozenset[tuple[int, frozenset[str]]] = frozenset()
+
+    def may_be(self, other: Fate) -> bool:
+        """Whether both may come to the same."""
+        if (self.outcome, self.node) != (other.outcome, other.node) or self._count != other._count:
+            return False
+        return self.victims <= other._pods and other.victims <= self._pods
+
+    @property
+    def _count(self) -> int:
+        return len(self.victims) + sum(count for count, _ in self.choices)
+
+    @property
+    def _pods(self) -> frozenset[str]:
+        return self.victims.union(*(pods for _, pods in self.choices))
+
+
+class Fates(msgspec.Struct, frozen=True):
+    """All that may become of a pod; there may be others where they are not ``complete``.
+
+    Where a search may end before it has seen all nodes that fit, ``ranking`` has these, the best first: with the same
+    one it comes to the same node whichever it has seen.
+    """
+
+    fates: frozenset[Fate]
+    complete: bool = True
+    is_known: bool = True
+    ranking: tuple[frozenset[str], ...] = ()
+
+    def same_as(self, other: Fates) -> bool:
+        """Whether the same may become of the pod."""
+        return (self.fates, self.is_known, self.ranking) == (other.fates, other.is_known, other.ranking)
+
+    def difference_to(self, other: Fates) -> Certainty | None:
+        """How sure it is that the pod fares otherwise; ``None`` where it fares the same."""
+        if not self.is_known or not other.is_known:
+            return Certainty.UNKNOWN
+        if self.same_as(other):
+            return None
+        if self._kinds.isdisjoint(other._kinds):
+            return Certainty.CERTAIN
+        apart = not any(one.may_be(another) for one in self.fates for another in other.fates)
+        return Certainty.CERTAIN if apart and self.complete and other.complete else Certainty.POSSIBLE
+
+    @property
+    def _kinds(self) -> frozenset[str]:
+        """What may become of it whichever nodes a search comes to; unlike these, nodes may go untold."""
+        return frozenset(each.outcome for each in self.fates)
+
+
+def fates_of(verdict: Verdict) -> Fates:
+    """All that may become of the pod by the verdict."""
+    told = verdict.alternatives
+    complete = verdict.sampling is None and verdict.odds is None and (told is None or (told.exact and not told.untold))
+    if verdict.volume_choices is not None and verdict.volume_choices.uncertain:
+        return Fates(frozenset(), is_known=False)
+    if verdict.outcome == Outcome.UNCERTAIN:
+        return Fates(frozenset(), is_known=False)
+    if verdict.outcome == Outcome.LANDS:
+        nodes = verdict.lands_on or verdict.chosen_nodes or verdict.feasible_nodes
+        if verdict.sampling is None:
+            ranking: tuple[frozenset[str], ...] = ()
+        else:
+            by_score: dict[int, set[str]] = {}
+            for node, score in verdict.scores.items():
+                by_score.setdefault(score, set()).add(node)
+            ranking = tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
+        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking)
+    if verdict.outcome in _PREEMPTS:
+        return Fates(frozenset(map(_eviction, _outcomes(verdict))), complete)
+    return Fates(frozenset({Fate(verdict.outcome)}))
+
+
+def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
+    """What becomes otherwise of a pod with the ``target`` than with the ``base``."""
+    ours, theirs = _kind(base), _kind(target)
+    if Outcome.UNCERTAIN in (ours, theirs):
+        return UpgradeEffect.UNTOLD
+    if theirs is Outcome.PREEMPTS:
+        return UpgradeEffect.EVICTS
+    if theirs is Outcome.LANDS:
+        found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NOBODY}
+        return found.get(ours, UpgradeEffect.LANDS_NOW)
+    return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
+
+
+def _kind(verdict: Verdict) -> Outcome:
+    return Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
+
+
+def _outcomes(verdict: Verdict) -> Iterable[PossibleOutcome]:
+    """What the preemption can end with, however unlikely."""
+    by_node = {candidate.node: candidate for candidate in verdict.candidates}
+    drawn = [node for each in (verdict.odds.outcomes if verdict.odds else []) for node in each.nodes]
+    yield from verdict.possible_outcomes
+    yield from (each for node in drawn if node in by_node for each in by_node[node].possible)
+
+
+def _eviction(outcome: PossibleOutcome) -> Fate:
+    choices = frozenset((choice.count, frozenset(choice.pods)) for choice in outcome.choices)
+    return Fate(Outcome.PREEMPTS, outcome.node, frozenset(outcome.victims), choices)
+
+
+_Key = TypeVar("_Key")
+# Versions in between that are tried for a cluster before the search for several changes together ends.
+_MOST_TRIES = 120
+# Pods, of those that differ from each other, for which causes are sought in a cluster.
+_MOST_PODS = 300
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """The scheduler of a cluster's version and of a newer one, and all that changed between them.
+
+    ``with_changes`` makes the older scheduler with some of these changes; it raises where a configuration is refused.
+    """
+
+    base: Scheduler
+    target: Scheduler
+    changes: Sequence[ToldChange]
+    with_changes: Callable[[Sequence[ToldChange]], Scheduler]
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A question about a pod whose fates differ, with those of both versions."""
+
+    question: Question
+    base: Fates
+    target: Fates
+
+
+class CauseSearch:
+    """The search in one cluster; each version in between is prepared once, for all pods that are asked about."""
+
+    def __init__(self, versions: Versions, cluster: ClusterSnapshot, now: datetime, phases: Phases = NO_PHASES) -> None:
+        self._versions = versions
+        self._cluster = cluster
+        self._now = now
+        self._phases = phases
+        deciding = (change for change in versions.changes if change.decides and change.facts)
+        # Where one sets a part of what another sets, it is tried before.
+        self._changes = sorted(deciding, key=lambda change: len(change.facts))
+        self._tries = 0
+
+    def find(self, pods: Mapping[_Key, Pending]) -> dict[_Key, tuple[ToldChange, ...]]:
+        """The fewest changes that make the difference for each pod; a pod of which none can be told is left out."""
+        left = dict(list(pods.items())[:_MOST_PODS])
+        found: dict[_Key, tuple[ToldChange, ...]] = {}
+        for change in self._changes:
+            self._settle(left, found, (change,))
+        while left:
+            key, pending = next(iter(left.items()))
+            several = self._reduced(pending)
+            if several is None:
+                del left[key]
+            else:
+                self._settle(left, found, several)
+                left.pop(key, None)
+        return found
+
+    def _settle(
+        self,
+        left: dict[_Key, Pending],
+        found: dict[_Key, tuple[ToldChange, ...]],
+        changes: tuple[ToldChange, ...],
+    ) -> None:
+        """Note the changes for those pods that fare with them alone as in the newer version."""
+        between = self._between(changes) if left else None
+        if between is None:
+            return
+        for key, pending in list(left.items()):
+            if between(pending.question).same_as(pending.target):
+                found[key] = changes
+                del left[key]
+
+    def _reduced(self, pending: Pending) -> tuple[ToldChange, ...] | None:
+        """Changes of which none can be left out; ``None`` where all together do not do it, or too many were tried."""
+        kept = self._changes
+        if not self._suffice(kept, pending):
+            return None
+        for change in list(kept):
+            fewer = [each for each in kept if each is not change]
+            if self._tries >= _MOST_TRIES:
+                return None
+            if fewer and self._suffice(fewer, pending):
+                kept = fewer
+        return tuple(kept)
+
+    def _suffice(self, changes: Sequence[ToldChange], pending: Pending) -> bool:
+        between = self._between(changes)
+        return between is not None and between(pending.question).same_as(pending.target)
+
+    def _between(self, changes: Sequence[ToldChange]) -> Callable[[Question], Fates] | None:
+        """What may become of a pod with the older version and these changes; ``None`` where there is no such one."""
+        self._tries += 1
+        try:
+            scheduler = self._versions.with_changes(changes)
+        except KpreemptError:
+            # A configuration that both versions take may be refused by one in between.
+            return None
+        prepared: Any = scheduler.prepare(self._cluster, now=self._now)
+
+        def fates(question: Question) -> Fates:
+            pod = stored_by(scheduler, question, self._cluster)
+            return fates_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
+
+        return fates
+
+
+def stored_by(scheduler: Scheduler, question: Question, cluster: ClusterSnapshot) -> Pod:
+    """The pod as the API server of a scheduler's version stores it, where it is new; else as it is stored already."""
+    if question.manifest is None:
+        return question.pod
+    return admit(question.manifest, cluster, api_server_rules(scheduler.settings)).pod

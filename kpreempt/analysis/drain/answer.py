@@ -21,10 +21,8 @@ from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings, summed_up
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
-from kpreempt.analysis.drain.blocked import blocked_evictions, budgets_selecting
-from kpreempt.analysis.drain.kubectl import Shift, in_order, plain_drain
-from kpreempt.analysis.drain.runs import DrainRuns, SimulatedDrain
-from kpreempt.analysis.drain.unblock import Way, with_remedies
+from kpreempt.analysis.drain.kubectl import DrainRuns, Shift, SimulatedDrain, in_order, plain_drain
+from kpreempt.analysis.drain.unblock import Way, blocked_evictions, budgets_selecting, with_remedies
 from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainOptions
 from kpreempt.gate_rules import RuleId

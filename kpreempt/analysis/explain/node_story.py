@@ -24,7 +24,7 @@ from kpreempt.analysis.explain.change_search import (
     is_preemptor,
     refusals_of,
 )
-from kpreempt.analysis.explain.edits import Edit, Stated
+from kpreempt.analysis.explain.single_edits import Edit, Stated
 from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
@@ -222,7 +222,11 @@ def _propose(
             found.append(((2, *weight), _proposal(name, edits, verdict, stated)))
     proposals: dict[object, Proposal] = {}
     for _, proposal in sorted(found, key=lambda each: each[0]):
-        proposals.setdefault(_likeness(proposal), proposal)
+        # One is as good as the other: the same changes, or less of the same resource.
+        likeness: tuple[object, ...] = tuple(proposal.options)
+        if all(change.kind in (ChangeKind.REQUEST, ChangeKind.PRIORITY) for change in proposal.changes):
+            likeness = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
+        proposals.setdefault(likeness, proposal)
     return Found(
         list(proposals.values())[:_MAX_PROPOSALS],
         ProposalSearch(
@@ -247,11 +251,3 @@ def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: S
         victims=candidate.victims if candidate else [],
         num_pdb_violations=candidate.num_pdb_violations if candidate else 0,
     )
-
-
-def _likeness(proposal: Proposal) -> tuple[object, ...]:
-    """Equal for proposals of which one is as good as the other: the same changes, or less of the same resource."""
-    amounts = (ChangeKind.REQUEST, ChangeKind.PRIORITY)
-    if all(change.kind in amounts for change in proposal.changes):
-        return tuple(sorted((change.kind, change.subject) for change in proposal.changes))
-    return tuple(proposal.options)

@@ -16,12 +16,9 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.context import AnalysisContext
-from kpreempt.analysis.explain.edits import Stated, edit_pod
-from kpreempt.analysis.explain.single_edits import lower_requests
-from kpreempt.analysis.nodes.copies import with_nodes
-from kpreempt.analysis.nodes.kinds import NewNodes, Sample, told_assumptions, told_kind
+from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
+from kpreempt.analysis.explain.single_edits import Stated, edit_pod, lower_requests
+from kpreempt.analysis.nodes.copies import NewNodes, Sample, told_assumptions, told_kind, with_nodes
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -134,8 +131,8 @@ def _with_story(
     What tries changes is loaded here: a pod that finds room needs none.
     """
     from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
-    from kpreempt.analysis.explain.edits import Stated  # noqa: PLC0415
     from kpreempt.analysis.explain.node_story import propose, tell_story  # noqa: PLC0415
+    from kpreempt.analysis.explain.single_edits import Stated  # noqa: PLC0415
 
     situation = Situation(cluster, prepared, question.pod, verdict)
     stated = Stated(_stated_tolerations(question))
@@ -148,7 +145,7 @@ def _with_story(
 
 def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, question: Question) -> Verdict:
     """The verdict with the requests with which nobody has to go, if they are found."""
-    from kpreempt.analysis.explain.edits import Stated  # noqa: PLC0415 - a pod that finds room needs none
+    from kpreempt.analysis.explain.single_edits import Stated  # noqa: PLC0415 - a pod that finds room needs none
 
     found = requests_that_fit(scheduler, prepared, question.pod, verdict, Stated(_stated_tolerations(question)))
     return verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])

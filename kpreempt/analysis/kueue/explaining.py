@@ -14,16 +14,15 @@ import msgspec
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_made, assumed_of_memory
-from kpreempt.analysis.kueue.pending import IsAsked, is_same_fate, pending_workloads
-from kpreempt.analysis.kueue.readings import Decided, queue_of, read_cycles
-from kpreempt.analysis.workload.placing import Placing
+from kpreempt.analysis.kueue.readings import Decided, IsAsked, is_same_fate, pending_workloads, queue_of, read_cycles
+from kpreempt.analysis.workload.answer import Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQuota, Workload
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Shortage, Standing, adjusted, infos_of
-from kpreempt.schedulers.kueue.amounts import amount_text
+from kpreempt.schedulers.kueue.quota import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
     ComparedWorkload,
@@ -260,7 +259,19 @@ def _raised(
             told.append((quota.name, *texts))
             return msgspec.structs.replace(quota, **{field: after})
 
-        changed = _with_quotas(queue, flavor, raised)
+        groups = [
+            msgspec.structs.replace(
+                group,
+                flavors=[
+                    msgspec.structs.replace(each, resources=[raised(one) for one in each.resources])
+                    if each.name == flavor
+                    else each
+                    for each in group.flavors
+                ],
+            )
+            for group in queue.spec.resource_groups
+        ]
+        changed = msgspec.structs.replace(queue, spec=msgspec.structs.replace(queue.spec, resource_groups=groups))
         if not told:
             continue
         queues = [changed if each.name == queue.name else each for each in objects.cluster_queues]
@@ -268,22 +279,6 @@ def _raised(
         if reading is not None:
             before, after = (", ".join(f"{name} {one[at]}" for name, *one in told) for at in (0, 1))
             yield _change(kind, f"ClusterQueue {queue.name}", f"{kind} of flavor {flavor}", before, after, reading)
-
-
-def _with_quotas(queue: ClusterQueue, flavor: str, change: Callable[[ResourceQuota], ResourceQuota]) -> ClusterQueue:
-    groups = [
-        msgspec.structs.replace(
-            group,
-            flavors=[
-                msgspec.structs.replace(each, resources=[change(one) for one in each.resources])
-                if each.name == flavor
-                else each
-                for each in group.flavors
-            ],
-        )
-        for group in queue.spec.resource_groups
-    ]
-    return msgspec.structs.replace(queue, spec=msgspec.structs.replace(queue.spec, resource_groups=groups))
 
 
 def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> WorkloadChange | None:

@@ -27,7 +27,7 @@ from kpreempt.model.kueue import (
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, adjusted
 from kpreempt.schedulers.kueue.cluster_queues import MULTIKUEUE, PROVISIONING
-from kpreempt.schedulers.kueue.configuration import GATES
+from kpreempt.schedulers.kueue.objects import GATES
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {

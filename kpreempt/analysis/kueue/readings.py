@@ -1,19 +1,38 @@
-"""What cycles make of a Workload: when it gets quota, whom it preempts for that, or why it gets none."""
+"""What cycles make of Workloads: when each gets quota, whom it preempts for that, or why it gets none.
+
+Of those that wait: in which order Kueue decides about them, which would preempt those that have quota, and for which
+one a Workload was preempted, from its conditions and events (``EvictWorkload`` of Kueue v0.19.2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from kpreempt.analysis.kueue.objects import assumed_of_chance, assumed_of_end
+from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, Workload
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, run_cycles
-from kpreempt.verdict import Assumption
-from kpreempt.verdict.kueue import AdmittedPodSet, PreemptedWorkload, Reading, WorkloadOutcome
+from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, Outcomes, Standing, infos_of, run_cycles
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.kueue import (
+    AdmittedPodSet,
+    BorrowedQuota,
+    PendingWorkload,
+    PendingWorkloads,
+    PreemptedWorkload,
+    PreemptionsOfWorkload,
+    Reading,
+    WorkloadAtRisk,
+    WorkloadFate,
+    WorkloadOutcome,
+    WorkloadPreemption,
+    WorkloadsAtRisk,
+    WorkloadThreat,
+)
 
 MOST_CYCLES = 200
 # A cycle has a head for each ClusterQueue.
@@ -182,3 +201,244 @@ class PodsOfWorkloads:
             for key in (owner.uid, (owner.kind, owner.name)):
                 found.update(pod.key for pod in self._pods.get((namespace, key), ()) if key)
         return sorted(found)
+
+
+IsAsked = Callable[[Workload], bool]
+
+
+def waits(workload: Workload) -> bool:
+    """Whether a Workload has no quota, and has not finished."""
+    holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    return not holding & {"QuotaReserved", "Finished"}
+
+
+def fate_of(reading: Reading) -> WorkloadFate:
+    """A reading in short."""
+    return WorkloadFate(
+        outcome=reading.outcome,
+        message="" if reading.admitted_in else reading.message,
+        admitted_in=reading.admitted_in,
+        evicted_in=reading.evicted_in,
+        flavors={each.name: each.flavors for each in reading.pod_sets if each.flavors},
+        targets=reading.targets,
+    )
+
+
+def pending_workloads(
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    *,
+    now: datetime,
+    is_asked: IsAsked,
+    assumptions: Sequence[Assumption] = (),
+) -> PendingWorkloads:
+    """The Workloads without quota of which one ``is_asked``, all of them being queued.
+
+    They come in the order in which they are first heads; those that never are come last, by their place in the queue.
+    """
+    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS)
+    ways = [Decided(each, objects) for each in (found.cycles, *found.others)]
+    heads = {key: number for number, key in enumerate(ways[0].entries)}
+    order = found.cycles[0]["queueOrder"] if found.cycles else {}
+    places = {key: place for keys in order.values() for place, key in enumerate(keys, 1)}
+    asked = [each for each in objects.workloads if waits(each) and is_asked(each)]
+    asked.sort(key=lambda each: (heads.get(each.key, len(heads)), places.get(each.key, len(places) + 1), each.key))
+    items = [_item(each, ways, objects, places.get(each.key, 0)) for each in asked]
+    said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
+    return PendingWorkloads(
+        items=items, cycles=len(found.cycles), assumptions=list(dict.fromkeys([*said, *assumptions]))
+    )
+
+
+def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, position: int) -> PendingWorkload:
+    entries = ways[0].entries.get(workload.key)
+    fate, *others = _fates(workload, ways)
+    return PendingWorkload(
+        workload=workload.key,
+        cluster_queue=queue_of(workload, objects),
+        queue=workload.spec.queue_name,
+        priority=workload.spec.priority or 0,
+        position=position,
+        head_in=entries[0][0]["cycle"] if entries else 0,
+        fate=fate,
+        others=others,
+    )
+
+
+def _fates(workload: Workload, ways: Sequence[Decided]) -> list[WorkloadFate]:
+    """What may become of a Workload, the likely first; ways that differ in nothing but when are one."""
+    found: list[WorkloadFate] = []
+    for each in ways:
+        fate = fate_of(each.reading(workload))
+        if not any(is_same_fate(fate, other) for other in found):
+            found.append(fate)
+    return found
+
+
+def is_same_fate(one: WorkloadFate, other: WorkloadFate) -> bool:
+    """Whether a Workload gets the same, and preempts the same ones, whenever that is."""
+
+    def told(fate: WorkloadFate) -> tuple[object, ...]:
+        gone = sorted((each.workload, each.reason) for each in fate.targets)
+        return fate.outcome, fate.flavors if fate.admitted_in else None, gone, bool(fate.evicted_in)
+
+    return told(one) == told(other)
+
+
+# So many are decided about alone.
+_MOST_ALONE = 200
+
+
+class _Known(NamedTuple):
+    reason: str
+    alone: bool
+    cycle: int
+    is_certain: bool
+
+
+def workloads_at_risk(
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    *,
+    now: datetime,
+    is_asked: IsAsked,
+    limit: int,
+    assumptions: Sequence[Assumption] = (),
+) -> WorkloadsAtRisk:
+    """The Workloads with quota of which one ``is_asked``, at most ``limit``: the most threatened first.
+
+    A threat is who preempts one as the only head, or with all that wait.
+    """
+    infos = infos_of(objects, config)
+    standing = Standing(objects, infos, config, now)
+    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS, infos=infos)
+    known = _together(found)
+    said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
+    waiting = standing.waiting()
+    for key in waiting[:_MOST_ALONE]:
+        for aim in standing.aims(key):
+            before = known.get((aim.target, key))
+            cycle, is_certain = (before.cycle, before.is_certain) if before else (0, False)
+            known[aim.target, key] = _Known(aim.reason, True, cycle, aim.is_certain or is_certain)
+    if len(waiting) > _MOST_ALONE:
+        message = f"{len(waiting) - _MOST_ALONE} of lower priority are looked at only with all that wait"
+        said.append(Assumption("Workload list", "status", message, AssumptionKind.UNCERTAIN))
+    by_key = {each.key: each for each in objects.workloads}
+    threats: dict[str, list[WorkloadThreat]] = {}
+    for (target, key), each in known.items():
+        preemptor = by_key[key]
+        priority = preemptor.spec.priority or 0
+        threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
+    asked = [each for each in objects.workloads if _has_quota(each) and is_asked(each)]
+    pods = PodsOfWorkloads(objects.cluster)
+    items = [_threatened(each, threats.get(each.key, []), standing, pods) for each in asked]
+    items.sort(key=lambda each: (not each.threats, not any(one.reclaimers for one in each.borrowed), each.priority))
+    return WorkloadsAtRisk(
+        items=items[:limit],
+        omitted=max(0, len(items) - limit),
+        assumptions=list(dict.fromkeys([*said, *assumptions])),
+    )
+
+
+def _together(found: Outcomes) -> dict[tuple[str, str], _Known]:
+    """By target and preemptor, what happens with all that wait."""
+    known: dict[tuple[str, str], _Known] = {}
+    ways = [_preemptions(each) for each in (found.cycles, *found.others)]
+    for way in ways:
+        for pair, (reason, cycle) in way.items():
+            is_certain = found.are_all and all(pair in each for each in ways)
+            known.setdefault(pair, _Known(reason, False, cycle, is_certain))
+    return known
+
+
+def _preemptions(cycles: Cycles) -> dict[tuple[str, str], tuple[str, int]]:
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for cycle in cycles:
+        for entry in cycle["entries"]:
+            if entry["requeueReason"] == "PendingPreemption":
+                for each in entry["final"]["targets"]:
+                    found.setdefault((each["workload"], entry["workload"]), (each["reason"], cycle["cycle"]))
+    return found
+
+
+def _has_quota(workload: Workload) -> bool:
+    holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    return "QuotaReserved" in holding and "Finished" not in holding
+
+
+def _threatened(
+    workload: Workload, threats: list[WorkloadThreat], standing: Standing, pods: PodsOfWorkloads
+) -> WorkloadAtRisk:
+    admission = workload.status.admission
+    return WorkloadAtRisk(
+        workload=workload.key,
+        cluster_queue=admission.cluster_queue if admission else "",
+        priority=workload.spec.priority or 0,
+        pods=pods.of(workload),
+        threats=sorted(threats, key=lambda each: (-each.priority, each.workload)),
+        borrowed=[BorrowedQuota(*each) for each in standing.loans(workload.key)],
+    )
+
+
+_AT_ONCE = timedelta(minutes=1)
+_SAID = re.compile(
+    r"(?:Previously: )*Preempted to accommodate a workload \(UID: (?P<uid>[^,]*), JobUID: [^)]*\) due to [^;]*"
+    r"(?:; preemptor path: (?P<path>[^;]*))?"
+)
+
+
+def who_preempted_workload(workload: Workload, objects: KueueObjects) -> PreemptionsOfWorkload:
+    """What is known of the preemptions of a Workload, the last first; each is told once."""
+    by_uid = {each.metadata.uid: each for each in objects.workloads if each.metadata.uid}
+    found: list[WorkloadPreemption] = []
+    for at, reason, message, source in _said(workload, objects):
+        match = _SAID.match(message)
+        uid = match["uid"] if match else ""
+        preemptor = by_uid.get(uid)
+        one = WorkloadPreemption(
+            at=at,
+            reason=reason,
+            message=message,
+            preemptor_uid=uid,
+            preemptor=preemptor.key if preemptor else "",
+            state=state_of(preemptor) if preemptor else "",
+            preemptor_path=(match["path"] or "") if match else "",
+            source=source,
+        )
+        if not any(_is_same(one, other) for other in found):
+            found.append(one)
+    found.sort(key=lambda each: each.at.timestamp() if each.at else 0.0, reverse=True)
+    return PreemptionsOfWorkload(workload=workload.key, state=state_of(workload), preemptions=found)
+
+
+def _is_same(one: WorkloadPreemption, other: WorkloadPreemption) -> bool:
+    """Whether a condition and an event tell of the same preemption; both are written within seconds."""
+    if one.preemptor_uid != other.preemptor_uid:
+        return False
+    return one.at is None or other.at is None or abs(one.at - other.at) < _AT_ONCE
+
+
+def _said(workload: Workload, objects: KueueObjects) -> Iterator[tuple[datetime | None, str, str, str]]:
+    for each in workload.status.conditions:
+        # One that was admitted again says so, with what was before.
+        if each.type == "Preempted" and _SAID.match(each.message):
+            at = each.last_transition_time if each.status == "True" else None
+            yield at, each.reason if each.status == "True" else "", each.message, "Condition"
+    for event in objects.cluster.events:
+        subject = event.subject
+        named = (subject.namespace, subject.name)
+        if (
+            event.reason == "Preempted"
+            and subject.kind == "Workload"
+            and named == (workload.metadata.namespace, workload.metadata.name)
+        ):
+            yield event.last_time, "", event.text, "Event"
+
+
+def state_of(workload: Workload) -> str:
+    """How a Workload stands: the last of its conditions that counts."""
+    holding = {each.type for each in workload.status.conditions if each.status == "True"}
+    for kind in ("Finished", "Evicted", "Admitted", "QuotaReserved"):
+        if kind in holding:
+            return kind
+    return "Pending"

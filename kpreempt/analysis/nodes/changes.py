@@ -16,8 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.analysis.explain.overrides import check_node
-from kpreempt.analysis.nodes.copies import HOST_NAME, Added, Copier, with_nodes
-from kpreempt.analysis.nodes.kinds import kinds_of
+from kpreempt.analysis.nodes.copies import HOST_NAME, Added, Copier, kinds_of, with_nodes
 from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.controllers.resource_claims import released
 from kpreempt.errors import NotFoundError, UsageError

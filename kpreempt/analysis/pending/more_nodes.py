@@ -16,10 +16,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
-from kpreempt.analysis.nodes.kinds import Kind, NewNodes, told_assumptions, told_kind
+from kpreempt.analysis.nodes.copies import Added, Copier, Kind, NewNodes, told_assumptions, told_kind, with_nodes
 from kpreempt.analysis.pending.verdicts import likeness_to
-from kpreempt.analysis.workload.placing import CHOICES, Placing
+from kpreempt.analysis.workload.answer import CHOICES, Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome

@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
 from kpreempt.analysis.explain.change_search import Situation
-from kpreempt.analysis.explain.edits import Stated
 from kpreempt.analysis.explain.node_story import Found, propose
 from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.explain.single_edits import Stated
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,

@@ -1,10 +1,8 @@
 """Kueue 0.19: which Workloads get quota, and whom they preempt for it."""
 
-from kpreempt.schedulers.kueue.configuration import KueueConfiguration
-from kpreempt.schedulers.kueue.objects import KueueObjects, adjusted
-from kpreempt.schedulers.kueue.run import Outcomes, infos_of, run_cycles
-from kpreempt.schedulers.kueue.standing import Shortage, Standing
-from kpreempt.schedulers.kueue.workloads import Info
+from kpreempt.schedulers.kueue.cluster_queues import Info
+from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects, adjusted
+from kpreempt.schedulers.kueue.run import Outcomes, Shortage, Standing, infos_of, run_cycles
 
 __all__ = [
     "Info",

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.kueue import FlavorFungibility, ResourceFlavor
-from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, amount_text, in_order
 from kpreempt.schedulers.kueue.assignment import (
     EXCEEDS_MAX_QUOTA,
     NO_MATCHING_FLAVOR,
@@ -25,13 +23,11 @@ from kpreempt.schedulers.kueue.assignment import (
     most_severe,
     severity,
 )
-from kpreempt.schedulers.kueue.cluster_queues import NEVER, Group, Queue
-from kpreempt.schedulers.kueue.configuration import KueueConfiguration
-from kpreempt.schedulers.kueue.flavor_checks import why_not
-from kpreempt.schedulers.kueue.quota import Amounts, lowest_that_fits
+from kpreempt.schedulers.kueue.cluster_queues import NEVER, Group, Info, Queue
+from kpreempt.schedulers.kueue.objects import Gate, KueueConfiguration
+from kpreempt.schedulers.kueue.quota import Amounts, FlavorResource, Requests, amount_text, in_order, lowest_that_fits
 from kpreempt.schedulers.kueue.topology import PODS
-from kpreempt.schedulers.kueue.topology_requests import place_assignment
-from kpreempt.schedulers.kueue.workloads import Info
+from kpreempt.schedulers.kueue.topology_requests import place_assignment, why_not
 
 # What preemption can do for an amount of one flavor's resource, and how far it is borrowed then.
 Simulate = Callable[[Queue, Info, FlavorResource, int], tuple[Possibility, int]]
@@ -81,8 +77,8 @@ class Assigner:
         self._config = config
         self._simulate = simulate
         self._nominated = nominated or {}
-        self._observes = config.has(gates.OBSERVABILITY)
-        self._has_fungibility = config.has(gates.FLAVOR_FUNGIBILITY)
+        self._observes = config.has(Gate.OBSERVABILITY)
+        self._has_fungibility = config.has(Gate.FLAVOR_FUNGIBILITY)
 
     def assign(self, counts: Sequence[int] | None = None) -> Assignment:
         """Flavors for all pods, or for so many of each pod set."""
@@ -100,7 +96,7 @@ class Assigner:
             group = one.topology_request.pod_set_group_name if one.topology_request else None
             groups.setdefault(str(index) if group is None else group, []).append(index)
         if all(self._assign_group(assignment, pod_sets, ids) for ids in groups.values()) and (
-            assignment.mode is not Mode.NO_FIT and self._config.has(gates.TOPOLOGY)
+            assignment.mode is not Mode.NO_FIT and self._config.has(Gate.TOPOLOGY)
         ):
             place_assignment(assignment, self._info, self._queue, observes=self._observes)
         if self._observes:
@@ -214,7 +210,7 @@ class Assigner:
         flavor = self._flavors.get(name)
         if flavor is None:
             return f"flavor {name} not found"
-        has_topologies = self._config.has(gates.TOPOLOGY)
+        has_topologies = self._config.has(Gate.TOPOLOGY)
         for index in ids:
             pod_set = self._info.pod_sets[index]
             if reason := why_not(flavor, pod_set, self._queue, group, has_topologies=has_topologies):

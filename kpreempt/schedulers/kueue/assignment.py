@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests
-from kpreempt.schedulers.kueue.quota import Amounts
+from kpreempt.schedulers.kueue.cluster_queues import Info
+from kpreempt.schedulers.kueue.quota import Amounts, FlavorResource, Requests
 from kpreempt.schedulers.kueue.topology import Placed, TopologyUsage
-from kpreempt.schedulers.kueue.workloads import Info
 
 NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"

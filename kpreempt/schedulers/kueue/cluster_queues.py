@@ -1,18 +1,40 @@
-"""ClusterQueues as the scheduler has them: quota, policies, admitted Workloads, and why one is inactive.
+"""ClusterQueues and Workloads as the queues and the cache have them.
 
-Follows ``pkg/cache/scheduler/clusterqueue.go`` of Kueue v0.19.2.
+A ClusterQueue has quota, policies, admitted Workloads, and why it is inactive (``pkg/cache/scheduler/clusterqueue.go``
+of Kueue v0.19.2). A Workload's conditions and admission move as cycles go by; what it asks for stays
+(``pkg/workload/workload.go``). Times are whole milliseconds since the epoch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
-from kpreempt.model.kueue import AdmissionCheck, ClusterQueue, ResourceFlavor
-from kpreempt.schedulers.kueue.amounts import FlavorResource
-from kpreempt.schedulers.kueue.quota import Amounts, Node, quotas_of
-from kpreempt.schedulers.kueue.shares import weight_of
-from kpreempt.schedulers.kueue.topology import FlavorTopology, TopologyUsage
-from kpreempt.schedulers.kueue.workloads import Info
+from kpreempt.model.kueue import (
+    ADMISSION_GATED_BY,
+    JOB_UID_LABEL,
+    PRIORITY_BOOST,
+    AdmissionCheck,
+    ClusterQueue,
+    PodSet,
+    ResourceFlavor,
+    Workload,
+)
+from kpreempt.model.pod import PodSpec
+from kpreempt.schedulers.kueue.objects import Gate, KueueConfiguration
+from kpreempt.schedulers.kueue.quota import (
+    Amounts,
+    FlavorResource,
+    Node,
+    Requests,
+    pod_requests_of,
+    quotas_of,
+    requests_of,
+    weight_of,
+)
+from kpreempt.schedulers.kueue.topology import DomainPods, FlavorTopology, TopologyUsage, domains_of
 
 NEVER = "Never"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -196,3 +218,293 @@ class Queue:
 
 def _problem(reason: str, words: str, names: list[str]) -> list[tuple[str, str, bool]]:
     return [(reason, f"{words}: {','.join(names)}", True)] if names else []
+
+
+QUOTA_RESERVED = "QuotaReserved"
+ADMITTED = "Admitted"
+EVICTED = "Evicted"
+PREEMPTED = "Preempted"
+REQUEUED = "Requeued"
+
+_SECOND = 1000
+
+
+def milliseconds(time: datetime | None) -> int:
+    """A time in milliseconds; 0 for none."""
+    return 0 if time is None else round(time.timestamp() * _SECOND)
+
+
+class Cond(NamedTuple):
+    """A condition, and when its status last changed."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+    at: int = 0
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+
+@dataclass(slots=True)
+class PodSetRequests:
+    """What all pods of a pod set ask for together, and the flavors and domains they were given."""
+
+    name: str
+    requests: Requests
+    count: int
+    flavors: dict[str, str] = field(default_factory=dict)
+    domains: tuple[DomainPods, ...] | None = None
+
+    def scaled_to(self, count: int) -> PodSetRequests:
+        """The same for another number of pods."""
+        if self.domains is not None or self.count in (0, count):
+            return PodSetRequests(self.name, dict(self.requests), self.count, self.flavors, self.domains)
+        scaled = {name: _quotient(amount, self.count) * count for name, amount in self.requests.items()}
+        return PodSetRequests(self.name, scaled, count, self.flavors)
+
+
+@dataclass(slots=True)
+class FlavorMemory:
+    """Where the walk over the flavors ended, by pod set and resource; -1 is at the last one."""
+
+    tried: list[dict[str, int]]
+    generation: int
+    cycle: int
+    shape: str | None
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether there are flavors that were not tried."""
+        return any(index != -1 for each in self.tried for index in each.values())
+
+
+class Info:
+    """A Workload, as it stands now."""
+
+    def __init__(self, workload: Workload, config: KueueConfiguration) -> None:
+        self.workload = workload
+        self.config = config
+        self.key = workload.key
+        self.uid = workload.metadata.uid
+        self.namespace = workload.metadata.namespace
+        self.created = milliseconds(workload.metadata.creation_timestamp)
+        self.priority = workload.spec.priority or 0
+        self.boost = _boost(workload, config)
+        self.effective_priority = self.priority + self.boost
+        self.job_uid = workload.metadata.labels.get(JOB_UID_LABEL, "")
+        status = workload.status
+        self.conditions: dict[str, Cond] = {
+            each.type: Cond(each.status, each.reason, each.message, milliseconds(each.last_transition_time))
+            for each in status.conditions
+        }
+        self.check_states = [each.state for each in status.admission_checks]
+        self.cluster_queue = ""
+        self.requests: list[PodSetRequests] = []
+        self.memory: FlavorMemory | None = None
+        self._usage: Amounts | None = None
+        self._topology_usage: TopologyUsage | None = None
+        self._shape: str | None = None
+        if status.admission is None:
+            self.ask()
+        else:
+            self.take(_assigned(workload, config), status.admission.cluster_queue)
+
+    def __repr__(self) -> str:
+        return self.key
+
+    def copy(self) -> Info:
+        """The Workload as it stands, which may go on in another way."""
+        other = Info.__new__(Info)
+        other.__dict__.update(self.__dict__)
+        other.conditions = dict(self.conditions)
+        return other
+
+    @property
+    def pod_sets(self) -> list[PodSet]:
+        return self.workload.spec.pod_sets
+
+    def ask(self) -> None:
+        """Be without quota, and ask for what the pod sets say."""
+        self.take(_asked(self.workload, self.config), "")
+
+    def take(self, requests: list[PodSetRequests], cluster_queue: str) -> None:
+        """Have quota of a ClusterQueue."""
+        self.requests, self.cluster_queue = requests, cluster_queue
+        self._usage = self._topology_usage = self._shape = None
+
+    def is_true(self, condition: str) -> bool:
+        """Whether a condition holds."""
+        found = self.conditions.get(condition)
+        return found is not None and found.status == "True"
+
+    @property
+    def has_quota(self) -> bool:
+        return self.is_true(QUOTA_RESERVED)
+
+    @property
+    def is_evicted(self) -> bool:
+        return self.is_true(EVICTED)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.is_true("Finished")
+
+    @property
+    def is_admissible(self) -> bool:
+        """Whether it belongs into a queue."""
+        reserved = self.conditions.get(QUOTA_RESERVED)
+        is_on_hold = reserved is not None and reserved.status == "False" and reserved.reason == "OnHold"
+        is_gated = self.config.has(Gate.ADMISSION_GATED_BY) and bool(
+            self.workload.metadata.annotations.get(ADMISSION_GATED_BY)
+        )
+        return not (
+            is_gated
+            or self.is_finished
+            or not self.workload.spec.active
+            or self.has_quota
+            or is_on_hold
+            or self.is_true("WaitingForReplacementPods")
+        )
+
+    @property
+    def queued_since(self) -> int:
+        """The time by which it stands in its queue."""
+        evicted = self.conditions.get(EVICTED)
+        if evicted is not None and evicted.is_true:
+            by_timeout = evicted.reason == "PodsReadyTimeout" and self.config.requeuing_timestamp == "Eviction"
+            if by_timeout or evicted.reason == "AdmissionCheck":
+                return evicted.at
+        if not self.config.has(Gate.PRIORITY_SORTING):
+            preempted = self.conditions.get(PREEMPTED)
+            if preempted is not None and preempted.is_true and preempted.reason == "InCohortReclaimWhileBorrowing":
+                return preempted.at + 1
+        return self.created
+
+    @property
+    def loss_order(self) -> tuple[int, int, str]:
+        """By which those that have quota of a ClusterQueue are preempted: the least priority, then who got it last."""
+        return self.effective_priority, -self.conditions[QUOTA_RESERVED].at, self.uid
+
+    @property
+    def usage(self) -> Amounts:
+        """What it uses by flavor and resource; amounts of 0 count as used."""
+        if self._usage is None:
+            self._usage = {}
+            for each in self.requests:
+                for resource, amount in each.requests.items():
+                    fr = (each.flavors.get(resource, ""), resource)
+                    self._usage[fr] = self._usage.get(fr, 0) + amount
+        return self._usage
+
+    @property
+    def topology_usage(self) -> TopologyUsage:
+        """The domains that it uses, by flavor."""
+        if self._topology_usage is None:
+            self._topology_usage = {}
+            for each in self.requests:
+                for flavor in dict.fromkeys(each.flavors.values()) if each.domains is not None else ():
+                    self._topology_usage.setdefault(flavor, []).extend(each.domains or ())
+        return self._topology_usage
+
+    @property
+    def shape(self) -> str | None:
+        """What is the same of Workloads that are decided alike; ``None`` where that is not asked."""
+        if self._shape is None and self.config.has(Gate.EQUIVALENCE):
+            pod_sets = [
+                (
+                    pod_set.name,
+                    _spec_shape(pod_set.template.spec),
+                    asked.count,
+                    sorted(asked.requests.items()),
+                    pod_set.min_count,
+                    pod_set.topology_request,
+                )
+                for pod_set, asked in zip(self.pod_sets, self.requests, strict=False)
+            ]
+            self._shape = repr((self.effective_priority, pod_sets))
+        return self._shape
+
+
+def _boost(workload: Workload, config: KueueConfiguration) -> int:
+    if not config.has(Gate.PRIORITY_BOOST):
+        return 0
+    text = workload.metadata.annotations.get(PRIORITY_BOOST, "")
+    digits = text.removeprefix("-").removeprefix("+")
+    if not (digits.isascii() and digits.isdigit() and len(text) - len(digits) <= 1 and len(text) <= 20):
+        return 0
+    return int(text) if -(2**31) <= int(text) < 2**31 else 0
+
+
+def _counts(workload: Workload, config: KueueConfiguration) -> dict[str, int]:
+    counts = {each.name: each.count for each in workload.spec.pod_sets}
+    for each in workload.status.reclaimable_pods if config.has(Gate.RECLAIMABLE_PODS) else ():
+        if each.name in counts:
+            counts[each.name] -= min(each.count, counts[each.name])
+    return counts
+
+
+def _asked(workload: Workload, config: KueueConfiguration) -> list[PodSetRequests]:
+    counts = _counts(workload, config)
+    found = []
+    for pod_set in workload.spec.pod_sets:
+        count = counts[pod_set.name]
+        requests = {
+            name: max(0, amount) * count
+            for name, amount in pod_requests_of(pod_set.template.spec).items()
+            if not name.startswith(config.exclude_resource_prefixes)
+        }
+        found.append(PodSetRequests(pod_set.name, requests, count))
+    return found
+
+
+def _assigned(workload: Workload, config: KueueConfiguration) -> list[PodSetRequests]:
+    assert workload.status.admission is not None
+    now = _counts(workload, config)
+    specs = {each.name: each for each in workload.spec.pod_sets}
+    found = []
+    for given in workload.status.admission.pod_set_assignments:
+        pod_set = specs.get(given.name)
+        count = given.count if given.count is not None else pod_set.count if pod_set else 0
+        each = PodSetRequests(given.name, requests_of(given.resource_usage), count, given.flavors)
+        if config.has(Gate.TOPOLOGY) and given.topology_assignment is not None:
+            one = pod_requests_of(pod_set.template.spec) if pod_set else _each_of(each)
+            each.domains = tuple(
+                DomainPods(values, one, pods) for values, pods in domains_of(given.topology_assignment)
+            )
+        if now.get(given.name, 0) < count:
+            each.count = now.get(given.name, 0)
+            each.requests = {name: amount * each.count for name, amount in _each_of(each, count).items()}
+        found.append(each)
+    return found
+
+
+def _each_of(pod_set: PodSetRequests, count: int | None = None) -> Requests:
+    """What one of ``count`` pods asks for."""
+    among = pod_set.count if count is None else count
+    return {name: _quotient(amount, among) if among else amount for name, amount in pod_set.requests.items()}
+
+
+def _quotient(amount: int, divisor: int) -> int:
+    """Division as Go does it, toward 0."""
+    return amount // divisor if amount >= 0 else -(-amount // divisor)
+
+
+def _spec_shape(spec: PodSpec) -> object:
+    containers = [
+        [(sorted(each.resources.requests.items()), each.ports) for each in some]
+        for some in (spec.init_containers, spec.containers)
+    ]
+    return (
+        containers,
+        sorted(spec.node_selector.items()),
+        spec.affinity,
+        spec.tolerations,
+        spec.runtime_class_name,
+        spec.priority,
+        spec.topology_spread_constraints,
+        sorted(spec.overhead.items()),
+        spec.resource_claims,
+        sorted(spec.resources.requests.items()) if spec.resources else None,
+    )

@@ -1,18 +1,29 @@
 """One scheduling cycle: heads are nominated, and processed in their turn (``schedule`` of Kueue v0.19.2).
 
-What it does to Workloads is conditions, events and admissions, with Kueue's words.
+What it does to Workloads is conditions, events and admissions, with Kueue's words. What is told of it is plain data:
+quota trees, assignments, targets.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import pod_requests_of
-from kpreempt.schedulers.kueue.assignment import WAITING_FOR_QUOTA, Mode
+from kpreempt.schedulers.kueue.assignment import WAITING_FOR_QUOTA, Assignment, Attempt, Mode, PodSetAssignment
 from kpreempt.schedulers.kueue.chance import Chance
-from kpreempt.schedulers.kueue.cluster_queues import Queue
-from kpreempt.schedulers.kueue.configuration import KueueConfiguration
+from kpreempt.schedulers.kueue.cluster_queues import (
+    ADMITTED,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Cond,
+    Info,
+    PodSetRequests,
+    Queue,
+)
 from kpreempt.schedulers.kueue.nomination import (
     ASSUMED,
     NAMESPACE_MESSAGE,
@@ -22,13 +33,7 @@ from kpreempt.schedulers.kueue.nomination import (
     resource_problem,
     turns,
 )
-from kpreempt.schedulers.kueue.pending import (
-    FAILED_AFTER_NOMINATION,
-    NAMESPACE_MISMATCH,
-    NO_FIT,
-    PENDING_PREEMPTION,
-    PREEMPTION_NO_CANDIDATES,
-)
+from kpreempt.schedulers.kueue.objects import Gate, KueueConfiguration
 from kpreempt.schedulers.kueue.preemption import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_FAIR_SHARING,
@@ -36,20 +41,16 @@ from kpreempt.schedulers.kueue.preemption import (
     IN_COHORT_RECLAMATION,
     Target,
 )
-from kpreempt.schedulers.kueue.quota import Amounts
-from kpreempt.schedulers.kueue.records import described, written_pod_set
-from kpreempt.schedulers.kueue.state import State
-from kpreempt.schedulers.kueue.topology import DomainPods
-from kpreempt.schedulers.kueue.workloads import (
-    ADMITTED,
-    EVICTED,
-    PREEMPTED,
-    QUOTA_RESERVED,
-    REQUEUED,
-    Cond,
-    Info,
-    PodSetRequests,
+from kpreempt.schedulers.kueue.quota import Amounts, FlavorResource, Node, amount_text, pod_requests_of, share_of
+from kpreempt.schedulers.kueue.state import (
+    FAILED_AFTER_NOMINATION,
+    NAMESPACE_MISMATCH,
+    NO_FIT,
+    PENDING_PREEMPTION,
+    PREEMPTION_NO_CANDIDATES,
+    State,
 )
+from kpreempt.schedulers.kueue.topology import DomainPods, written
 
 MISCONFIGURED = "Misconfigured"
 PENDING_EVALUATION = "PendingEvaluation"
@@ -91,7 +92,7 @@ class Cycle:
         for entry in turns(nominated, self.config, self.stage.chance):
             self.entries.append(entry)
             self._process(entry)
-            entry.final = described(entry.assignment, entry.targets, observes=self.config.has(gates.OBSERVABILITY))
+            entry.final = described(entry.assignment, entry.targets, observes=self.config.has(Gate.OBSERVABILITY))
         for entry in (*self.entries, *self.inadmissible):
             if entry.admission is not None:
                 continue
@@ -111,7 +112,7 @@ class Cycle:
             entry.message, entry.quota_reason = problem, MISCONFIGURED
         else:
             self._assign(entry)
-            entry.nominated = described(entry.assignment, entry.targets, observes=self.config.has(gates.OBSERVABILITY))
+            entry.nominated = described(entry.assignment, entry.targets, observes=self.config.has(Gate.OBSERVABILITY))
             return True
         self.inadmissible.append(entry)
         return False
@@ -124,8 +125,8 @@ class Cycle:
         queue = entry.queue
         # Whether the entry still fits; where that may help it is decided about anew, with the same flavors.
         has_quota, has_room = self._fits(entry)
-        anew_for_targets = self._overlaps(entry) and self.config.has(gates.OVERLAP_RECOMPUTE)
-        anew_for_room = has_quota and not has_room and self.config.has(gates.TOPOLOGY_RECOMPUTE)
+        anew_for_targets = self._overlaps(entry) and self.config.has(Gate.OVERLAP_RECOMPUTE)
+        anew_for_room = has_quota and not has_room and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
         if not (anew_for_targets or anew_for_room):
             fits = has_quota and has_room
         else:
@@ -195,7 +196,7 @@ class Cycle:
     def _reserve(self, entry: Entry) -> None:
         """Keep quota for who waits without targets, where it could not be had back from others."""
         can_reclaim = entry.queue.preemption.reclaim_within_cohort == "Any"
-        is_preemptor = self.config.has(gates.PRIORITIZE_PREEMPTORS) and entry.is_preemptor
+        is_preemptor = self.config.has(Gate.PRIORITIZE_PREEMPTORS) and entry.is_preemptor
         if can_reclaim and not is_preemptor:
             return
         node = entry.queue.node
@@ -270,14 +271,14 @@ class Outcomes:
     def leave_pending(self, entry: Entry) -> None:
         """A head that was not admitted."""
         info = entry.info
-        reason = entry.quota_reason if self._config.has(gates.OBSERVABILITY) else _PENDING
+        reason = entry.quota_reason if self._config.has(Gate.OBSERVABILITY) else _PENDING
         self._set(info, QUOTA_RESERVED, "False", reason, entry.message)
         self._sync_admitted(info, has_quota=False)
         self._tell(info, "Warning", reason, _cut(entry.message, _MOST_EVENT))
 
     def _sync_admitted(self, info: Info, *, has_quota: bool, is_delayed: bool = False) -> None:
         ready = all(each == "Ready" for each in info.check_states)
-        observes = self._config.has(gates.OBSERVABILITY)
+        observes = self._config.has(Gate.OBSERVABILITY)
         if not observes and info.is_true(ADMITTED) == (has_quota and ready and not is_delayed):
             return
         if not has_quota:
@@ -366,3 +367,108 @@ def _taken(entry: Entry) -> list[PodSetRequests]:
             domains = tuple(DomainPods(values, one, count) for values, count in given.placed)
         found.append(PodSetRequests(given.name, requests, given.count, flavors, domains))
     return found
+
+
+Json = dict[str, Any]
+
+
+def share_text(share: float) -> str:
+    """A share as Go writes a float."""
+    if math.isinf(share):
+        return "+Inf"
+    return format(Decimal(repr(share)), "f").removesuffix(".0")
+
+
+def amounts_told(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:
+    """Amounts by ``flavor/resource``."""
+    return {f"{flavor}/{resource}": amount_text(resource, each) for (flavor, resource), each in sorted(amounts.items())}
+
+
+def tree_told(queues: Iterable[tuple[Node, Iterable[str]]], cohorts: Iterable[Node]) -> list[Json]:
+    """ClusterQueues with the keys of their Workloads, then cohorts, each by name."""
+    told = [
+        {**_node(node, "ClusterQueue"), "workloads": sorted(workloads)}
+        for node, workloads in sorted(queues, key=lambda each: each[0].name)
+    ]
+    return [*told, *(_node(node, "Cohort") for node in sorted(cohorts, key=lambda each: each.name))]
+
+
+def _node(node: Node, kind: str) -> Json:
+    share = share_of(node)
+    frs = list(node.subtree)
+    return {
+        "kind": kind,
+        "name": node.name,
+        "parent": node.parent.name if node.parent else "",
+        "fairWeight": int(node.weight) if node.weight.is_integer() else node.weight,
+        "share": share_text(share.weighted),
+        "roundedShare": share.rounded,
+        "dominant": share.resource,
+        "borrowing": share.is_borrowing,
+        "subtreeQuota": amounts_told(node.subtree),
+        "usage": amounts_told(node.usage),
+        "available": amounts_told({fr: node.available(fr) for fr in frs}),
+        "potential": amounts_told({fr: node.potential(fr) for fr in frs}),
+    }
+
+
+def described(assignment: Assignment, targets: list[Target], *, observes: bool) -> Json:
+    """An assignment with whom it preempts."""
+    told: Json = {
+        "mode": str(assignment.mode),
+        "borrowing": assignment.borrowing,
+        "message": assignment.message,
+        "considered": assignment.considered,
+        "usage": amounts_told(assignment.usage),
+        "podSets": [_pod_set(each) for each in assignment.pod_sets],
+        "targets": [
+            {"workload": each.info.key, "clusterQueue": each.info.cluster_queue, "reason": each.reason}
+            for each in targets
+        ],
+    }
+    if observes:
+        told["noFitReason"] = assignment.no_fit_reason
+    return told
+
+
+def _pod_set(given: PodSetAssignment) -> Json:
+    return {
+        "name": given.name,
+        "count": given.count,
+        "mode": str(given.mode),
+        "flavors": {
+            resource: {"name": each.name, "mode": str(each.mode), "triedFlavorIdx": each.tried}
+            for resource, each in sorted(given.flavors.items())
+        },
+        "api": written_pod_set(given),
+        "message": given.message,
+        "attempts": [_attempt(each) for each in given.attempts],
+    }
+
+
+def _attempt(attempt: Attempt) -> Json:
+    return {
+        "flavor": attempt.flavor,
+        "mode": str(attempt.mode),
+        "borrow": attempt.borrow,
+        "preemption": attempt.possibility.word if attempt.possibility is not None else "",
+        "reasons": attempt.reasons,
+        "noFitReason": attempt.no_fit_reason,
+    }
+
+
+def written_pod_set(given: PodSetAssignment) -> Json:
+    """What a pod set gets, as in a Workload's admission."""
+    told: Json = {
+        "name": given.name,
+        "flavors": {resource: each.name for resource, each in sorted(given.flavors.items())},
+        "resourceUsage": {
+            resource: amount_text(resource, given.requests.get(resource, 0)) for resource in sorted(given.flavors)
+        },
+        "count": given.count,
+    }
+    if given.placed is not None:
+        told["topologyAssignment"] = written(given.levels, given.placed)
+    if given.is_delayed:
+        told["delayedTopologyRequest"] = "Pending"
+    return told

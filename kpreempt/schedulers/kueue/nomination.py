@@ -15,20 +15,25 @@ from itertools import groupby
 from kpreempt.model.kueue import PodSet, ResourceFlavor
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.workloads import LimitRange
-from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import FlavorResource, Requests, pod_requests_of, requests_of
 from kpreempt.schedulers.kueue.assigner import Assigner
 from kpreempt.schedulers.kueue.assignment import Assignment, Mode, Possibility
 from kpreempt.schedulers.kueue.chance import Chance
-from kpreempt.schedulers.kueue.cluster_queues import Queue
-from kpreempt.schedulers.kueue.configuration import KueueConfiguration
-from kpreempt.schedulers.kueue.flavor_checks import is_explicit
+from kpreempt.schedulers.kueue.cluster_queues import FlavorMemory, Info, Queue
+from kpreempt.schedulers.kueue.objects import Gate, KueueConfiguration
 from kpreempt.schedulers.kueue.preemption import Need, Stage, Target, classical_targets, fair_targets
-from kpreempt.schedulers.kueue.quota import Amounts, Node, lowest_that_fits
-from kpreempt.schedulers.kueue.shares import Share, share_of
+from kpreempt.schedulers.kueue.quota import (
+    Amounts,
+    FlavorResource,
+    Node,
+    Requests,
+    Share,
+    lowest_that_fits,
+    pod_requests_of,
+    requests_of,
+    share_of,
+)
 from kpreempt.schedulers.kueue.topology import TopologyUsage
-from kpreempt.schedulers.kueue.topology_requests import place_all, requests_for, take_placements
-from kpreempt.schedulers.kueue.workloads import FlavorMemory, Info
+from kpreempt.schedulers.kueue.topology_requests import is_explicit, place_all, requests_for, take_placements
 
 Nominated = tuple[Assignment, list[Target]]
 
@@ -54,7 +59,7 @@ class Nominator:
         return assignment, targets
 
     def _is_outdated(self, memory: FlavorMemory, info: Info, queue: Queue) -> bool:
-        if self._config.has(gates.KEEP_SCAN_PROGRESS):
+        if self._config.has(Gate.KEEP_SCAN_PROGRESS):
             if None not in (memory.shape, info.shape) and memory.shape != info.shape:
                 return True
             if self._cycle - memory.cycle <= 1:
@@ -66,7 +71,7 @@ class Nominator:
         if (found := self._fitting(whole, info, queue)) is not None:
             return found
         may_be_fewer = any(each.min_count is not None and each.count > each.min_count for each in info.pod_sets)
-        if self._config.has(gates.PARTIAL_ADMISSION) and may_be_fewer:
+        if self._config.has(Gate.PARTIAL_ADMISSION) and may_be_fewer:
             found = self._with_fewer_pods(assigner, info, queue)
             if found is not None:
                 return found
@@ -97,7 +102,7 @@ class Nominator:
             return assignment, []
         if assignment.mode is not Mode.PREEMPT:
             return None
-        topology = requests_for(assignment, info, queue) if self._config.has(gates.TOPOLOGY) else {}
+        topology = requests_for(assignment, info, queue) if self._config.has(Gate.TOPOLOGY) else {}
         quota = assignment.requests_of(info, ignores_undeclared=self._config.ignores_undeclared)
         targets = self._search(Need(info, queue, frozenset(assignment.frs_to_preempt), quota, topology))
         return (assignment, targets) if targets else None
@@ -122,7 +127,7 @@ class Nominator:
     def _place_preemptor(self, assignment: Assignment, info: Info, queue: Queue, targets: Iterable[Target]) -> None:
         """The domains that are kept for who preempts: with the targets gone, or without targets with all gone."""
         is_asked = any(map(is_explicit, info.pod_sets)) or queue.is_topology_only
-        if not (self._config.has(gates.TOPOLOGY) and assignment.mode is Mode.PREEMPT and is_asked):
+        if not (self._config.has(Gate.TOPOLOGY) and assignment.mode is Mode.PREEMPT and is_asked):
             return
         asked = requests_for(assignment, info, queue)
         targets = list(targets)
@@ -252,7 +257,7 @@ class Entry:
     def skip(self, message: str, config: KueueConfiguration) -> None:
         """Leave it for a later cycle."""
         self.status, self.message = SKIPPED, message
-        if not config.has(gates.KEEP_SCAN_PROGRESS):
+        if not config.has(Gate.KEEP_SCAN_PROGRESS):
             self.info.memory = None
 
 
@@ -284,9 +289,9 @@ def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, in
     info = entry.info
     return (
         not info.has_quota,
-        config.has(gates.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
+        config.has(Gate.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
         entry.assignment.borrowing,
-        -info.effective_priority if config.has(gates.PRIORITY_SORTING) else 0,
+        -info.effective_priority if config.has(Gate.PRIORITY_SORTING) else 0,
         info.queued_since,
     )
 
@@ -338,9 +343,9 @@ class _Tournament:
     def _key(self, entry: Entry, cohort: Node) -> tuple[bool, bool, tuple[int, float], int, int]:
         config, info, share = self._config, entry.info, self._shares[cohort, entry]
         return (
-            config.has(gates.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
-            config.has(gates.PRIORITIZE_NON_BORROWING) and share.borrows(entry.quota),
+            config.has(Gate.PRIORITIZE_PREEMPTORS) and not entry.is_preemptor,
+            config.has(Gate.PRIORITIZE_NON_BORROWING) and share.borrows(entry.quota),
             share.rank,
-            -info.effective_priority if config.has(gates.PRIORITY_SORTING) else 0,
+            -info.effective_priority if config.has(Gate.PRIORITY_SORTING) else 0,
             info.queued_since,
         )

@@ -1,14 +1,20 @@
-"""Kueue's objects of a cluster, decoded, and what Kueue fills into a Workload before it queues it.
+"""What Kueue's scheduler reads: its configuration with the feature gates, and its objects of a cluster, decoded.
 
-That is the overhead of the runtime class, the defaults of limit ranges, and limits if there are no requests
-(``AdjustResources`` in ``pkg/workload/resources.go``, v0.19.2). A Workload that has quota keeps what it was given.
+Before a Workload is queued Kueue fills in the overhead of the runtime class, the defaults of limit ranges, and limits
+if there are no requests (``AdjustResources`` in ``pkg/workload/resources.go``, v0.19.2). A Workload that has quota
+keeps what it was given. Gates are those of ``pkg/features``, v0.19.2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.kueue import (
     AdmissionCheck,
     ClusterQueue,
@@ -88,3 +94,84 @@ def _filled(resources: ResourceRequirements, ranges: list[LimitRange], kind: str
     if len(limits) == len(resources.limits) and len(requests) == len(resources.requests):
         return resources
     return msgspec.structs.replace(resources, limits=limits, requests=requests)
+
+
+class Gate(StrEnum):
+    """The feature gates that decide."""
+
+    FLAVOR_FUNGIBILITY = "FlavorFungibility"
+    KEEP_SCAN_PROGRESS = "FlavorFungibilityPreserveScanProgress"
+    PREEMPT_WITHIN_NOMINAL = "FairSharingPreemptWithinNominal"
+    PRIORITIZE_NON_BORROWING = "FairSharingPrioritizeNonBorrowing"
+    PRIORITY_SORTING = "PrioritySortingWithinCohort"
+    PARTIAL_ADMISSION = "PartialAdmission"
+    TOPOLOGY = "TopologyAwareScheduling"
+    TOPOLOGY_RECOMPUTE = "TASRecomputeAssignmentWithinSchedulingCycle"
+    TOPOLOGY_MIXED = "TASProfileMixed"
+    EQUIVALENCE = "SchedulingEquivalenceHashing"
+    OBSERVABILITY = "UnadmittedWorkloadsObservability"
+    TIMESTAMP_BUFFER = "SchedulerTimestampPreemptionBuffer"
+    PRIORITIZE_PREEMPTORS = "PrioritizePreemptorWorkloads"
+    PRIORITY_BOOST = "PriorityBoost"
+    OVERLAP_RECOMPUTE = "RecomputeAssignmentUponPreemptionTargetsOverlap"
+    ADMISSION_GATED_BY = "AdmissionGatedBy"
+    RECLAIMABLE_PODS = "ReclaimablePods"
+    QUOTA_CHECK_STRATEGY = "QuotaCheckStrategy"
+
+
+GATES: Mapping[str, bool] = MappingProxyType(
+    {
+        Gate.FLAVOR_FUNGIBILITY: True,
+        Gate.KEEP_SCAN_PROGRESS: True,
+        Gate.PREEMPT_WITHIN_NOMINAL: True,
+        Gate.PRIORITIZE_NON_BORROWING: True,
+        Gate.PRIORITY_SORTING: True,
+        Gate.PARTIAL_ADMISSION: True,
+        Gate.TOPOLOGY: True,
+        Gate.TOPOLOGY_RECOMPUTE: True,
+        Gate.TOPOLOGY_MIXED: True,
+        Gate.EQUIVALENCE: True,
+        Gate.OBSERVABILITY: False,
+        Gate.TIMESTAMP_BUFFER: False,
+        Gate.PRIORITIZE_PREEMPTORS: False,
+        Gate.PRIORITY_BOOST: False,
+        Gate.OVERLAP_RECOMPUTE: False,
+        Gate.ADMISSION_GATED_BY: True,
+        Gate.RECLAIMABLE_PODS: True,
+        Gate.QUOTA_CHECK_STRATEGY: True,
+    }
+)
+
+FINAL_SHARE = "LessThanOrEqualToFinalShare"
+INITIAL_SHARE = "LessThanInitialShare"
+DEFAULT_STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
+
+
+class FairSharingConfiguration(msgspec.Struct, frozen=True, rename="camel"):
+    """Fair sharing is on where this is there, even if it is empty."""
+
+    preemption_strategies: tuple[str, ...] = ()
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The strategies in their order."""
+        return self.preemption_strategies or DEFAULT_STRATEGIES
+
+
+class KueueConfiguration(msgspec.Struct, frozen=True, rename="camel"):
+    """What of the manager's configuration decides."""
+
+    fair_sharing: FairSharingConfiguration | None = None
+    feature_gates: dict[str, bool] = NO_ENTRIES
+    quota_check_strategy: str = ""
+    requeuing_timestamp: str = "Eviction"
+    exclude_resource_prefixes: tuple[str, ...] = ()
+
+    def has(self, gate: str) -> bool:
+        """Whether a feature gate is on."""
+        return self.feature_gates.get(gate, GATES[gate])
+
+    @property
+    def ignores_undeclared(self) -> bool:
+        """Whether resources without quota are left out of account."""
+        return self.has(Gate.QUOTA_CHECK_STRATEGY) and self.quota_check_strategy == "IgnoreUndeclared"

@@ -14,15 +14,11 @@ from heapq import merge
 from typing import NamedTuple
 
 from kpreempt.model.quantity import MAX_INT64
-from kpreempt.schedulers.kueue import configuration as gates
-from kpreempt.schedulers.kueue.amounts import FlavorResource
 from kpreempt.schedulers.kueue.chance import Chance
-from kpreempt.schedulers.kueue.cluster_queues import NEVER, Queue
-from kpreempt.schedulers.kueue.configuration import KueueConfiguration
-from kpreempt.schedulers.kueue.quota import Amounts, Node, fits_in_quota
-from kpreempt.schedulers.kueue.shares import NEGATIVE, Share, share_of
+from kpreempt.schedulers.kueue.cluster_queues import NEVER, Info, Queue
+from kpreempt.schedulers.kueue.objects import INITIAL_SHARE, Gate, KueueConfiguration
+from kpreempt.schedulers.kueue.quota import NEGATIVE, Amounts, FlavorResource, Node, Share, fits_in_quota, share_of
 from kpreempt.schedulers.kueue.topology_requests import ByFlavor, failure_of, place_all
-from kpreempt.schedulers.kueue.workloads import Info
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 IN_COHORT_RECLAMATION = "InCohortReclamation"
@@ -114,7 +110,7 @@ class Stage:
             return is_lower
         if policy == _LOWER_OR_NEWER:
             ahead = candidate.queued_since - info.queued_since
-            enough = _TIMESTAMP_BUFFER if self.config.has(gates.TIMESTAMP_BUFFER) else 0
+            enough = _TIMESTAMP_BUFFER if self.config.has(Gate.TIMESTAMP_BUFFER) else 0
             return info.effective_priority == candidate.effective_priority and ahead > enough
         return policy == _ANY
 
@@ -428,7 +424,7 @@ class _Run:
         """The first strategy: whether the Workload fits in the end."""
         ordering = Ordering(self._stage, self._need.queue, candidates)
         node = self._need.queue.node
-        is_entitled = self._stage.config.has(gates.PREEMPT_WITHIN_NOMINAL) and not any(
+        is_entitled = self._stage.config.has(Gate.PREEMPT_WITHIN_NOMINAL) and not any(
             node.borrows_with(fr) for fr in self._need.short
         )
         for queue in ordering:
@@ -445,7 +441,7 @@ class _Run:
         own_share, other_share = share_of(own).rank, share_of(other).rank
         while ordering.has_any(queue):
             info = ordering.pop(queue)
-            if strategy == gates.INITIAL_SHARE:
+            if strategy == INITIAL_SHARE:
                 passes = own_share < other_share
             else:
                 queue.node.remove(info.usage)

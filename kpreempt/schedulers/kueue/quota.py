@@ -1,16 +1,96 @@
-"""The quota tree: cohorts and ClusterQueues, what they have, lend, borrow and use.
+"""Amounts of quota, the tree of cohorts and ClusterQueues that have, lend, borrow and use it, and their fair shares.
 
-Follows ``pkg/cache/scheduler/resource_node.go`` and ``clusterqueue_snapshot.go`` of Kueue v0.19.2. All amounts are by
-flavor and resource. Usage moves; quotas stay.
+Follows ``pkg/resources`` and ``pkg/cache/scheduler/{resource_node,clusterqueue_snapshot,fair_sharing}.go`` of Kueue
+v0.19.2. CPU counts in thousandths, everything else in whole units, rounded up; quota that no int64 holds is unlimited.
+All amounts are by flavor and resource. Usage moves; quotas stay.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
-from kpreempt.model.kueue import ResourceGroup
-from kpreempt.schedulers.kueue.amounts import UNLIMITED, FlavorResource, quota_amount
+from kpreempt.model.kueue import FairSharing, ResourceGroup
+from kpreempt.model.pod import Pod, PodSpec, ResourceList
+from kpreempt.model.quantity import MAX_INT64, NANO_PER_MILLI, NANO_PER_UNIT, Quantity
+from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, pod_requests
+
+# Beyond every amount that is bounded: what is added to it or taken from it does not bring it back.
+UNLIMITED = 1 << 100
+_BEYOND = 1 << 90
+
+FlavorResource = tuple[str, str]
+Requests = dict[str, int]
+
+_BINARY = ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
+_DECIMAL = ((18, "E"), (15, "P"), (12, "T"), (9, "G"), (6, "M"), (3, "k"))
+_FNV_OFFSET = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+
+
+@cache
+def hash_of(resource: str) -> int:
+    """The 64-bit FNV-1a hash of a resource's name, by which requests are walked."""
+    found = _FNV_OFFSET
+    for byte in resource.encode():
+        found = ((found ^ byte) * _FNV_PRIME) % 2**64
+    return found
+
+
+def in_order(resources: Requests) -> list[str]:
+    """The resources in the order in which Kueue walks them."""
+    return sorted(resources, key=lambda name: (hash_of(name), name))
+
+
+def quota_amount(resource: str, quantity: Quantity) -> int:
+    """An amount of quota."""
+    unit = NANO_PER_MILLI if resource == CPU else NANO_PER_UNIT
+    # CPU is held against whole cores before it is made thousandths.
+    most = MAX_INT64 // 1000 * NANO_PER_UNIT if resource == CPU else MAX_INT64 * NANO_PER_UNIT
+    return UNLIMITED if quantity.nano >= most else -(-quantity.nano // unit)
+
+
+def requests_of(quantities: ResourceList) -> Requests:
+    """The amounts of a resource list, within an int64."""
+    return {name: _request(name, each.nano) for name, each in quantities.items()}
+
+
+def pod_requests_of(spec: PodSpec) -> Requests:
+    """What a pod asks for."""
+    return {name: _request(name, nano) for name, nano in pod_requests(Pod(spec=spec)).items()}
+
+
+def _request(resource: str, nano: int) -> int:
+    amount = -(-nano // (NANO_PER_MILLI if resource == CPU else NANO_PER_UNIT))
+    return max(-(2**63), min(amount, MAX_INT64))
+
+
+@lru_cache(maxsize=1 << 16)
+def amount_text(resource: str, amount: int) -> str:
+    """An amount as Kueue's messages have it."""
+    if abs(amount) >= _BEYOND:
+        return "<unlimited>" if amount > 0 else str(-(2**63))
+    if resource == CPU:
+        whole, rest = divmod(amount, 1000)
+        return f"{amount}m" if rest else _decimal(whole)
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES_PREFIX):
+        if -1024 < amount < 1024:
+            return _decimal(amount)
+        for exponent, suffix in _BINARY:
+            if not amount % 2**exponent:
+                return f"{amount >> exponent}{suffix}"
+        return str(amount)
+    return _decimal(amount)
+
+
+def _decimal(amount: int) -> str:
+    for exponent, suffix in _DECIMAL:
+        if amount and not amount % 10**exponent:
+            return f"{amount // 10**exponent}{suffix}"
+    return str(amount)
+
 
 Amounts = dict[FlavorResource, int]
 
@@ -203,3 +283,79 @@ def fits_in_quota(node: Node, amounts: Mapping[FlavorResource, int]) -> tuple[bo
     """Whether all fits into what the subtree has, and what is left for the parent to give."""
     fits = all(node.subtree.get(fr, 0) >= node.usage.get(fr, 0) + amount for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - node.local_available(fr)) for fr, amount in amounts.items()}
+
+
+def weight_of(fair_sharing: FairSharing) -> float:
+    """The weight, 1 where there is none."""
+    return 1.0 if fair_sharing.weight is None else fair_sharing.weight.nano / NANO_PER_UNIT
+
+
+class Share(NamedTuple):
+    """What a node borrows, in thousandths of what it could borrow, for the resource of which that is most.
+
+    It ``is_borrowing`` also of what nobody lends, which is a ``ratio`` of 0.
+    """
+
+    ratio: float
+    weight: float
+    resource: str = ""
+    is_borrowing: bool = False
+    borrowed: tuple[FlavorResource, ...] = ()
+
+    @property
+    def weighted(self) -> float:
+        """The share: infinite where there is no weight."""
+        if self.ratio == 0:
+            return 0.0
+        return math.inf if self.weight == 0 else self.ratio / self.weight
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """What shares are compared by: nodes of weight 0 that borrow are above all others."""
+        return (1, self.ratio) if self.weight == 0 and self.ratio != 0 else (0, self.weighted)
+
+    @property
+    def rounded(self) -> int:
+        """The share as a status has it."""
+        return MAX_INT64 if self.weight == 0 and self.ratio != 0 else math.ceil(self.weighted)
+
+    def borrows(self, amounts: Amounts) -> bool:
+        """Whether something is borrowed of which ``amounts`` has any."""
+        return any(amounts.get(fr, 0) > 0 for fr in self.borrowed)
+
+
+# Below every share.
+NEGATIVE = Share(-1.0, 1.0)
+
+
+def share_of(node: Node) -> Share:
+    """The share of a node as it is used now."""
+    if node.parent is None:
+        return Share(0.0, node.weight)
+    usage = node.usage
+    over = {fr: usage.get(fr, 0) - quota for fr, quota in node.subtree.items() if usage.get(fr, 0) > quota}
+    if not over:
+        return Share(0.0, node.weight)
+    by_resource: dict[str, int] = {}
+    for (_, resource), amount in over.items():
+        by_resource[resource] = by_resource.get(resource, 0) + amount
+    lendable = _lendable(node.parent)
+    ratio, dominant = 0.0, ""
+    for resource, amount in by_resource.items():
+        most = lendable.get(resource, 0)
+        if most > 0:
+            found = min(amount, MAX_INT64) * 1000.0 / float(min(most, MAX_INT64))
+            if found > ratio or (found == ratio and resource < dominant):
+                ratio, dominant = found, resource
+    return Share(ratio, node.weight, dominant, True, tuple(over))
+
+
+def _lendable(node: Node) -> dict[str, int]:
+    """What a child of the node could use at most, by resource."""
+    found = node.lendable
+    if found is None:
+        found = {}
+        for fr in node.root.subtree:
+            found[fr[1]] = found.get(fr[1], 0) + node.potential(fr)
+        node.lendable = found
+    return found

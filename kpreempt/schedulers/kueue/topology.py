@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ResourceFlavor, TopologyAssignment
 from kpreempt.model.node import Node
-from kpreempt.schedulers.kueue.amounts import Requests, pod_requests_of, requests_of
+from kpreempt.schedulers.kueue.quota import Requests, pod_requests_of, requests_of
 
 HOSTNAME = "kubernetes.io/hostname"
 PODS = "pods"

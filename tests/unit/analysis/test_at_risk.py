@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, room_of, tried_priorities, typical_requests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.admission import fill_budget_statuses
-from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.budgets.audit import NO_MINIMUM_SIZES, MinimumSizes, audit_budgets
-from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot, Unread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.cluster_version import AUTO, algorithm_for
+from kpreempt.analysis.algorithms import AUTO, algorithm_for
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node, NodeStatus, NodeSystemInfo
 from kpreempt.scheduler_table import LATEST_ALGORITHM, LATEST_VERSION, RELEASES

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.compare.differences import differences_between, is_same_fate
-from kpreempt.analysis.compare.schedulers import compare_pods
+from kpreempt.analysis.compare.differences import compare_pods, differences_between, is_same_fate
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

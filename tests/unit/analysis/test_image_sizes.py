@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot

@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import pods as module
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
-from kpreempt.analysis.nodes.kinds import kinds_of
+from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending import more_nodes as search
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, tied_to

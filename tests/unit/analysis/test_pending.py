@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.pending.pods import changes_since, explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.model.cluster import ClusterSnapshot

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node

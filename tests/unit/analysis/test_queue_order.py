@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from kpreempt.analysis.algorithms import AnalysisContext
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.context import AnalysisContext
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
 from kpreempt.analysis.queue.state import rejecting_plugins

@@ -8,7 +8,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import queue_for
 from kpreempt.analysis.queue.cluster import QueueCluster
-from kpreempt.analysis.queue.events import QueueSimulation
+from kpreempt.analysis.queue.state import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour

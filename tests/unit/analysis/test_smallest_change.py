@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import node_story
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.errors import NotFoundError

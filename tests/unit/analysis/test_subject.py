@@ -6,16 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
-from kpreempt.analysis.subject import (
+from kpreempt.analysis.questions import (
+    Asked,
     in_namespace,
     pod_from_flags,
     pod_in_cluster,
-    pods_of,
+    question_in_cluster,
+    questions_of,
     select,
     subjects_of,
 )
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node

@@ -10,18 +10,20 @@ import msgspec
 import pytest
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.compare.fates import effect_of, fates_of, stored_by
 from kpreempt.analysis.compare.upgrade import (
     Asked,
     compare_upgrade,
+    effect_of,
+    fates_of,
     keeps_workloads,
     next_pods,
     parse_version,
+    stored_by,
     versions_between,
 )
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.questions import pod_in_cluster
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.subject import pods_of, select, subjects_of
+from kpreempt.analysis.questions import select, subjects_of
 from kpreempt.analysis.volcano.documents import as_submitted, once_enqueued
 from kpreempt.analysis.volcano.jobs import job_refusals, read_volcano_job
-from kpreempt.analysis.workload_pods import is_volcano_job
+from kpreempt.analysis.workload_pods import is_volcano_job, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.analysis.explain.overrides import cordon, set_budget, without
-from kpreempt.analysis.field_paths import Assignment, format_path, parse_path, split_assignment
-from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
+from kpreempt.analysis.what_if import (
+    Assignment,
+    Overrides,
+    format_path,
+    override_pod,
+    parse_path,
+    pod_document,
+    split_assignment,
+)
 from kpreempt.errors import KpreemptError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node

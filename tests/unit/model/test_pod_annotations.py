@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from kpreempt.analysis.explain.edits import Edit, edit_pod
-from kpreempt.analysis.field_paths import Assignment
+from kpreempt.analysis.explain.single_edits import Edit, edit_pod
 from kpreempt.analysis.pending.verdicts import likeness
-from kpreempt.analysis.what_if import Overrides, pod_document
+from kpreempt.analysis.what_if import Assignment, Overrides, pod_document
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.model.meta import LAST_APPLIED, OwnerReference
 from kpreempt.model.pod import Pod, PodAnnotations, annotations_of, with_annotations, without_annotations

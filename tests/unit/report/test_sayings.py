@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.context import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-from kpreempt.analysis.questions import question_in_cluster
-from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta

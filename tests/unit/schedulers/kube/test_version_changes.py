@@ -6,8 +6,7 @@ from functools import cache
 
 import pytest
 
-from kpreempt.analysis.compare.fates import Versions
-from kpreempt.analysis.compare.upgrade import versions_between
+from kpreempt.analysis.compare.upgrade import Versions, versions_between
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, changes_in, partly
 from kpreempt.schedulers.kube.versions import behaviour

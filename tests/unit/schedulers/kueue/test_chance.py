@@ -13,7 +13,7 @@ from kpreempt.model.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Workl
 from kpreempt.model.quantity import Quantity
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, run_cycles
 from kpreempt.schedulers.kueue.chance import every_way
-from kpreempt.schedulers.kueue.configuration import FairSharingConfiguration
+from kpreempt.schedulers.kueue.objects import FairSharingConfiguration
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FAIR = KueueConfiguration(fair_sharing=FairSharingConfiguration())
