@@ -153,22 +153,20 @@ class _Checker:
     def field(self, node: Node, operand: Node, field: str, *, optional: bool) -> Type:
         type_ = self.mapping.substitute(self.check(operand))
         inside = type_.params[0] if type_.is_optional else type_
-        result = self._field_of(node, inside, field)
-        return optional_of(result) if optional or type_.is_optional else result
-
-    def _field_of(self, node: Node, type_: Type, field: str) -> Type:
-        if type_.kind == "map":
-            return type_.params[1]
-        if type_.kind == "struct":
-            fields = self.environment.fields.get(type_.name)
+        result = DYN
+        if inside.kind == "map":
+            result = inside.params[1]
+        elif inside.kind == "struct":
+            fields = self.environment.fields.get(inside.name)
             if fields is None:
-                return self.fail(node, f"unexpected failed resolution of '{type_.name}'")
-            return fields[field] if field in fields else self.fail(node, f"undefined field '{field}'")
-        if type_.kind == "param":
-            self.mapping.assign(DYN, type_)
-        elif not type_.is_dyn and type_ is not ERROR:
-            self.fail(node, f"type '{type_.text}' does not support field selection")
-        return DYN
+                result = self.fail(node, f"unexpected failed resolution of '{inside.name}'")
+            else:
+                result = fields[field] if field in fields else self.fail(node, f"undefined field '{field}'")
+        elif inside.kind == "param":
+            self.mapping.assign(DYN, inside)
+        elif not inside.is_dyn and inside is not ERROR:
+            self.fail(node, f"type '{inside.text}' does not support field selection")
+        return optional_of(result) if optional or type_.is_optional else result
 
     def call(self, node: Call) -> Type:
         if node.function == "_?._":
@@ -277,7 +275,7 @@ class _Checker:
         accumulated = node.initial.type
         first, second = self._variables(node, over)
         self.scopes.append({node.accumulator: accumulated})
-        self.scopes.append({node.variable: first} | ({node.second: second} if node.second else {}))
+        self.scopes.append({node.variables[0]: first} | ({node.variables[1]: second} if node.variables[1] else {}))
         for part, wanted in ((node.condition, BOOL), (node.step, accumulated)):
             given = self.check(part)
             if not self.mapping.assign(wanted, given):
@@ -289,7 +287,7 @@ class _Checker:
 
     def _variables(self, node: Comprehension, over: Type) -> tuple[Type, Type]:
         if over.kind == "list":
-            return (INT, over.params[0]) if node.second else (over.params[0], ERROR)
+            return (INT, over.params[0]) if node.variables[1] else (over.params[0], ERROR)
         if over.kind == "map":
             return over.params[0], over.params[1]
         if over.kind in ("dyn", "param") or over is ERROR:

@@ -96,9 +96,20 @@ def validate(tree: Node, problems: Problems) -> None:
     exempt = _formatted(tree)
     for node in walk(tree):
         if isinstance(node, Call):
-            _literal_argument(node, problems)
+            first = node.args[0] if node.args else None
             if node.function == "format":
                 _format(node, problems)
+            elif node.function == "matches" and isinstance(first, Literal):
+                try:
+                    compile_regex(first.value)
+                except RegexError:
+                    problems.report(first.offset, "invalid matches argument")
+            elif (
+                node.function in ("duration", "timestamp")
+                and isinstance(first, Literal)
+                and type(FUNCTIONS[node.function].dispatch(first.value)) is Failure
+            ):
+                problems.report(first.offset, f"invalid {node.function} argument")
         elif id(node) in exempt:
             continue
         elif isinstance(node, ListNode):
@@ -116,21 +127,6 @@ def _formatted(tree: Node) -> set[int]:
         if isinstance(node, Call) and node.function == "format" and id(node) not in found:
             found.update(map(id, walk(node)))
     return found
-
-
-def _literal_argument(node: Call, problems: Problems) -> None:
-    if node.function not in ("duration", "timestamp", "matches") or not node.args:
-        return
-    first = node.args[0]
-    if not isinstance(first, Literal):
-        return
-    if node.function == "matches":
-        try:
-            compile_regex(first.value)
-        except RegexError:
-            problems.report(first.offset, "invalid matches argument")
-    elif type(FUNCTIONS[node.function].dispatch(first.value)) is Failure:
-        problems.report(first.offset, f"invalid {node.function} argument")
 
 
 def _mixed(nodes: list[Node], optionals: frozenset[int], problems: Problems, *, once: bool = False) -> None:

@@ -6,11 +6,11 @@ As in cel-go v0.26.0 ``common/decls``, with costs of ``interpreter/runtimecost.g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
-from kpreempt.cel.types import Type, parse_type
+from kpreempt.cel.types import Type, parse_type, split_types
 from kpreempt.cel.values import ABSENT, LISTS, MAPS, Failure, Opaque, OptionalValue, Value, type_name
 
 Implementation = Callable[..., Value]
@@ -21,21 +21,37 @@ TRAVERSAL = 0.1
 REGEX_LENGTH = 0.25
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Overload:
-    """A function for arguments of certain types; the first of ``params`` of a ``member`` is what it is called on."""
+    """A function for arguments of certain types, as ``libraries`` have it in their tables.
+
+    ``signature`` is ``list(A).(int) -> A`` of a member, else ``(list(A), int) -> A``; the first of the ``params`` of a
+    member is what it is called on.
+    """
 
     function: str
-    member: bool
-    params: tuple[Type, ...]
-    result: Type
+    signature: InitVar[str]
     run: Implementation
-    # What this overload costs where it is known to be the one.
+    # What a call costs whichever overload it is.
     cost: Cost | None = None
+    # What this overload costs where it is known to be the one.
+    overload_cost: Cost | None = None
     # Arguments after one that is an error are not evaluated.
     early: bool = False
     # Arguments are not looked at before the function itself does.
     unguarded: bool = False
+    # It does the same for all types, and says itself which of them it takes.
+    is_operator: bool = False
+    member: bool = field(init=False)
+    params: tuple[Type, ...] = field(init=False)
+    result: Type = field(init=False)
+
+    def __post_init__(self, signature: str) -> None:
+        head, _, result = signature.partition(" -> ")
+        receiver, _, rest = head.rpartition(".(") if ".(" in head else ("", "", head[1:])
+        self.member = bool(receiver)
+        self.params = tuple(parse_type(each) for each in [*([receiver] if receiver else []), *split_types(rest[:-1])])
+        self.result = parse_type(result)
 
     @cached_property
     def type_params(self) -> tuple[Type, ...]:
@@ -52,6 +68,10 @@ class Overload:
     def accepts(self, args: Sequence[Value]) -> bool:
         """Whether values are such as the parameters say, so far as cel-go looks."""
         return len(args) == len(self.params) and all(map(_fits, self.params, args))
+
+    def guarded(self, *args: Value) -> Value:
+        """The result, or a failure for values that do not fit."""
+        return self.run(*args) if self.accepts(args) else no_such_overload(self.function, args)
 
 
 @dataclass(eq=False)
@@ -76,44 +96,22 @@ class Function:
 FUNCTIONS: dict[str, Function] = {}
 
 
-def declare(
-    name: str,
-    signature: str,
-    run: Implementation,
-    *,
-    cost: Cost | None = None,
-    overload_cost: Cost | None = None,
-    early: bool = False,
-    unguarded: bool = False,
-) -> None:
-    """Add an overload; ``signature`` is ``list(A).(int) -> A`` of a member, else ``(list(A), int) -> A``."""
-    head, _, result = signature.partition(" -> ")
-    receiver, _, rest = head.rpartition(".(") if ".(" in head else ("", "", head[1:])
-    params = tuple(parse_type(part) for part in _split_params(rest[:-1]))
-    member = bool(receiver)
-    params = (parse_type(receiver), *params) if member else params
-    function = FUNCTIONS.setdefault(name, Function(name))
-    function.cost = cost or function.cost
-    function.overloads.append(Overload(name, member, params, parse_type(result), run, overload_cost, early, unguarded))
+def declare(*overloads: Overload) -> None:
+    """Add overloads to their functions."""
+    for overload in overloads:
+        function = FUNCTIONS.setdefault(overload.function, Function(overload.function))
+        function.cost = overload.cost or function.cost
+        function.overloads.append(overload)
+        if overload.is_operator:
+            function.operator = overload.run
 
 
-def declare_operator(name: str, run: Implementation, *signatures: str, costs: Mapping[str, Cost] | None = None) -> None:
-    """Add a function that does the same for all types; ``costs`` are those of overloads, by their signature."""
-    for signature in signatures:
-        declare(name, signature, run, overload_cost=(costs or {}).get(signature))
-    FUNCTIONS[name].operator = run
-
-
-def _split_params(text: str) -> list[str]:
-    parts: list[str] = []
-    depth = 0
-    for part in text.split(", "):
-        if depth:
-            parts[-1] += f", {part}"
-        elif part:
-            parts.append(part)
-        depth += part.count("(") - part.count(")")
-    return parts
+def operator(
+    name: str, run: Implementation, *signatures: str, costs: Mapping[str, Cost] | None = None
+) -> Iterator[Overload]:
+    """The overloads of a function that does the same for all types; ``costs`` are those of some signatures."""
+    for each in signatures:
+        yield Overload(name, each, run, overload_cost=(costs or {}).get(each), is_operator=True)
 
 
 def no_such_overload(name: str, args: Sequence[Value]) -> Failure:

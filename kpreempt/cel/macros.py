@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from kpreempt.cel.source import Problems
 from kpreempt.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, walk
@@ -24,11 +26,10 @@ class _MacroError(Exception):
     """A macro is called wrongly: the place, and what is wrong."""
 
 
-class _At:
+class _At(NamedTuple):
     """Makes nodes at one place."""
 
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
+    offset: int
 
     def literal(self, value: Value) -> Node:
         return Literal(self.offset, value)
@@ -77,13 +78,17 @@ class Expander:
         """The call, or what it stands for."""
         plain = Call(offset, function, args, target)
         if function == "has" and len(args) == 1 and target is None:
-            return self._has(offset, args[0])
+            argument = args[0]
+            if isinstance(argument, Select) and not argument.test_only:
+                return Select(offset, argument.operand, argument.field, test_only=True)
+            self._problems.report(argument.offset, "invalid argument to has() macro")
+            return Literal(offset, False)
         if target is None:
             return plain
         macro = _MACROS.get((function, len(args)))
         if macro is None or (macro is _bind and not (isinstance(target, Ident) and target.name == "cel")):
             return plain
-        if macro in (_opt_map, _opt_flat_map):
+        if function in ("optMap", "optFlatMap"):
             self._copied += sum(1 for _ in walk(target))
             if self._copied > _MAX_COPIED:
                 self._problems.report(offset, f"{function} is chained too often")
@@ -95,12 +100,6 @@ class Expander:
             self._problems.report(place, message)
             return Literal(offset, None)
 
-    def _has(self, offset: int, argument: Node) -> Node:
-        if isinstance(argument, Select) and not argument.test_only:
-            return Select(offset, argument.operand, argument.field, test_only=True)
-        self._problems.report(argument.offset, "invalid argument to has() macro")
-        return Literal(offset, False)
-
 
 def _variable(node: Node, problem: str) -> str:
     if not isinstance(node, Ident):
@@ -110,47 +109,36 @@ def _variable(node: Node, problem: str) -> str:
     return node.name
 
 
-def _two_variables(args: list[Node]) -> tuple[str, str]:
-    first = _variable(args[0], "argument must be a simple name")
-    second = _variable(args[1], "argument must be a simple name")
-    if first == second:
-        raise _MacroError(args[1].offset, f"duplicate variable name: {first}")
-    return first, second
+def _variables(args: list[Node], count: int = 2, problem: str = "argument must be a simple name") -> tuple[str, str]:
+    names = [_variable(each, problem) for each in args[:count]]
+    if count == 1:
+        return names[0], ""
+    if names[0] == names[1]:
+        raise _MacroError(args[1].offset, f"duplicate variable name: {names[0]}")
+    return names[0], names[1]
 
 
-def _variables(args: list[Node], count: int, problem: str = "argument must be a simple name") -> tuple[str, str]:
-    return (_variable(args[0], problem), "") if count == 1 else _two_variables(args)
+# Of the next three the test is the last argument, after one variable or two.
+def _all(at: _At, target: Node, args: list[Node]) -> Node:
+    variables = _variables(args, len(args) - 1)
+    condition = at.call("@not_strictly_false", at.ident())
+    step = at.call("_&&_", at.ident(), args[-1])
+    return at.fold(target, variables, at.literal(True), condition, step, at.ident())
 
 
-def _all(count: int) -> Macro:
-    def macro(at: _At, target: Node, args: list[Node]) -> Node:
-        variables = _variables(args, count)
-        condition = at.call("@not_strictly_false", at.ident())
-        step = at.call("_&&_", at.ident(), args[count])
-        return at.fold(target, variables, at.literal(True), condition, step, at.ident())
-
-    return macro
+def _exists(at: _At, target: Node, args: list[Node]) -> Node:
+    variables = _variables(args, len(args) - 1)
+    condition = at.call("@not_strictly_false", at.call("!_", at.ident()))
+    step = at.call("_||_", at.ident(), args[-1])
+    return at.fold(target, variables, at.literal(False), condition, step, at.ident())
 
 
-def _exists(count: int) -> Macro:
-    def macro(at: _At, target: Node, args: list[Node]) -> Node:
-        variables = _variables(args, count)
-        condition = at.call("@not_strictly_false", at.call("!_", at.ident()))
-        step = at.call("_||_", at.ident(), args[count])
-        return at.fold(target, variables, at.literal(False), condition, step, at.ident())
-
-    return macro
-
-
-def _exists_one(count: int) -> Macro:
-    def macro(at: _At, target: Node, args: list[Node]) -> Node:
-        variables = _variables(args, count)
-        more = at.call("_+_", at.ident(), at.literal(1))
-        step = at.call("_?_:_", args[count], more, at.ident())
-        result = at.call("_==_", at.ident(), at.literal(1))
-        return at.fold(target, variables, at.literal(0), at.literal(True), step, result)
-
-    return macro
+def _exists_one(at: _At, target: Node, args: list[Node]) -> Node:
+    variables = _variables(args, len(args) - 1)
+    more = at.call("_+_", at.ident(), at.literal(1))
+    step = at.call("_?_:_", args[-1], more, at.ident())
+    result = at.call("_==_", at.ident(), at.literal(1))
+    return at.fold(target, variables, at.literal(0), at.literal(True), step, result)
 
 
 def _collect(at: _At, target: Node, variables: tuple[str, str], rest: list[Node]) -> Node:
@@ -170,36 +158,26 @@ def _filter(at: _At, target: Node, args: list[Node]) -> Node:
 
 
 def _transform_list(at: _At, target: Node, args: list[Node]) -> Node:
-    return _collect(at, target, _two_variables(args), args[2:])
+    return _collect(at, target, _variables(args), args[2:])
 
 
-def _transform_map(*, entry: bool) -> Macro:
-    def macro(at: _At, target: Node, args: list[Node]) -> Node:
-        variables = _two_variables(args)
-        key = () if entry else (at.ident(variables[0]),)
-        step = at.call("cel.@mapInsert", at.ident(), *key, args[-1])
-        if len(args) == 4:
-            step = at.call("_?_:_", args[2], step, at.ident())
-        return at.fold(target, variables, MapNode(at.offset, []), at.literal(True), step, at.ident())
-
-    return macro
+def _transform_map(at: _At, target: Node, args: list[Node], *, entry: bool) -> Node:
+    variables = _variables(args)
+    key = () if entry else (at.ident(variables[0]),)
+    step = at.call("cel.@mapInsert", at.ident(), *key, args[-1])
+    if len(args) == 4:
+        step = at.call("_?_:_", args[2], step, at.ident())
+    return at.fold(target, variables, MapNode(at.offset, []), at.literal(True), step, at.ident())
 
 
-def _opt(at: _At, target: Node, args: list[Node], function: str) -> tuple[Node, Node]:
+def _opt_map(at: _At, target: Node, args: list[Node], *, flat: bool) -> Node:
     if not isinstance(args[0], Ident):
+        function = "optFlatMap" if flat else "optMap"
         raise _MacroError(args[0].offset, f"{function}() variable name must be a simple identifier")
     value = at.call("value", target=copy.deepcopy(target))
-    return at.call("hasValue", target=target), at.bind(args[0].name, value, args[1])
-
-
-def _opt_map(at: _At, target: Node, args: list[Node]) -> Node:
-    test, bound = _opt(at, target, args, "optMap")
-    return at.call("_?_:_", test, at.call("optional.of", bound), at.call("optional.none"))
-
-
-def _opt_flat_map(at: _At, target: Node, args: list[Node]) -> Node:
-    test, bound = _opt(at, target, args, "optFlatMap")
-    return at.call("_?_:_", test, bound, at.call("optional.none"))
+    bound = at.bind(args[0].name, value, args[1])
+    found = bound if flat else at.call("optional.of", bound)
+    return at.call("_?_:_", at.call("hasValue", target=target), found, at.call("optional.none"))
 
 
 def _sort_by(at: _At, target: Node, args: list[Node]) -> Node:
@@ -218,24 +196,24 @@ def _bind(at: _At, _target: Node, args: list[Node]) -> Node:
 
 
 _MACROS: dict[tuple[str, int], Macro] = {
-    ("all", 2): _all(1),
-    ("all", 3): _all(2),
-    ("exists", 2): _exists(1),
-    ("exists", 3): _exists(2),
-    ("exists_one", 2): _exists_one(1),
-    ("exists_one", 3): _exists_one(2),
-    ("existsOne", 3): _exists_one(2),
+    ("all", 2): _all,
+    ("all", 3): _all,
+    ("exists", 2): _exists,
+    ("exists", 3): _exists,
+    ("exists_one", 2): _exists_one,
+    ("exists_one", 3): _exists_one,
+    ("existsOne", 3): _exists_one,
     ("map", 2): _map,
     ("map", 3): _map,
     ("filter", 2): _filter,
     ("transformList", 3): _transform_list,
     ("transformList", 4): _transform_list,
-    ("transformMap", 3): _transform_map(entry=False),
-    ("transformMap", 4): _transform_map(entry=False),
-    ("transformMapEntry", 3): _transform_map(entry=True),
-    ("transformMapEntry", 4): _transform_map(entry=True),
-    ("optMap", 2): _opt_map,
-    ("optFlatMap", 2): _opt_flat_map,
+    ("transformMap", 3): partial(_transform_map, entry=False),
+    ("transformMap", 4): partial(_transform_map, entry=False),
+    ("transformMapEntry", 3): partial(_transform_map, entry=True),
+    ("transformMapEntry", 4): partial(_transform_map, entry=True),
+    ("optMap", 2): partial(_opt_map, flat=False),
+    ("optFlatMap", 2): partial(_opt_map, flat=True),
     ("sortBy", 2): _sort_by,
     ("bind", 3): _bind,
 }

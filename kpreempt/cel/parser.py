@@ -262,7 +262,18 @@ class _Parser:
         before = dict(self.depths)
         for rule in ("relation", "calc"):
             self.enter(rule)
-        left = self.unary(also)
+        first = self.token
+        if first.kind not in _PREFIX or self.is_negative_number():
+            left = self.member(also)
+        else:
+            count = 0
+            while self.token.kind == first.kind:
+                self.take()
+                count += 1
+            if first.kind == "-" and self.token.kind == "!":
+                self.fail("no viable alternative at input '-!'")
+            target = self.member(())
+            left = Call(first.offset, _PREFIX[first.kind], [target]) if count % 2 else target
         chain: Call | None = None
         while (found := _BINARY.get(self.token.kind)) and found[0] >= least:
             strength, function = found
@@ -277,19 +288,6 @@ class _Parser:
             left = chain = Call(operator.offset, function, [left, right])
         self.depths = before
         return left
-
-    def unary(self, also: tuple[str, ...]) -> Node:
-        first = self.token
-        if first.kind not in _PREFIX or self.is_negative_number():
-            return self.member(also)
-        count = 0
-        while self.token.kind == first.kind:
-            self.take()
-            count += 1
-        if first.kind == "-" and self.token.kind == "!":
-            self.fail("no viable alternative at input '-!'")
-        target = self.member(())
-        return Call(first.offset, _PREFIX[first.kind], [target]) if count % 2 else target
 
     def is_negative_number(self) -> bool:
         return self.token.kind == "-" and self.tokens[self.place + 1].kind in ("NUM_INT", "NUM_FLOAT")

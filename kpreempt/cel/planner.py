@@ -7,13 +7,14 @@ is constant is worked out here and costs nothing, and an operator looks at an er
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kpreempt.cel import CompileError
 from kpreempt.cel.attributes import UNSET, Attribute, Chain, Conditional, Selection, bound, variable
 from kpreempt.cel.checker import TYPE_NAMES
 from kpreempt.cel.evaluation import Evaluate, State, bad_key, settled
-from kpreempt.cel.functions import FUNCTIONS, Cost, Function, Implementation, Overload, no_such_overload
-from kpreempt.cel.libraries.operators import equality_cost, inequality_cost, not_strictly_false
+from kpreempt.cel.functions import FUNCTIONS, Cost, Implementation
+from kpreempt.cel.libraries.operators import equality_cost, inequality_cost
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
@@ -63,7 +64,13 @@ class Plan:
             return lambda _state: value
         resolve, cost = self.attribute.resolve(), self.attribute.cost
         if self.test_only:
-            return _tested(resolve, cost - 1)
+            # ``has`` costs one less than what it asks about, even where that costs nothing.
+            def tested(state: State) -> Value:
+                state.cost += cost - 1
+                value = resolve(state)
+                return value.value is not ABSENT if type(value) is OptionalValue else value
+
+            return tested
         if not cost:
             return resolve
 
@@ -76,17 +83,6 @@ class Plan:
     def selectable(self) -> Attribute:
         """The part as something to select from."""
         return self.attribute if self.attribute is not None else Chain(self.evaluate())
-
-
-def _tested(resolve: Evaluate, cost: int) -> Evaluate:
-    """``has``: it costs one less than what it asks about, even where that costs nothing."""
-
-    def run(state: State) -> Value:
-        state.cost += cost
-        value = resolve(state)
-        return value.value is not ABSENT if type(value) is OptionalValue else value
-
-    return run
 
 
 def plan(node: Node, variables: Mapping[str, int]) -> tuple[Evaluate, int]:
@@ -174,12 +170,8 @@ class _Planner:
         function = FUNCTIONS[node.function]
         if function.operator is not None:
             return function.operator(value)
-        if len(node.overloads) != 1:
-            return _instantiated(function.dispatch(value))
-        overload = node.overloads[0]
-        return _instantiated(
-            overload.run(value) if overload.accepts([value]) else no_such_overload(function.name, [value])
-        )
+        convert = node.overloads[0].guarded if len(node.overloads) == 1 else function.dispatch
+        return _instantiated(convert(value))
 
     def membership(self, node: Call, item: Plan, items: Plan) -> Plan | None:
         """``in`` a constant list of simple values, which is one look."""
@@ -281,7 +273,7 @@ class _Planner:
             return Plan(run)
         start = bound(slot, initial.evaluate())
         self.scopes.append({node.accumulator: start})
-        self.scopes.append({node.variable: variable(first), node.second or "#": variable(second)})
+        self.scopes.append({node.variables[0]: variable(first), node.variables[1] or "#": variable(second)})
         condition, step = self.plan(node.condition).evaluate(), self.plan(node.step).evaluate()
         self.scopes.pop()
         result = self.plan(node.result).evaluate()
@@ -293,7 +285,7 @@ class _Planner:
                 condition,
                 step,
                 result,
-                two=bool(node.second),
+                two=bool(node.variables[1]),
                 collects=isinstance(node.initial, ListNode),
             )
         )
@@ -301,16 +293,10 @@ class _Planner:
 
 def _same_numbers(element: Value) -> list[Value]:
     """An element of a constant list, and what it is in the other types of numbers."""
-    if type(element) not in (int, Uint, float):
+    if type(element) not in (int, Uint, float) or (type(element) is float and not element.is_integer()):
         return [element]
-    if type(element) is float:
-        if not element.is_integer():
-            return [element]
-        whole = int(element)
-        found: list[Value] = [element]
-    else:
-        whole = int(element)
-        found = [element, float(whole)]
+    whole = int(element)
+    found: list[Value] = [element] if type(element) is float else [element, float(whole)]
     if -(2**63) <= whole < 2**63:
         found.append(whole)
     if 0 <= whole < 2**64:
@@ -393,25 +379,18 @@ def _compared(left: Evaluate, right: Evaluate, cost: Cost, result: Callable[[Val
 def _not_false(value_run: Evaluate) -> Evaluate:
     def run(state: State) -> Value:
         state.cost += 1
-        return not_strictly_false(value_run(state))
+        # An error does not stop a loop that stops at the first false.
+        return value_run(state) is not False
 
     return run
 
 
-def _or_value(optional_run: Evaluate, other: Evaluate) -> Evaluate:
+def _or(optional_run: Evaluate, other: Evaluate, *, unwraps: bool = False) -> Evaluate:
     def run(state: State) -> Value:
         optional = optional_run(state)
         if type(optional) is not OptionalValue:
             return optional
-        return other(state) if optional.value is ABSENT else optional.value
-
-    return run
-
-
-def _or(optional_run: Evaluate, other: Evaluate) -> Evaluate:
-    def run(state: State) -> Value:
-        optional = optional_run(state)
-        return other(state) if type(optional) is OptionalValue and optional.value is ABSENT else optional
+        return other(state) if optional.value is ABSENT else optional.value if unwraps else optional
 
     return run
 
@@ -422,7 +401,7 @@ LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
     "_!=_": lambda left, right: _compared(left, right, inequality_cost, lambda same: same is not True),
     "@not_strictly_false": _not_false,
     "or": _or,
-    "orValue": _or_value,
+    "orValue": partial(_or, unwraps=True),
 }
 # Calls whose second argument is a regular expression.
 PATTERNS = frozenset({"matches", "find", "findAll"})
@@ -450,23 +429,12 @@ def ordinary(node: Call, args: list[Evaluate]) -> Evaluate:
     """A call whose arguments are evaluated first."""
     function = FUNCTIONS[node.function]
     overload = node.overloads[0] if len(node.overloads) == 1 else None
-    cost = (overload.cost if overload else None) or function.cost
+    cost = (overload.overload_cost if overload else None) or function.cost
     early = len(args) > 2 or (overload.early if overload else function.operator is None)
-    return _call(node.function, args, _implementation(function, overload), cost, early=early)
-
-
-def _implementation(function: Function, overload: Overload | None) -> Implementation:
-    if function.operator is not None:
-        return function.operator
-    if overload is None:
-        return function.dispatch
-    if overload.unguarded:
-        return overload.run
-
-    def guarded(*args: Value) -> Value:
-        return overload.run(*args) if overload.accepts(args) else no_such_overload(function.name, args)
-
-    return guarded
+    method = function.operator or function.dispatch
+    if overload is not None and function.operator is None:
+        method = overload.run if overload.unguarded else overload.guarded
+    return _call(node.function, args, method, cost, early=early)
 
 
 def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
@@ -483,7 +451,7 @@ def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
     def run(*values: Value) -> Value:
         return method(*values) if tuple(map(type, values)) == wanted else NO_SUCH_OVERLOAD
 
-    return _call(node.function, args, run, (overload.cost if overload else None) or function.cost, early=True)
+    return _call(node.function, args, run, (overload.overload_cost if overload else None) or function.cost, early=True)
 
 
 def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | None, *, early: bool) -> Evaluate:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from kpreempt.cel.values import Value
@@ -12,153 +13,112 @@ if TYPE_CHECKING:
     from kpreempt.cel.types import Type
 
 
+@dataclass(eq=False, slots=True)
 class Node:
     """A part of an expression; ``offset`` is the code point that messages about it point at."""
 
-    __slots__ = ("offset", "overloads", "type")
+    offset: int
+    type: Type = field(init=False)
+    # Those that the argument types leave possible; none before the check, and on what is no call.
+    overloads: tuple[Overload, ...] = field(init=False, default=())
 
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-        self.type: Type
-        # Those that the argument types leave possible; none before the check, and on what is no call.
-        self.overloads: tuple[Overload, ...] = ()
-
-    def children(self) -> Iterator[Node]:
+    def children(self) -> Iterable[Node]:
         """The nodes below this one, in the order of the text."""
-        return iter(())
+        return ()
 
 
+@dataclass(eq=False, slots=True)
 class Literal(Node):
     """A constant, or a name that stands for one."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, offset: int, value: Value) -> None:
-        super().__init__(offset)
-        self.value = value
+    value: Value
 
 
+@dataclass(eq=False, slots=True)
 class Ident(Node):
     """A variable."""
 
-    __slots__ = ("constant", "name")
-
-    def __init__(self, offset: int, name: str) -> None:
-        super().__init__(offset)
-        self.name = name
-        # The name of the type that the check found the name to stand for.
-        self.constant: str | None = None
+    name: str
+    # The name of the type that the check found the name to stand for.
+    constant: str | None = field(init=False, default=None)
 
 
+@dataclass(eq=False, slots=True)
 class Select(Node):
     """``operand.field``, or ``has(operand.field)``."""
 
-    __slots__ = ("field", "operand", "resolved", "test_only")
+    operand: Node
+    field: str
+    test_only: bool = False
+    # The dotted name as a whole, where the check found it to be a variable or a type.
+    resolved: Ident | None = None
 
-    def __init__(self, offset: int, operand: Node, field: str, *, test_only: bool = False) -> None:
-        super().__init__(offset)
-        self.operand = operand
-        self.field = field
-        self.test_only = test_only
-        # The dotted name as a whole, where the check found it to be a variable or a type.
-        self.resolved: Ident | None = None
-
-    def children(self) -> Iterator[Node]:
-        yield self.operand
+    def children(self) -> Iterable[Node]:
+        return (self.operand,)
 
 
+@dataclass(eq=False, slots=True)
 class Call(Node):
     """A function or an operator; ``target`` is what a method is called on."""
 
-    __slots__ = ("args", "function", "target")
+    function: str
+    args: list[Node]
+    target: Node | None = None
 
-    def __init__(self, offset: int, function: str, args: list[Node], target: Node | None = None) -> None:
-        super().__init__(offset)
-        self.function = function
-        self.args = args
-        self.target = target
-
-    def children(self) -> Iterator[Node]:
-        if self.target is not None:
-            yield self.target
-        yield from self.args
+    def children(self) -> Iterable[Node]:
+        return self.args if self.target is None else (self.target, *self.args)
 
 
+@dataclass(eq=False, slots=True)
 class ListNode(Node):
     """``[a, ?b]``; ``optionals`` are the indices of elements with a question mark."""
 
-    __slots__ = ("elements", "optionals")
+    elements: list[Node]
+    optionals: frozenset[int] = frozenset()
 
-    def __init__(self, offset: int, elements: list[Node], optionals: frozenset[int] = frozenset()) -> None:
-        super().__init__(offset)
-        self.elements = elements
-        self.optionals = optionals
-
-    def children(self) -> Iterator[Node]:
-        yield from self.elements
+    def children(self) -> Iterable[Node]:
+        return self.elements
 
 
+@dataclass(eq=False, slots=True)
 class MapNode(Node):
     """``{a: b, ?c: d}``: keys, values, and whether there is a question mark."""
 
-    __slots__ = ("entries",)
+    entries: list[tuple[Node, Node, bool]]
 
-    def __init__(self, offset: int, entries: list[tuple[Node, Node, bool]]) -> None:
-        super().__init__(offset)
-        self.entries = entries
-
-    def children(self) -> Iterator[Node]:
-        for key, value, _ in self.entries:
-            yield key
-            yield value
+    def children(self) -> Iterable[Node]:
+        return [node for key, value, _ in self.entries for node in (key, value)]
 
 
+@dataclass(eq=False, slots=True)
 class StructNode(Node):
     """``Name{field: value}``."""
 
-    __slots__ = ("fields", "name")
+    name: str
+    fields: list[tuple[str, Node, int]]
 
-    def __init__(self, offset: int, name: str, fields: list[tuple[str, Node, int]]) -> None:
-        super().__init__(offset)
-        self.name = name
-        self.fields = fields
-
-    def children(self) -> Iterator[Node]:
-        for _, value, _ in self.fields:
-            yield value
+    def children(self) -> Iterable[Node]:
+        return [value for _, value, _ in self.fields]
 
 
+@dataclass(eq=False, slots=True)
 class Comprehension(Node):
     """What macros are made of: a loop over a list or a map that carries one value along.
 
     It has one variable or two; the name of the second is empty where there is none.
     """
 
-    __slots__ = ("accumulator", "condition", "initial", "range", "result", "second", "step", "variable")
+    range: Node
+    variables: tuple[str, str]
+    accumulator: str
+    _: KW_ONLY
+    initial: Node
+    condition: Node
+    step: Node
+    result: Node
 
-    def __init__(
-        self,
-        offset: int,
-        over: Node,
-        variables: tuple[str, str],
-        accumulator: str,
-        *,
-        initial: Node,
-        condition: Node,
-        step: Node,
-        result: Node,
-    ) -> None:
-        super().__init__(offset)
-        self.range = over
-        self.variable, self.second = variables
-        self.accumulator = accumulator
-        self.initial = initial
-        self.condition = condition
-        self.step = step
-        self.result = result
-
-    def children(self) -> Iterator[Node]:
-        yield from (self.range, self.initial, self.condition, self.step, self.result)
+    def children(self) -> Iterable[Node]:
+        return self.range, self.initial, self.condition, self.step, self.result
 
 
 def walk(node: Node) -> Iterator[Node]:

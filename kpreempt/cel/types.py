@@ -116,7 +116,7 @@ ERROR: Final = _simple("!error!")
 def parse_type(text: str) -> Type:
     """The type that a declaration writes: ``map(K, list(int))``."""
     name, _, rest = text.partition("(")
-    params = tuple(parse_type(part) for part in _split(rest[:-1])) if rest else ()
+    params = tuple(parse_type(part) for part in split_types(rest[:-1]))
     if params or name == "type":
         return _make(name if name in ("list", "map", "type") else "opaque", name, params)
     if name in _SIMPLE:
@@ -126,7 +126,8 @@ def parse_type(text: str) -> Type:
     return _make("opaque" if name.startswith("net.") else "struct", name, ())
 
 
-def _split(text: str) -> list[str]:
+def split_types(text: str) -> list[str]:
+    """The types of a list of them, each of which may have parameters."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "(") - (char == ")")
@@ -134,7 +135,7 @@ def _split(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += char
-    return [part.strip() for part in parts]
+    return [part.strip() for part in parts if part]
 
 
 class Mapping:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from kpreempt.cel.functions import declare, one
-from kpreempt.cel.values import NO_SUCH_OVERLOAD, Value
-
-
-def _nobody(*_args: Value) -> Value:
-    return NO_SUCH_OVERLOAD
-
+from kpreempt.cel.functions import Overload, declare, one
+from kpreempt.cel.values import NO_SUCH_OVERLOAD
 
 _CHECK_COST = 350_000
 _OF = "kubernetes.authorization."
@@ -27,7 +22,15 @@ _METHODS = (
     ("error", f"{_OF}Decision.() -> string"),
     ("reason", f"{_OF}Decision.() -> string"),
 )
-for _name, _signature in _METHODS:
-    declare(_name, _signature, _nobody, cost=one)
-for _kind in ("PathCheck", "ResourceCheck"):
-    declare("check", f"{_OF}{_kind}.(string) -> {_OF}Decision", _nobody, cost=lambda _args, _result: _CHECK_COST)
+declare(
+    *(Overload(_name, _signature, lambda *_args: NO_SUCH_OVERLOAD, one) for _name, _signature in _METHODS),
+    *(
+        Overload(
+            "check",
+            f"{_OF}{_kind}.(string) -> {_OF}Decision",
+            lambda *_args: NO_SUCH_OVERLOAD,
+            lambda _args, _result: _CHECK_COST,
+        )
+        for _kind in ("PathCheck", "ResourceCheck")
+    ),
+)

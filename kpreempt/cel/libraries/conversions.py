@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from kpreempt.cel.functions import declare, declare_operator, per_character
-from kpreempt.cel.libraries.operators import INT_OVERFLOW, MAX_TIME, MIN_TIME, UINT_OVERFLOW
+from kpreempt.cel.functions import Overload, declare, operator, per_character
+from kpreempt.cel.libraries.operators import INT_OVERFLOW, UINT_OVERFLOW, checked_time
 from kpreempt.cel.libraries.texts import float_text, seconds_text
 from kpreempt.cel.libraries.times import parse_duration, parse_timestamp, timestamp_text
 from kpreempt.cel.values import (
@@ -89,21 +89,7 @@ def _string_to_duration(text: str) -> Value:
 
 def _string_to_timestamp(text: str) -> Value:
     moment = parse_timestamp(text)
-    return _impossible("google.protobuf.Timestamp") if moment is None else _in_range(moment)
-
-
-def _in_range(moment: Timestamp) -> Value:
-    return moment if MIN_TIME <= moment.nanoseconds // SECOND <= MAX_TIME else Failure("timestamp overflow")
-
-
-def _int_to_timestamp(seconds: int) -> Value:
-    return Timestamp(seconds * SECOND) if MIN_TIME <= seconds <= MAX_TIME else Failure("timestamp overflow")
-
-
-def _double_to_int(number: float) -> Value:
-    if not math.isfinite(number) or not -(2.0**63) < number < 2.0**63:
-        return INT_OVERFLOW
-    return int(number)
+    return _impossible("google.protobuf.Timestamp") if moment is None else checked_time(moment)
 
 
 def _bytes_to_string(value: bytes) -> Value:
@@ -130,44 +116,51 @@ def to_text(value: Value) -> Value:
     return value.name if type(value) is TypeValue else value
 
 
-declare_operator("type", lambda value: TypeValue(type_name(value)), "(A) -> type(A)")
-declare_operator("dyn", _identity, "(A) -> dyn")
-
-declare("bool", "(bool) -> bool", _identity)
 declare(
-    "bool", "(string) -> bool", lambda text: text in _TRUE if text in _TRUE or text in _FALSE else _impossible("bool")
+    *operator("type", lambda value: TypeValue(type_name(value)), "(A) -> type(A)"),
+    *operator("dyn", _identity, "(A) -> dyn"),
+    Overload("bool", "(bool) -> bool", _identity),
+    Overload(
+        "bool",
+        "(string) -> bool",
+        lambda text: text in _TRUE if text in _TRUE or text in _FALSE else _impossible("bool"),
+    ),
+    Overload("bytes", "(bytes) -> bytes", _identity),
+    Overload(
+        "bytes", "(string) -> bytes", lambda text: text.encode(errors="surrogatepass"), overload_cost=per_character()
+    ),
+    Overload("double", "(double) -> double", _identity),
+    Overload("double", "(int) -> double", float),
+    Overload("double", "(string) -> double", string_to_double),
+    Overload("double", "(uint) -> double", float),
+    Overload("duration", "(duration) -> duration", _identity),
+    Overload(
+        "duration",
+        "(int) -> duration",
+        lambda _number: Failure("type conversion error from 'int' to 'google.protobuf.Duration'"),
+    ),
+    Overload("duration", "(string) -> duration", _string_to_duration),
+    Overload("int", "(int) -> int", _identity),
+    Overload("int", "(double) -> int", lambda number: int(number) if -(2.0**63) < number < 2.0**63 else INT_OVERFLOW),
+    Overload("int", "(duration) -> int", lambda value: value.nanoseconds),
+    Overload("int", "(string) -> int", _string_to_int),
+    Overload("int", "(timestamp) -> int", lambda value: value.nanoseconds // SECOND),
+    Overload("int", "(uint) -> int", lambda value: int(value) if value <= MAX_INT else INT_OVERFLOW),
+    Overload("string", "(string) -> string", _identity),
+    *(
+        Overload("string", f"({_name}) -> string", to_text)
+        for _name in ("bool", "double", "duration", "int", "timestamp", "uint")
+    ),
+    Overload("string", "(bytes) -> string", _bytes_to_string, overload_cost=per_character()),
+    Overload("timestamp", "(timestamp) -> timestamp", _identity),
+    Overload("timestamp", "(int) -> timestamp", lambda seconds: checked_time(Timestamp(seconds * SECOND))),
+    Overload("timestamp", "(string) -> timestamp", _string_to_timestamp),
+    Overload("uint", "(uint) -> uint", _identity),
+    Overload(
+        "uint",
+        "(double) -> uint",
+        lambda number: Uint(int(number)) if 0 <= number < 2.0**64 else UINT_OVERFLOW,
+    ),
+    Overload("uint", "(int) -> uint", lambda value: Uint(value) if value >= 0 else UINT_OVERFLOW),
+    Overload("uint", "(string) -> uint", _string_to_uint),
 )
-declare("bytes", "(bytes) -> bytes", _identity)
-declare("bytes", "(string) -> bytes", lambda text: text.encode(errors="surrogatepass"), overload_cost=per_character())
-declare("double", "(double) -> double", _identity)
-declare("double", "(int) -> double", float)
-declare("double", "(string) -> double", string_to_double)
-declare("double", "(uint) -> double", float)
-declare("duration", "(duration) -> duration", _identity)
-declare(
-    "duration",
-    "(int) -> duration",
-    lambda _number: Failure("type conversion error from 'int' to 'google.protobuf.Duration'"),
-)
-declare("duration", "(string) -> duration", _string_to_duration)
-declare("int", "(int) -> int", _identity)
-declare("int", "(double) -> int", _double_to_int)
-declare("int", "(duration) -> int", lambda value: value.nanoseconds)
-declare("int", "(string) -> int", _string_to_int)
-declare("int", "(timestamp) -> int", lambda value: value.nanoseconds // SECOND)
-declare("int", "(uint) -> int", lambda value: int(value) if value <= MAX_INT else INT_OVERFLOW)
-declare("string", "(string) -> string", _identity)
-for _name in ("bool", "double", "duration", "int", "timestamp", "uint"):
-    declare("string", f"({_name}) -> string", to_text)
-declare("string", "(bytes) -> string", _bytes_to_string, overload_cost=per_character())
-declare("timestamp", "(timestamp) -> timestamp", _identity)
-declare("timestamp", "(int) -> timestamp", _int_to_timestamp)
-declare("timestamp", "(string) -> timestamp", _string_to_timestamp)
-declare("uint", "(uint) -> uint", _identity)
-declare(
-    "uint",
-    "(double) -> uint",
-    lambda number: Uint(int(number)) if math.isfinite(number) and 0 <= number < 2.0**64 else UINT_OVERFLOW,
-)
-declare("uint", "(int) -> uint", lambda value: Uint(value) if value >= 0 else UINT_OVERFLOW)
-declare("uint", "(string) -> uint", _string_to_uint)

@@ -154,15 +154,15 @@ def _member(value: Value) -> str:
     if isinstance(value, Duration):
         return f'duration("{seconds_text(value.nanoseconds)}s")'
     if isinstance(value, float):
-        return f"{value:.6f}" if math.isfinite(value) else quoted(_special(value))
+        return (
+            f"{value:.6f}"
+            if math.isfinite(value)
+            else quoted("NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf")
+        )
     text = _string(value)
     if text is None:
         raise FormatError(f"error during formatting: no formatting function for {type_name(value)}")
     return text
-
-
-def _special(value: float) -> str:
-    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
 def _number(value: Value) -> float | None:

@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 
-from kpreempt.cel.functions import REGEX_LENGTH, TRAVERSAL, declare, one, size_of
+from kpreempt.cel.functions import REGEX_LENGTH, TRAVERSAL, Overload, declare, one, size_of
 from kpreempt.cel.libraries.go_urls import UrlError, parse_request_uri
 from kpreempt.cel.regex import compile_regex
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, NONE, Failure, List, Opaque, OptionalValue, Value
@@ -16,6 +17,7 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_BASE64 = "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.ASCII)
@@ -152,10 +154,6 @@ def _is_datetime(text: str) -> bool:
     return int(match[1]) <= 23 and int(match[2]) <= 59 and int(match[3]) <= 59
 
 
-def _is_base64(text: str) -> bool:
-    return _matches("([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})", text)
-
-
 def _unless(test: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
     return lambda text: [] if test(text) else [problem]
 
@@ -171,15 +169,10 @@ _FORMATS = {
     "labelValue": NamedFormat("LabelValue", 40, _label_value),
     "uri": NamedFormat("URI", 1103, _uri),
     "uuid": NamedFormat("uuid", 70, _unless(_UUID.fullmatch, "does not match the UUID format")),
-    "byte": NamedFormat("byte", 84, _unless(_is_base64, "invalid base64")),
+    "byte": NamedFormat("byte", 84, _unless(partial(_matches, _BASE64), "invalid base64")),
     "date": NamedFormat("date", 71, _unless(_is_date, "invalid date")),
     "datetime": NamedFormat("datetime", 71, _unless(_is_datetime, "invalid datetime")),
 }
-
-
-def _validate(format_: NamedFormat, text: str) -> OptionalValue:
-    problems = format_.check(text)
-    return OptionalValue(List(problems)) if problems else NONE
 
 
 def _validate_cost(args: Sequence[Value], _result: Value) -> int:
@@ -188,11 +181,21 @@ def _validate_cost(args: Sequence[Value], _result: Value) -> int:
     return math.ceil((1.0 + size_of(args[1])) * TRAVERSAL) * math.ceil(args[0].cost * REGEX_LENGTH)
 
 
-def _named(name: str) -> OptionalValue:
-    return OptionalValue(_FORMATS[name]) if name in _FORMATS else NONE
-
-
-declare("validate", "kubernetes.NamedFormat.(string) -> optional_type(list(string))", _validate, cost=_validate_cost)
-declare("format.named", "(string) -> optional_type(kubernetes.NamedFormat)", _named, cost=one)
-for _name, _format in _FORMATS.items():
-    declare(f"format.{_name}", "() -> kubernetes.NamedFormat", lambda _made=_format: _made)
+declare(
+    Overload(
+        "validate",
+        "kubernetes.NamedFormat.(string) -> optional_type(list(string))",
+        lambda format_, text: OptionalValue(List(problems)) if (problems := format_.check(text)) else NONE,
+        _validate_cost,
+    ),
+    Overload(
+        "format.named",
+        "(string) -> optional_type(kubernetes.NamedFormat)",
+        lambda name: OptionalValue(_FORMATS[name]) if name in _FORMATS else NONE,
+        one,
+    ),
+    *(
+        Overload(f"format.{_name}", "() -> kubernetes.NamedFormat", lambda _made=_format: _made)
+        for _name, _format in _FORMATS.items()
+    ),
+)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from kpreempt.cel.functions import declare, one, per_character
+from kpreempt.cel.functions import Overload, declare, one, per_character
 from kpreempt.cel.libraries.networks import BadAddressError, parse_address
 from kpreempt.cel.libraries.texts import quoted
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, Map, Opaque, Value
@@ -149,29 +149,25 @@ def _host(scheme: str, host: str) -> str:
     if bracket > 0:
         raise UrlError("invalid IP-literal")
     if bracket == 0:
-        return _literal(host)
+        end = host.rfind("]")
+        if end < 0:
+            raise UrlError("missing ']' in host")
+        _check_port(host[end + 1 :])
+        name, zone, rest = host[1:end].partition("%25")
+        name = _unescaped_host(name) + (_plain(zone + rest) if zone else "")
+        try:
+            address, _ = parse_address(name)
+        except BadAddressError as error:
+            raise UrlError(f"invalid host: {error}") from None
+        if address.version == 4:
+            raise UrlError("invalid IP-literal")
+        return f"[{name}]{host[end + 1 :]}"
     colon = host.find(":")
     if colon >= 0:
         # Only HTTP knows no lists of hosts.
         colon = colon if scheme in ("http", "https") else host.rfind(":")
         _check_port(host[colon:])
     return _unescaped_host(host)
-
-
-def _literal(host: str) -> str:
-    end = host.rfind("]")
-    if end < 0:
-        raise UrlError("missing ']' in host")
-    _check_port(host[end + 1 :])
-    name, zone, rest = host[1:end].partition("%25")
-    name = _unescaped_host(name) + (_plain(zone + rest) if zone else "")
-    try:
-        address, _ = parse_address(name)
-    except BadAddressError as error:
-        raise UrlError(f"invalid host: {error}") from None
-    if address.version == 4:
-        raise UrlError("invalid IP-literal")
-    return f"[{name}]{host[end + 1 :]}"
 
 
 def _check_port(text: str) -> None:
@@ -244,16 +240,18 @@ def _is_url(text: str) -> bool:
 
 _OF = "kubernetes.URL"
 
-declare("url", f"(string) -> {_OF}", _url, cost=per_character())
-declare("isURL", "(string) -> bool", _is_url)
-declare("getScheme", f"{_OF}.() -> string", lambda value: value.url.scheme, cost=one)
-declare("getHost", f"{_OF}.() -> string", lambda value: value.url.host, cost=one)
-declare("getHostname", f"{_OF}.() -> string", lambda value: value.url.hostname, cost=one)
-declare("getPort", f"{_OF}.() -> string", lambda value: value.url.port, cost=one)
-declare("getEscapedPath", f"{_OF}.() -> string", lambda value: value.url.path, cost=one)
 declare(
-    "getQuery",
-    f"{_OF}.() -> map(string, list(string))",
-    lambda value: Map((key, List(values)) for key, values in sorted(value.url.parameters().items())),
-    cost=one,
+    Overload("url", f"(string) -> {_OF}", _url, per_character()),
+    Overload("isURL", "(string) -> bool", _is_url),
+    Overload("getScheme", f"{_OF}.() -> string", lambda value: value.url.scheme, one),
+    Overload("getHost", f"{_OF}.() -> string", lambda value: value.url.host, one),
+    Overload("getHostname", f"{_OF}.() -> string", lambda value: value.url.hostname, one),
+    Overload("getPort", f"{_OF}.() -> string", lambda value: value.url.port, one),
+    Overload("getEscapedPath", f"{_OF}.() -> string", lambda value: value.url.path, one),
+    Overload(
+        "getQuery",
+        f"{_OF}.() -> map(string, list(string))",
+        lambda value: Map((key, List(values)) for key, values in sorted(value.url.parameters().items())),
+        one,
+    ),
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cmp_to_key
+from collections.abc import Sequence
+from functools import cmp_to_key, partial
 
-from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of, traversal
+from kpreempt.cel.functions import TRAVERSAL, Overload, declare, operator, size_of, traversal
 from kpreempt.cel.libraries.operators import add, contains, unsupported
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (
@@ -45,39 +45,24 @@ def _is_sorted(items: List) -> Value:
     return True
 
 
-def _extreme(name: str, preferred: int) -> Callable[[List], Value]:
-    def run(items: List) -> Value:
-        if not items:
-            return Failure(f"{name} called on empty list")
-        found = items[0]
-        for item in items:
-            if compare(item, item) is None:
-                return NO_SUCH_OVERLOAD
-            if compare(found, item) == preferred:
-                found = item
-        return found
-
-    return run
+def _extreme(name: str, preferred: int, items: List) -> Value:
+    if not items:
+        return Failure(f"{name} called on empty list")
+    found = items[0]
+    for item in items:
+        if compare(item, item) is None:
+            return NO_SUCH_OVERLOAD
+        if compare(found, item) == preferred:
+            found = item
+    return found
 
 
-def _sum(zero: Value) -> Callable[[List], Value]:
-    def run(items: List) -> Value:
-        total = zero
-        for item in items:
-            total = add(total, item)
-            if type(total) is Failure:
-                return total
-        return total
-
-    return run
-
-
-def _index_of(items: List, wanted: Value) -> int:
-    return next((index for index, item in enumerate(items) if equal(item, wanted) is True), -1)
-
-
-def _last_index_of(items: List, wanted: Value) -> int:
-    return next((index for index in reversed(range(len(items))) if equal(items[index], wanted) is True), -1)
+def _sum(total: Value, items: List) -> Value:
+    for item in items:
+        total = add(total, item)
+        if type(total) is Failure:
+            return total
+    return total
 
 
 def _slice(items: List, start: int, end: int) -> Value:
@@ -122,10 +107,6 @@ def _distinct(items: List) -> Value:
     return List(found)
 
 
-def _sort(items: Value) -> Value:
-    return _sort_by(items, items, "sort")
-
-
 def _sort_by(items: Value, keys: Value, name: str = "@sortByAssociatedKeys") -> Value:
     if type(items) not in LISTS:
         return unsupported(name, items)
@@ -140,13 +121,9 @@ def _sort_by(items: Value, keys: Value, name: str = "@sortByAssociatedKeys") -> 
         return Failure("list elements must be comparable")
     if len(keys) > 1 and any(type_name(key) != type_name(keys[0]) for key in keys):
         return Failure("list elements must have the same type")
-    order = cmp_to_key(_order)
+    # Where one of them is not a number, there is no order.
+    order = cmp_to_key(lambda one, other: found if isinstance(found := compare(one, other), int) else 0)
     return List(items[index] for index in sorted(range(len(items)), key=lambda index: order(keys[index])))
-
-
-def _order(one: Value, other: Value) -> int:
-    order = compare(one, other)
-    return order if isinstance(order, int) else 0
 
 
 def _insert(target: Map, *entry: Value) -> Value:
@@ -172,68 +149,83 @@ def _flatten_cost(args: Sequence[Value], _result: Value) -> int:
     return max(int(size_of(args[0]) * depth), 0) + _LIST_COST
 
 
-def _comparison_cost(index: int) -> Cost:
-    def cost(args: Sequence[Value], _result: Value) -> int:
-        items = args[index]
-        if type(items) not in LISTS:
-            kind = "*types.Err" if isinstance(items, Failure) else go_name(items)
-            lacking = "Contains" if type(items) in _ADDERS else "Add"
-            raise FatalError(
-                f"internal error: interface conversion: {kind} is not traits.Lister: missing method {lacking}"
-            )
-        factor = 2.0
-        if items and type(items[0]) in (str, bytes):
-            factor += TRAVERSAL
-        return int(len(items) ** 2 * factor) + _LIST_COST
-
-    return cost
-
-
-for _name in _COMPARABLE:
-    declare("isSorted", f"list({_name}).() -> bool", _is_sorted, cost=traversal)
-    declare("max", f"list({_name}).() -> {_name}", _extreme("max", -1), cost=traversal)
-    declare("min", f"list({_name}).() -> {_name}", _extreme("min", 1), cost=traversal)
-_SORTS = [f"list({_name}).() -> list({_name})" for _name in _COMPARABLE]
-_SORTS_BY = [f"list(T).(list({_name})) -> list(T)" for _name in _COMPARABLE]
-declare_operator("sort", _sort, *_SORTS, costs=dict.fromkeys(_SORTS, _comparison_cost(0)))
-declare_operator("@sortByAssociatedKeys", _sort_by, *_SORTS_BY, costs=dict.fromkeys(_SORTS_BY, _comparison_cost(1)))
-for _name, _zero in _ZEROS.items():
-    declare("sum", f"list({_name}).() -> {_name}", _sum(_zero), cost=traversal)
-declare("indexOf", "list(A).(A) -> int", _index_of, cost=traversal)
-declare("lastIndexOf", "list(A).(A) -> int", _last_index_of, cost=traversal)
-declare("slice", "list(T).(int, int) -> list(T)", _slice, overload_cost=_output_size)
-declare("flatten", "list(list(T)).() -> list(T)", _flatten, overload_cost=_flatten_cost)
-declare("flatten", "list(dyn).(int) -> list(dyn)", _flatten, overload_cost=_flatten_cost)
-declare("lists.range", "(int) -> list(int)", _range, overload_cost=_output_size)
-declare("reverse", "list(T).() -> list(T)", lambda items: List(reversed(items)), overload_cost=_output_size)
-declare("distinct", "list(T).() -> list(T)", _distinct, overload_cost=_comparison_cost(0))
-declare("first", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[0]) if items else NONE)
-declare("last", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[-1]) if items else NONE)
-declare("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert)
-declare("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _insert)
+def _comparison_cost(index: int, args: Sequence[Value], _result: Value) -> int:
+    items = args[index]
+    if type(items) not in LISTS:
+        kind = "*types.Err" if isinstance(items, Failure) else go_name(items)
+        lacking = "Contains" if type(items) in _ADDERS else "Add"
+        raise FatalError(f"internal error: interface conversion: {kind} is not traits.Lister: missing method {lacking}")
+    factor = 2.0
+    if items and type(items[0]) in (str, bytes):
+        factor += TRAVERSAL
+    return int(len(items) ** 2 * factor) + _LIST_COST
 
 
 def _contains(items: List, wanted: List) -> bool:
     return all(contains(item, items) for item in wanted)
 
 
-def _product(factor: float) -> Cost:
-    def cost(args: Sequence[Value], _result: Value) -> int:
-        return 1 + int(size_of(args[0]) * size_of(args[1]) * factor)
-
-    return cost
+def _product(factor: float, args: Sequence[Value], _result: Value) -> int:
+    return 1 + int(size_of(args[0]) * size_of(args[1]) * factor)
 
 
-declare("sets.contains", "(list(T), list(T)) -> bool", _contains, overload_cost=_product(1))
+_SORTS = [f"list({_name}).() -> list({_name})" for _name in _COMPARABLE]
+_SORTS_BY = [f"list(T).(list({_name})) -> list(T)" for _name in _COMPARABLE]
 declare(
-    "sets.equivalent",
-    "(list(T), list(T)) -> bool",
-    lambda one, other: _contains(one, other) and _contains(other, one),
-    overload_cost=_product(2),
-)
-declare(
-    "sets.intersects",
-    "(list(T), list(T)) -> bool",
-    lambda one, other: any(contains(item, other) for item in one),
-    overload_cost=_product(1),
+    *(Overload("isSorted", f"list({_name}).() -> bool", _is_sorted, traversal) for _name in _COMPARABLE),
+    *(
+        Overload(_function, f"list({_name}).() -> {_name}", partial(_extreme, _function, _preferred), traversal)
+        for _name in _COMPARABLE
+        for _function, _preferred in (("max", -1), ("min", 1))
+    ),
+    *operator(
+        "sort",
+        lambda items: _sort_by(items, items, "sort"),
+        *_SORTS,
+        costs=dict.fromkeys(_SORTS, partial(_comparison_cost, 0)),
+    ),
+    *operator(
+        "@sortByAssociatedKeys", _sort_by, *_SORTS_BY, costs=dict.fromkeys(_SORTS_BY, partial(_comparison_cost, 1))
+    ),
+    *(
+        Overload("sum", f"list({_name}).() -> {_name}", partial(_sum, _zero), traversal)
+        for _name, _zero in _ZEROS.items()
+    ),
+    Overload(
+        "indexOf",
+        "list(A).(A) -> int",
+        lambda items, wanted: next((index for index, item in enumerate(items) if equal(item, wanted) is True), -1),
+        traversal,
+    ),
+    Overload(
+        "lastIndexOf",
+        "list(A).(A) -> int",
+        lambda items, wanted: next(
+            (index for index in reversed(range(len(items))) if equal(items[index], wanted) is True), -1
+        ),
+        traversal,
+    ),
+    Overload("slice", "list(T).(int, int) -> list(T)", _slice, overload_cost=_output_size),
+    Overload("flatten", "list(list(T)).() -> list(T)", _flatten, overload_cost=_flatten_cost),
+    Overload("flatten", "list(dyn).(int) -> list(dyn)", _flatten, overload_cost=_flatten_cost),
+    Overload("lists.range", "(int) -> list(int)", _range, overload_cost=_output_size),
+    Overload("reverse", "list(T).() -> list(T)", lambda items: List(reversed(items)), overload_cost=_output_size),
+    Overload("distinct", "list(T).() -> list(T)", _distinct, overload_cost=partial(_comparison_cost, 0)),
+    Overload("first", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[0]) if items else NONE),
+    Overload("last", "list(V).() -> optional_type(V)", lambda items: OptionalValue(items[-1]) if items else NONE),
+    Overload("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert),
+    Overload("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _insert),
+    Overload("sets.contains", "(list(T), list(T)) -> bool", _contains, overload_cost=partial(_product, 1)),
+    Overload(
+        "sets.equivalent",
+        "(list(T), list(T)) -> bool",
+        lambda one, other: _contains(one, other) and _contains(other, one),
+        overload_cost=partial(_product, 2),
+    ),
+    Overload(
+        "sets.intersects",
+        "(list(T), list(T)) -> bool",
+        lambda one, other: any(contains(item, other) for item in one),
+        overload_cost=partial(_product, 1),
+    ),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from ipaddress import IPv4Network as _IPv4Network
 
-from kpreempt.cel.functions import TRAVERSAL, Cost, declare, one, per_character, size_of
+from kpreempt.cel.functions import TRAVERSAL, Overload, declare, one, per_character, size_of
 from kpreempt.cel.libraries.texts import quoted
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
 
@@ -124,7 +125,8 @@ def _parse6(whole: str) -> tuple[IPv6Address, str]:
         if match.end() > 4:
             raise _bad(whole, "each group must have 4 or less digits", text)
         if text[match.end() : match.end() + 1] == ".":
-            text = _embedded(text, whole, packed, ellipsis)
+            packed += _embedded(text, whole, packed, ellipsis).packed
+            text = ""
             break
         packed += int(match[0], 16).to_bytes(2, "big")
         text, doubled = _after_field(text[match.end() :], whole)
@@ -156,18 +158,13 @@ def _after_field(text: str, whole: str) -> tuple[str, bool]:
     return (text[2:], True) if text[1] == ":" else (text[1:], False)
 
 
-def _embedded(text: str, whole: str, packed: bytearray, ellipsis: int) -> str:
+def _embedded(text: str, whole: str, packed: bytearray, ellipsis: int) -> IPv4Address:
     """The IPv4 address at the end of an IPv6 one."""
     if ellipsis < 0 and len(packed) != 12:
         raise _bad(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
     if len(packed) + 4 > 16:
         raise _bad(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
-    packed += _parse4(text, whole).packed
-    return ""
-
-
-def _is_mapped(address: Address) -> bool:
-    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+    return _parse4(text, whole)
 
 
 def _ip(text: str) -> Value:
@@ -177,7 +174,7 @@ def _ip(text: str) -> Value:
         return Failure(f"IP Address {quoted(text)} parse error during conversion from string: {error}")
     if zone:
         return Failure(f"IP address {quoted(text)} with zone value is not allowed")
-    if _is_mapped(address):
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return Failure(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return IP(address)
 
@@ -188,7 +185,7 @@ def _cidr(text: str) -> Value:
     except BadAddressError as error:
         message = f"network address parse error during conversion from string: {error}"
         return Failure(f"network address parse error during conversion from string: {message}")
-    if _is_mapped(found.address):
+    if isinstance(found.address, IPv6Address) and found.address.ipv4_mapped is not None:
         problem = f"IPv4-mapped IPv6 address {quoted(text)} is not allowed"
         return Failure(f"network address parse error during conversion from string: {problem}")
     return found
@@ -215,11 +212,6 @@ def _prefix(text: str) -> CIDR:
     return CIDR(address, length)
 
 
-def _is_canonical(text: str) -> Value:
-    found = _ip(text)
-    return str(found) == text if type(found) is IP else found
-
-
 def _contains_ip(network: CIDR, other: Value) -> Value:
     other = _ip(other) if type(other) is str else other
     if type(other) is not IP:
@@ -239,9 +231,8 @@ def _contains_cidr(network: CIDR, other: Value) -> Value:
 
 def _is_global(ip: IP) -> bool:
     address = ip.address
-    broadcast = address == IPv4Address("255.255.255.255")
     special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
-    return not broadcast and not special
+    return not special and address != IPv4Address("255.255.255.255")
 
 
 def _is_link_local_multicast(ip: IP) -> bool:
@@ -250,41 +241,53 @@ def _is_link_local_multicast(ip: IP) -> bool:
     return ip.address.packed[0] == 0xFF and ip.address.packed[1] & 0x0F == 2
 
 
-def _containing(index: int, *, network: bool) -> Cost:
+def _containing(is_text: bool, is_network: bool, args: Sequence[Value], _result: Value) -> int:
     """Two networks are compared, and what is text is read first."""
-
-    def cost(args: Sequence[Value], _result: Value) -> int:
-        size = size_of(args[0])
-        total = math.ceil(2 * size * TRAVERSAL)
-        if network:
-            total += math.ceil(size * TRAVERSAL) + 1
-        return total + (math.ceil(size_of(args[1]) * TRAVERSAL) if index else 0)
-
-    return cost
+    size = size_of(args[0])
+    total = math.ceil(2 * size * TRAVERSAL)
+    if is_network:
+        total += math.ceil(size * TRAVERSAL) + 1
+    return total + (math.ceil(size_of(args[1]) * TRAVERSAL) if is_text else 0)
 
 
 _READ = per_character()
 
-declare("ip", "(string) -> net.IP", _ip, cost=_READ)
-declare("ip", "net.CIDR.() -> net.IP", lambda cidr: IP(cidr.address), overload_cost=one)
-declare("family", "net.IP.() -> int", lambda ip: ip.address.version, cost=one)
-declare("ip.isCanonical", "(string) -> bool", _is_canonical, cost=per_character(factor=2 * TRAVERSAL))
-declare("isIP", "(string) -> bool", lambda text: type(_ip(text)) is IP, cost=_READ)
-declare("isUnspecified", "net.IP.() -> bool", lambda ip: ip.address.is_unspecified, cost=one)
-declare("isLoopback", "net.IP.() -> bool", lambda ip: ip.address.is_loopback, cost=one)
-declare("isLinkLocalMulticast", "net.IP.() -> bool", _is_link_local_multicast, cost=one)
-declare("isLinkLocalUnicast", "net.IP.() -> bool", lambda ip: ip.address.is_link_local, cost=one)
-declare("isGlobalUnicast", "net.IP.() -> bool", _is_global, cost=one)
-declare("string", "(net.IP) -> string", str)
-declare("cidr", "(string) -> net.CIDR", _cidr, cost=_READ)
-declare("isCIDR", "(string) -> bool", lambda text: type(_cidr(text)) is CIDR, cost=_READ)
-declare("containsIP", "net.CIDR.(string) -> bool", _contains_ip,
-        cost=_containing(0, network=False), overload_cost=_containing(1, network=False))  # fmt: skip
-declare("containsIP", "net.CIDR.(net.IP) -> bool", _contains_ip)
-declare("containsCIDR", "net.CIDR.(string) -> bool", _contains_cidr,
-        cost=_containing(0, network=True), overload_cost=_containing(1, network=True))  # fmt: skip
-declare("containsCIDR", "net.CIDR.(net.CIDR) -> bool", _contains_cidr)
-declare("prefixLength", "net.CIDR.() -> int", lambda cidr: cidr.length, cost=one)
-declare("masked", "net.CIDR.() -> net.CIDR",
-        lambda cidr: CIDR(cidr.network.network_address, cidr.length), cost=one)  # fmt: skip
-declare("string", "(net.CIDR) -> string", str)
+declare(
+    Overload("ip", "(string) -> net.IP", _ip, _READ),
+    Overload("ip", "net.CIDR.() -> net.IP", lambda cidr: IP(cidr.address), overload_cost=one),
+    Overload("family", "net.IP.() -> int", lambda ip: ip.address.version, one),
+    Overload(
+        "ip.isCanonical",
+        "(string) -> bool",
+        lambda text: str(found) == text if type(found := _ip(text)) is IP else found,
+        per_character(factor=2 * TRAVERSAL),
+    ),
+    Overload("isIP", "(string) -> bool", lambda text: type(_ip(text)) is IP, _READ),
+    Overload("isUnspecified", "net.IP.() -> bool", lambda ip: ip.address.is_unspecified, one),
+    Overload("isLoopback", "net.IP.() -> bool", lambda ip: ip.address.is_loopback, one),
+    Overload("isLinkLocalMulticast", "net.IP.() -> bool", _is_link_local_multicast, one),
+    Overload("isLinkLocalUnicast", "net.IP.() -> bool", lambda ip: ip.address.is_link_local, one),
+    Overload("isGlobalUnicast", "net.IP.() -> bool", _is_global, one),
+    Overload("string", "(net.IP) -> string", str),
+    Overload("cidr", "(string) -> net.CIDR", _cidr, _READ),
+    Overload("isCIDR", "(string) -> bool", lambda text: type(_cidr(text)) is CIDR, _READ),
+    Overload(
+        "containsIP",
+        "net.CIDR.(string) -> bool",
+        _contains_ip,
+        partial(_containing, False, False),
+        overload_cost=partial(_containing, True, False),
+    ),
+    Overload("containsIP", "net.CIDR.(net.IP) -> bool", _contains_ip),
+    Overload(
+        "containsCIDR",
+        "net.CIDR.(string) -> bool",
+        _contains_cidr,
+        partial(_containing, False, True),
+        overload_cost=partial(_containing, True, True),
+    ),
+    Overload("containsCIDR", "net.CIDR.(net.CIDR) -> bool", _contains_cidr),
+    Overload("prefixLength", "net.CIDR.() -> int", lambda cidr: cidr.length, one),
+    Overload("masked", "net.CIDR.() -> net.CIDR", lambda cidr: CIDR(cidr.network.network_address, cidr.length), one),
+    Overload("string", "(net.CIDR) -> string", str),
+)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from kpreempt.cel.functions import TRAVERSAL, declare, declare_operator, full_size
+from kpreempt.cel.functions import TRAVERSAL, Overload, declare, full_size, operator
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (
     ABSENT,
@@ -65,10 +66,9 @@ def _checked_uint(number: int) -> Value:
     return Uint(number) if 0 <= number <= MAX_UINT else UINT_OVERFLOW
 
 
-def _timestamp(nanoseconds: int, offset: int) -> Value:
-    if not MIN_TIME <= nanoseconds // SECOND <= MAX_TIME:
-        return Failure("timestamp overflow")
-    return Timestamp(nanoseconds, offset)
+def checked_time(moment: Timestamp) -> Value:
+    """The moment, or a failure where it is not in the years 1 to 9999."""
+    return moment if MIN_TIME <= moment.nanoseconds // SECOND <= MAX_TIME else Failure("timestamp overflow")
 
 
 def add(left: Value, right: Value) -> Value:
@@ -84,26 +84,20 @@ def add(left: Value, right: Value) -> Value:
         checked_text(len(left) + len(right))
         return left + right
     if kind is List:
-        return _joined(left, right) if type(right) in LISTS else NO_SUCH_OVERLOAD
+        if type(right) not in LISTS:
+            return NO_SUCH_OVERLOAD
+        return List([*left, *right]) if left and right else left or right
     if kind is float:
         return left + right if type(right) is float else NO_SUCH_OVERLOAD
     if kind is Uint:
         return _checked_uint(int(left) + right) if type(right) is Uint else NO_SUCH_OVERLOAD
     if kind is Duration or kind is Timestamp:
-        if type(left) is Timestamp:
-            if type(right) is not Duration:
-                return NO_SUCH_OVERLOAD
-            return _timestamp(left.nanoseconds + right.nanoseconds, left.offset)
-        if type(right) is Timestamp:
-            return _timestamp(left.nanoseconds + right.nanoseconds, right.offset)
-        return _duration(left.nanoseconds + right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
+        moment, other = (left, right) if kind is Timestamp else (right, left)
+        if type(moment) is Timestamp and type(other) is Duration:
+            return checked_time(Timestamp(left.nanoseconds + right.nanoseconds, moment.offset))
+        both = kind is Duration and type(right) is Duration
+        return _duration(left.nanoseconds + right.nanoseconds) if both else NO_SUCH_OVERLOAD
     return unsupported("_+_", left)
-
-
-def _joined(left: List, right: List) -> List:
-    if not left or not right:
-        return left if left else right
-    return List([*left, *right])
 
 
 def _duration(nanoseconds: int) -> Value:
@@ -122,7 +116,7 @@ def _subtract(left: Value, right: Value) -> Value:
         return _duration(left.nanoseconds - right.nanoseconds) if type(right) is Duration else NO_SUCH_OVERLOAD
     if kind is Timestamp:
         if type(right) is Duration:
-            return _timestamp(left.nanoseconds - right.nanoseconds, left.offset)
+            return checked_time(Timestamp(left.nanoseconds - right.nanoseconds, left.offset))
         return _duration(left.nanoseconds - right.nanoseconds) if type(right) is Timestamp else NO_SUCH_OVERLOAD
     return unsupported("_-_", left)
 
@@ -180,19 +174,11 @@ def _negate(value: Value) -> Value:
     return NO_SUCH_OVERLOAD if type(value) is bool else unsupported("-_", value)
 
 
-def not_strictly_false(value: Value) -> bool:
-    """Whether a loop goes on that stops at the first false: an error does not stop it."""
-    return value is not False
-
-
-def _ordering(name: str, holds: Callable[[int], bool]) -> Callable[[Value, Value], Value]:
-    def run(left: Value, right: Value) -> Value:
-        order = compare(left, right)
-        if type(order) is int:
-            return holds(order)
-        return unsupported(name, left) if order is None else order
-
-    return run
+def _ordering(name: str, holds: Callable[[int], bool], left: Value, right: Value) -> Value:
+    order = compare(left, right)
+    if type(order) is int:
+        return holds(order)
+    return unsupported(name, left) if order is None else order
 
 
 def contains(item: Value, container: Value) -> Value:
@@ -210,16 +196,14 @@ def _size(value: Value) -> Value:
     return unsupported("size", value)
 
 
-def _smaller(args: Sequence[Value], _result: Value) -> int:
+def inequality_cost(args: Sequence[Value], _result: Value) -> int:
+    """What ``!=`` costs, and any comparison of texts: that of the smaller one."""
     return math.ceil(min(full_size(args[0]), full_size(args[1])) * TRAVERSAL)
 
 
 def equality_cost(args: Sequence[Value], result: Value) -> int:
     """What ``==`` costs; equality of Kubernetes' own types is constant."""
-    return 1 if isinstance(args[0], Opaque) else _smaller(args, result)
-
-
-inequality_cost = _smaller
+    return 1 if isinstance(args[0], Opaque) else inequality_cost(args, result)
 
 
 def _both(args: Sequence[Value], _result: Value) -> int:
@@ -230,69 +214,17 @@ def _signatures(types: str, result: str = "") -> list[str]:
     return [f"({name}, {name}) -> {result or name}" for name in types.split()]
 
 
-_BOTH = {"(string, string) -> string": _both, "(bytes, bytes) -> bytes": _both}
-_SMALLER = {"(string, string) -> bool": _smaller, "(bytes, bytes) -> bool": _smaller}
+_SMALLER = {"(string, string) -> bool": inequality_cost, "(bytes, bytes) -> bool": inequality_cost}
 _NUMBERS = ("int", "uint", "double")
 _ORDER = [
     *_signatures("bool string bytes timestamp duration", "bool"),
     *(f"({left}, {right}) -> bool" for left in _NUMBERS for right in _NUMBERS),
 ]
 
-declare_operator(
-    "_+_", add, *_signatures("bytes double int string uint duration list(A)"),
-    "(duration, timestamp) -> timestamp", "(timestamp, duration) -> timestamp", costs=_BOTH,
-)  # fmt: skip
-declare_operator(
-    "_-_", _subtract, *_signatures("double duration int uint"),
-    "(timestamp, duration) -> timestamp", "(timestamp, timestamp) -> duration",
-)  # fmt: skip
-declare_operator("_*_", _multiply, *_signatures("double int uint"))
-declare_operator("_/_", _divide, *_signatures("double int uint"))
-declare_operator("_%_", _modulo, *_signatures("int uint"))
-declare_operator("-_", _negate, "(double) -> double", "(int) -> int")
-declare_operator("!_", lambda value: not value if type(value) is bool else NO_SUCH_OVERLOAD, "(bool) -> bool")
-declare_operator("_<_", _ordering("_<_", lambda order: order < 0), *_ORDER, costs=_SMALLER)
-declare_operator("_<=_", _ordering("_<=_", lambda order: order <= 0), *_ORDER, costs=_SMALLER)
-declare_operator("_>_", _ordering("_>_", lambda order: order > 0), *_ORDER, costs=_SMALLER)
-declare_operator("_>=_", _ordering("_>=_", lambda order: order >= 0), *_ORDER, costs=_SMALLER)
-declare_operator(
-    "@in", contains, "(A, list(A)) -> bool", "(A, map(A, B)) -> bool",
-    costs={"(A, list(A)) -> bool": lambda args, _result: full_size(args[1])},
-)  # fmt: skip
-declare_operator(
-    "size", _size,
-    *(f"{name}.() -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
-    *(f"({name}) -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
-)  # fmt: skip
-
 
 def planned(*_args: Value) -> Value:
     """What the planner writes out itself, for not all arguments are always evaluated."""
     return NO_SUCH_OVERLOAD
-
-
-for _name, _signature in (
-    ("_==_", "(A, A) -> bool"),
-    ("_!=_", "(A, A) -> bool"),
-    ("_&&_", "(bool, bool) -> bool"),
-    ("_||_", "(bool, bool) -> bool"),
-    ("_?_:_", "(bool, A, A) -> A"),
-    ("@not_strictly_false", "(bool) -> bool"),
-    ("_?._", "(dyn, string) -> optional_type(V)"),
-    ("_[?_]", "(list(V), int) -> optional_type(V)"),
-    ("_[?_]", "(optional_type(list(V)), int) -> optional_type(V)"),
-    ("_[?_]", "(map(K, V), K) -> optional_type(V)"),
-    ("_[?_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
-    ("_[_]", "(list(A), int) -> A"),
-    ("_[_]", "(map(A, B), A) -> B"),
-    ("_[_]", "(optional_type(list(V)), int) -> optional_type(V)"),
-    ("_[_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
-):
-    declare(_name, _signature, planned)
-
-
-def _value(optional: OptionalValue) -> Value:
-    return Failure("optional.none() dereference") if optional.value is ABSENT else optional.value
 
 
 def _unwrap(items: List) -> Value:
@@ -302,14 +234,79 @@ def _unwrap(items: List) -> Value:
     return List(item.value for item in items if item.value is not ABSENT)
 
 
-declare("optional.of", "(V) -> optional_type(V)", OptionalValue)
 declare(
-    "optional.ofNonZeroValue", "(V) -> optional_type(V)", lambda value: NONE if is_zero(value) else OptionalValue(value)
+    *operator(
+        "_+_",
+        add,
+        *_signatures("bytes double int string uint duration list(A)"),
+        "(duration, timestamp) -> timestamp",
+        "(timestamp, duration) -> timestamp",
+        costs={"(string, string) -> string": _both, "(bytes, bytes) -> bytes": _both},
+    ),
+    *operator(
+        "_-_",
+        _subtract,
+        *_signatures("double duration int uint"),
+        "(timestamp, duration) -> timestamp",
+        "(timestamp, timestamp) -> duration",
+    ),
+    *operator("_*_", _multiply, *_signatures("double int uint")),
+    *operator("_/_", _divide, *_signatures("double int uint")),
+    *operator("_%_", _modulo, *_signatures("int uint")),
+    *operator("-_", _negate, "(double) -> double", "(int) -> int"),
+    *operator("!_", lambda value: not value if type(value) is bool else NO_SUCH_OVERLOAD, "(bool) -> bool"),
+    *operator("_<_", partial(_ordering, "_<_", lambda order: order < 0), *_ORDER, costs=_SMALLER),
+    *operator("_<=_", partial(_ordering, "_<=_", lambda order: order <= 0), *_ORDER, costs=_SMALLER),
+    *operator("_>_", partial(_ordering, "_>_", lambda order: order > 0), *_ORDER, costs=_SMALLER),
+    *operator("_>=_", partial(_ordering, "_>=_", lambda order: order >= 0), *_ORDER, costs=_SMALLER),
+    *operator(
+        "@in",
+        contains,
+        "(A, list(A)) -> bool",
+        "(A, map(A, B)) -> bool",
+        costs={"(A, list(A)) -> bool": lambda args, _result: full_size(args[1])},
+    ),
+    *operator(
+        "size",
+        _size,
+        *(f"{name}.() -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
+        *(f"({name}) -> int" for name in ("bytes", "list(A)", "map(A, B)", "string")),
+    ),
+    *(
+        Overload(_name, _signature, planned)
+        for _name, _signature in (
+            ("_==_", "(A, A) -> bool"),
+            ("_!=_", "(A, A) -> bool"),
+            ("_&&_", "(bool, bool) -> bool"),
+            ("_||_", "(bool, bool) -> bool"),
+            ("_?_:_", "(bool, A, A) -> A"),
+            ("@not_strictly_false", "(bool) -> bool"),
+            ("_?._", "(dyn, string) -> optional_type(V)"),
+            ("_[?_]", "(list(V), int) -> optional_type(V)"),
+            ("_[?_]", "(optional_type(list(V)), int) -> optional_type(V)"),
+            ("_[?_]", "(map(K, V), K) -> optional_type(V)"),
+            ("_[?_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
+            ("_[_]", "(list(A), int) -> A"),
+            ("_[_]", "(map(A, B), A) -> B"),
+            ("_[_]", "(optional_type(list(V)), int) -> optional_type(V)"),
+            ("_[_]", "(optional_type(map(K, V)), K) -> optional_type(V)"),
+        )
+    ),
+    Overload("optional.of", "(V) -> optional_type(V)", OptionalValue),
+    Overload(
+        "optional.ofNonZeroValue",
+        "(V) -> optional_type(V)",
+        lambda value: NONE if is_zero(value) else OptionalValue(value),
+    ),
+    Overload("optional.none", "() -> optional_type(V)", lambda: NONE),
+    Overload(
+        "value",
+        "optional_type(V).() -> V",
+        lambda optional: Failure("optional.none() dereference") if optional.value is ABSENT else optional.value,
+    ),
+    Overload("hasValue", "optional_type(V).() -> bool", lambda optional: optional.value is not ABSENT),
+    Overload("or", "optional_type(V).(optional_type(V)) -> optional_type(V)", planned),
+    Overload("orValue", "optional_type(V).(V) -> V", planned),
+    Overload("optional.unwrap", "(list(optional_type(V))) -> list(V)", _unwrap),
+    Overload("unwrapOpt", "list(optional_type(V)).() -> list(V)", _unwrap),
 )
-declare("optional.none", "() -> optional_type(V)", lambda: NONE)
-declare("value", "optional_type(V).() -> V", _value)
-declare("hasValue", "optional_type(V).() -> bool", lambda optional: optional.value is not ABSENT)
-declare("or", "optional_type(V).(optional_type(V)) -> optional_type(V)", planned)
-declare("orValue", "optional_type(V).(V) -> V", planned)
-declare("optional.unwrap", "(list(optional_type(V))) -> list(V)", _unwrap)
-declare("unwrapOpt", "list(optional_type(V)).() -> list(V)", _unwrap)

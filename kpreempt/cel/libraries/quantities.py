@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from kpreempt.cel.functions import declare, one, per_character
+from kpreempt.cel.functions import Overload, declare, one, per_character
 from kpreempt.cel.libraries.texts import plain_text
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, quantity, wrap_int64
@@ -65,49 +65,31 @@ def _quantity(text: str) -> Value:
 
 def _integer(amount: QuantityValue) -> int | None:
     """The amount as an int64, where upstream can tell it without rounding."""
-    if amount.scaled is None:
+    if amount.scaled is None or amount.scaled[1] < 0:
         return None
     value, scale = amount.scaled
-    if scale < 0:
-        return None
     number = value * 10**scale if scale <= _SCALED_DIGITS else value * 10**19
     return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None
 
 
-def _as_integer(amount: QuantityValue) -> Value:
-    number = _integer(amount)
-    return Failure("cannot convert value to integer") if number is None else number
-
-
 def _as_float(amount: QuantityValue) -> float:
     base, exponent = amount.scaled if amount.scaled is not None else (amount.nano, -9)
-    if exponent == 0:
-        return float(base)
     return float(base) * (10.0**exponent if exponent <= 308 else float("inf"))
 
 
-def _added(left: QuantityValue, right: QuantityValue) -> QuantityValue:
-    return _total(left, right, 1)
-
-
-def _subtracted(left: QuantityValue, right: QuantityValue) -> QuantityValue:
-    return _total(left, right, -1)
-
-
-def _total(left: QuantityValue, right: QuantityValue, sign: int) -> QuantityValue:
-    """The sum, as an int64 with a scale as long as it is one on the way there."""
+def _total(sign: int, left: QuantityValue, right: QuantityValue | int) -> QuantityValue:
+    """The sum or difference, as an int64 with a scale as long as it is one on the way there."""
+    if isinstance(right, int):
+        right = QuantityValue(right * NANO_PER_UNIT, (right, 0))
     if left.scaled is not None and right.scaled is not None:
         value, scale = right.scaled
         # The least int64 has no negative: upstream goes on with itself.
         scaled = _added_scaled(left.scaled, (wrap_int64(sign * value), scale))
         if scaled is not None:
-            return QuantityValue(_nano(*scaled), scaled, sum_=True)
+            value, shift = scaled[0], scaled[1] + 9
+            nano = int(value * 10**shift) if shift >= 0 else value // int(10**-shift)
+            return QuantityValue(nano, scaled, sum_=True)
     return QuantityValue(left.nano + sign * right.nano, None, sum_=True)
-
-
-def _nano(value: int, scale: int) -> int:
-    shift = scale + 9
-    return int(value * 10**shift) if shift >= 0 else value // int(10**-shift)
 
 
 def _added_scaled(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:
@@ -119,28 +101,31 @@ def _added_scaled(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, i
     return (sum(values), scale) if fits else None
 
 
-def _of_int(number: int) -> QuantityValue:
-    return QuantityValue(number * NANO_PER_UNIT, (number, 0))
-
-
 _PARSED = per_character()
 _OF = "kubernetes.Quantity"
 
-declare("quantity", f"(string) -> {_OF}", _quantity, cost=_PARSED)
-declare("isQuantity", "(string) -> bool", lambda text: type(_quantity(text)) is QuantityValue, cost=_PARSED)
-declare("sign", f"({_OF}) -> int", lambda amount: (amount.nano > 0) - (amount.nano < 0), cost=one)
-declare("isGreaterThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano > right.nano, cost=one)
-declare("isLessThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano < right.nano, cost=one)
 declare(
-    "compareTo",
-    f"{_OF}.({_OF}) -> int",
-    lambda left, right: (left.nano > right.nano) - (left.nano < right.nano),
-    cost=one,
+    Overload("quantity", f"(string) -> {_OF}", _quantity, _PARSED),
+    Overload("isQuantity", "(string) -> bool", lambda text: type(_quantity(text)) is QuantityValue, _PARSED),
+    Overload("sign", f"({_OF}) -> int", lambda amount: (amount.nano > 0) - (amount.nano < 0), one),
+    Overload("isGreaterThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano > right.nano, one),
+    Overload("isLessThan", f"{_OF}.({_OF}) -> bool", lambda left, right: left.nano < right.nano, one),
+    Overload(
+        "compareTo",
+        f"{_OF}.({_OF}) -> int",
+        lambda left, right: (left.nano > right.nano) - (left.nano < right.nano),
+        one,
+    ),
+    Overload("asApproximateFloat", f"{_OF}.() -> double", _as_float, one),
+    Overload(
+        "asInteger",
+        f"{_OF}.() -> int",
+        lambda amount: Failure("cannot convert value to integer") if (number := _integer(amount)) is None else number,
+        one,
+    ),
+    Overload("isInteger", f"{_OF}.() -> bool", lambda amount: _integer(amount) is not None, one),
+    Overload("add", f"{_OF}.({_OF}) -> {_OF}", partial(_total, 1), one),
+    Overload("add", f"{_OF}.(int) -> {_OF}", partial(_total, 1)),
+    Overload("sub", f"{_OF}.({_OF}) -> {_OF}", partial(_total, -1), one),
+    Overload("sub", f"{_OF}.(int) -> {_OF}", partial(_total, -1)),
 )
-declare("asApproximateFloat", f"{_OF}.() -> double", _as_float, cost=one)
-declare("asInteger", f"{_OF}.() -> int", _as_integer, cost=one)
-declare("isInteger", f"{_OF}.() -> bool", lambda amount: _integer(amount) is not None, cost=one)
-declare("add", f"{_OF}.({_OF}) -> {_OF}", _added, cost=one)
-declare("add", f"{_OF}.(int) -> {_OF}", lambda amount, number: _added(amount, _of_int(number)))
-declare("sub", f"{_OF}.({_OF}) -> {_OF}", _subtracted, cost=one)
-declare("sub", f"{_OF}.(int) -> {_OF}", lambda amount, number: _subtracted(amount, _of_int(number)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
-from kpreempt.cel.functions import declare, one, per_character
+from kpreempt.cel.functions import Overload, declare, one, per_character
 from kpreempt.cel.libraries.texts import quoted
 from kpreempt.cel.values import MAX_UINT, NO_SUCH_OVERLOAD, Failure, Opaque, Value
 
@@ -28,8 +28,7 @@ class Semver(Opaque):
     @property
     def order(self) -> tuple[object, ...]:
         """What versions are ordered by: the build does not count, and a prerelease comes before the release."""
-        parts = tuple((isinstance(part, str), part) for part in self.prerelease)
-        return self.numbers, not self.prerelease, parts
+        return self.numbers, not self.prerelease, tuple((isinstance(part, str), part) for part in self.prerelease)
 
     def equals(self, other: Value) -> bool | Failure:
         return self.order == other.order if isinstance(other, Semver) else NO_SUCH_OVERLOAD
@@ -112,16 +111,9 @@ def _semver(text: str, normalize: bool = False) -> Value:
         return Failure(str(error))
 
 
-def _is_semver(text: str, normalize: bool = False) -> bool:
-    return type(_semver(text, normalize)) is Semver
-
-
-def _number_at(index: int) -> Callable[[Semver], int]:
-    def run(version: Semver) -> int:
-        number = version.numbers[index]
-        return number if number < 2**63 else number - 2**64
-
-    return run
+def _number_at(index: int, version: Semver) -> int:
+    number = version.numbers[index]
+    return number if number < 2**63 else number - 2**64
 
 
 def _compare(left: Semver, right: Semver) -> int:
@@ -131,12 +123,16 @@ def _compare(left: Semver, right: Semver) -> int:
 _PARSED = per_character()
 _OF = "kubernetes.Semver"
 
-declare("semver", f"(string) -> {_OF}", _semver, cost=_PARSED)
-declare("semver", f"(string, bool) -> {_OF}", _semver)
-declare("isSemver", "(string) -> bool", _is_semver, cost=_PARSED)
-declare("isSemver", "(string, bool) -> bool", _is_semver)
-declare("isGreaterThan", f"{_OF}.({_OF}) -> bool", lambda left, right: _compare(left, right) > 0, cost=one)
-declare("isLessThan", f"{_OF}.({_OF}) -> bool", lambda left, right: _compare(left, right) < 0, cost=one)
-declare("compareTo", f"{_OF}.({_OF}) -> int", _compare, cost=one)
-for _index, _name in enumerate(("major", "minor", "patch")):
-    declare(_name, f"{_OF}.() -> int", _number_at(_index), cost=one)
+declare(
+    Overload("semver", f"(string) -> {_OF}", _semver, _PARSED),
+    Overload("semver", f"(string, bool) -> {_OF}", _semver),
+    Overload("isSemver", "(string) -> bool", lambda text: type(_semver(text)) is Semver, _PARSED),
+    Overload("isSemver", "(string, bool) -> bool", lambda text, normalize: type(_semver(text, normalize)) is Semver),
+    Overload("isGreaterThan", f"{_OF}.({_OF}) -> bool", lambda left, right: _compare(left, right) > 0, one),
+    Overload("isLessThan", f"{_OF}.({_OF}) -> bool", lambda left, right: _compare(left, right) < 0, one),
+    Overload("compareTo", f"{_OF}.({_OF}) -> int", _compare, one),
+    *(
+        Overload(_name, f"{_OF}.() -> int", partial(_number_at, _index), one)
+        for _index, _name in enumerate(("major", "minor", "patch"))
+    ),
+)

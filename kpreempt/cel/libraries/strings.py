@@ -7,14 +7,16 @@ cel-go's ``matches`` and Kubernetes' ``library/regex.go``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 from kpreempt.cel.functions import (
     TRAVERSAL,
     Cost,
+    Overload,
     declare,
-    declare_operator,
     full_size,
+    operator,
     per_character,
     regex_cost,
     size_of,
@@ -48,13 +50,9 @@ def _out_of_range(index: int) -> Failure:
     return Failure(f"index out of range: {index}")
 
 
-def _plain(test: Callable[[str, str], bool]) -> Callable[[Value, Value], Value]:
+def _plain(test: Callable[[str, str], bool], text: Value, other: Value) -> Value:
     """A test of two strings, which says nothing of the types of others."""
-
-    def run(text: Value, other: Value) -> Value:
-        return test(text, other) if type(text) is str and type(other) is str else NO_SUCH_OVERLOAD
-
-    return run
+    return test(text, other) if type(text) is str and type(other) is str else NO_SUCH_OVERLOAD
 
 
 def _index_of(text: str, part: str, offset: int = 0) -> Value:
@@ -108,91 +106,94 @@ def _join(items: List, separator: str = "") -> Value:
     return separator.join(items)
 
 
-def _product(args: Sequence[Value], _result: Value) -> int:
-    return math.ceil(full_size(args[0]) * TRAVERSAL) * math.ceil(full_size(args[1]) * TRAVERSAL)
-
-
 _ONCE: Cost = per_character()
 _TWICE: Cost = per_character(factor=2 * TRAVERSAL)
 
-declare("contains", "string.(string) -> bool", _plain(lambda text, part: part in text),
-        overload_cost=_product, unguarded=True)  # fmt: skip
-declare("startsWith", "string.(string) -> bool", _plain(str.startswith),
-        overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL), unguarded=True)  # fmt: skip
-declare("endsWith", "string.(string) -> bool", _plain(str.endswith),
-        overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL), unguarded=True)  # fmt: skip
-declare(
-    "charAt",
-    "string.(int) -> string",
-    lambda text, index: text[index : index + 1] if 0 <= index <= len(text) else _out_of_range(index),
-)
-declare("indexOf", "string.(string) -> int", _index_of, cost=traversal)
-declare("indexOf", "string.(string, int) -> int", _index_of)
-declare("lastIndexOf", "string.(string) -> int", _last_index_of, cost=traversal)
-declare("lastIndexOf", "string.(string, int) -> int", _last_index_of)
-declare("lowerAscii", "string.() -> string", lambda text: text.translate(_LOWER), cost=_ONCE)
-declare("upperAscii", "string.() -> string", lambda text: text.translate(_UPPER), cost=_ONCE)
-declare("trim", "string.() -> string", lambda text: text.strip(_SPACE), cost=_ONCE)
-declare("replace", "string.(string, string) -> string", _replace, cost=_TWICE)
-declare("replace", "string.(string, string, int) -> string", _replace)
-declare("split", "string.(string) -> list(string)", _split, cost=_TWICE)
-declare("split", "string.(string, int) -> list(string)", _split)
-declare("substring", "string.(int) -> string", _substring, cost=_ONCE)
-declare("substring", "string.(int, int) -> string", _substring)
-declare(
-    "join", "list(string).() -> string", _join, cost=lambda _args, result: math.ceil(size_of(result) * 2 * TRAVERSAL)
-)
-declare("join", "list(string).(string) -> string", _join)
-declare("strings.quote", "(string) -> string", lambda text: f'"{text.translate(_QUOTED)}"', overload_cost=_ONCE)
-declare("format", "string.(list(dyn)) -> string", format_string, overload_cost=_ONCE, early=True)
 
-
-def _compiled(pattern: str) -> Regex:
-    regex = compile_regex(pattern)
-    # What was left over from elsewhere does not count.
-    regex.work()
-    return regex
+def _searched(search: Callable[[Regex, str], Value], text: str, pattern: str, head: str = "Illegal regex: ") -> Value:
+    """What a search of the text for the pattern finds."""
+    try:
+        regex = compile_regex(pattern)
+        # What was left over from elsewhere does not count.
+        regex.work()
+        return search(regex, text)
+    except RegexError as error:
+        return Failure(f"{head}{error}")
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
 
 
 def _matches(text: Value, pattern: Value) -> Value:
     if type(text) is not str:
         return Failure("no such overload: matches")
-    if type(pattern) is not str:
-        return NO_SUCH_OVERLOAD
-    try:
-        return _compiled(pattern).matches(text)
-    except RegexError as error:
-        return Failure(str(error))
-    except RegexWorkError as error:
-        raise TooLargeError(str(error)) from None
+    return _searched(Regex.matches, text, pattern, "") if type(pattern) is str else NO_SUCH_OVERLOAD
 
 
-def _find(text: str, pattern: str) -> Value:
-    try:
-        match = _compiled(pattern).find(text)
-    except RegexError as error:
-        return Failure(f"Illegal regex: {error}")
-    except RegexWorkError as error:
-        raise TooLargeError(str(error)) from None
+def _find(regex: Regex, text: str) -> str:
+    match = regex.find(text)
     return text[match[0] : match[1]] if match else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> Value:
-    try:
-        return List(_compiled(pattern).find_all(text, limit))
-    except RegexError as error:
-        return Failure(f"Illegal regex: {error}")
-    except RegexWorkError as error:
-        raise TooLargeError(str(error)) from None
+    return _searched(lambda regex, _: List(regex.find_all(text, limit)), text, pattern)
 
 
-declare_operator(
-    "matches",
-    _matches,
-    "(string, string) -> bool",
-    "string.(string) -> bool",
-    costs={"string.(string) -> bool": regex_cost},
+declare(
+    Overload(
+        "contains",
+        "string.(string) -> bool",
+        partial(_plain, str.__contains__),
+        overload_cost=lambda args, _result: (
+            math.ceil(full_size(args[0]) * TRAVERSAL) * math.ceil(full_size(args[1]) * TRAVERSAL)
+        ),
+        unguarded=True,
+    ),
+    Overload(
+        "startsWith",
+        "string.(string) -> bool",
+        partial(_plain, str.startswith),
+        overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL),
+        unguarded=True,
+    ),
+    Overload(
+        "endsWith",
+        "string.(string) -> bool",
+        partial(_plain, str.endswith),
+        overload_cost=lambda args, _result: math.ceil(full_size(args[0]) * TRAVERSAL),
+        unguarded=True,
+    ),
+    Overload(
+        "charAt",
+        "string.(int) -> string",
+        lambda text, index: text[index : index + 1] if 0 <= index <= len(text) else _out_of_range(index),
+    ),
+    Overload("indexOf", "string.(string) -> int", _index_of, traversal),
+    Overload("indexOf", "string.(string, int) -> int", _index_of),
+    Overload("lastIndexOf", "string.(string) -> int", _last_index_of, traversal),
+    Overload("lastIndexOf", "string.(string, int) -> int", _last_index_of),
+    Overload("lowerAscii", "string.() -> string", lambda text: text.translate(_LOWER), _ONCE),
+    Overload("upperAscii", "string.() -> string", lambda text: text.translate(_UPPER), _ONCE),
+    Overload("trim", "string.() -> string", lambda text: text.strip(_SPACE), _ONCE),
+    Overload("replace", "string.(string, string) -> string", _replace, _TWICE),
+    Overload("replace", "string.(string, string, int) -> string", _replace),
+    Overload("split", "string.(string) -> list(string)", _split, _TWICE),
+    Overload("split", "string.(string, int) -> list(string)", _split),
+    Overload("substring", "string.(int) -> string", _substring, _ONCE),
+    Overload("substring", "string.(int, int) -> string", _substring),
+    Overload(
+        "join", "list(string).() -> string", _join, lambda _args, result: math.ceil(size_of(result) * 2 * TRAVERSAL)
+    ),
+    Overload("join", "list(string).(string) -> string", _join),
+    Overload("strings.quote", "(string) -> string", lambda text: f'"{text.translate(_QUOTED)}"', overload_cost=_ONCE),
+    Overload("format", "string.(list(dyn)) -> string", format_string, overload_cost=_ONCE, early=True),
+    *operator(
+        "matches",
+        _matches,
+        "(string, string) -> bool",
+        "string.(string) -> bool",
+        costs={"string.(string) -> bool": regex_cost},
+    ),
+    Overload("find", "string.(string) -> string", partial(_searched, _find), regex_cost),
+    Overload("findAll", "string.(string) -> list(string)", _find_all, regex_cost),
+    Overload("findAll", "string.(string, int) -> list(string)", _find_all),
 )
-declare("find", "string.(string) -> string", _find, cost=regex_cost)
-declare("findAll", "string.(string) -> list(string)", _find_all, cost=regex_cost)
-declare("findAll", "string.(string, int) -> list(string)", _find_all)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
+from functools import partial
 
-from kpreempt.cel.functions import declare
+from kpreempt.cel.functions import Overload, declare
 from kpreempt.cel.values import SECOND, Duration, Failure, Timestamp, Value
 
 # What a year is on average, over 400 of them.
@@ -14,18 +15,22 @@ _YEAR = 146097 * 24 * 3600 * SECOND // 400
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 
 
-def _quotient(unit: int) -> Callable[[Duration], int]:
-    def run(duration: Duration) -> int:
-        whole = abs(duration.nanoseconds) // unit
-        return whole if duration.nanoseconds >= 0 else -whole
-
-    return run
+def _quotient(unit: int, duration: Duration) -> int:
+    whole = abs(duration.nanoseconds) // unit
+    return whole if duration.nanoseconds >= 0 else -whole
 
 
 def _zone(name: str) -> tzinfo | int | Failure:
     """A zone, or the seconds east of UTC."""
+    if name in ("", "UTC"):
+        return timezone.utc  # noqa: UP017
     if ":" not in name:
-        return _named_zone(name)
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415
+
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return Failure(f"unknown time zone {name}")
     hours, minutes = name.split(":", 1)
     for part in (hours, minutes):
         if not _NUMBER.fullmatch(part):
@@ -34,31 +39,19 @@ def _zone(name: str) -> tzinfo | int | Failure:
     return offset * 60
 
 
-def _named_zone(name: str) -> tzinfo | Failure:
-    if name in ("", "UTC"):
-        return timezone.utc  # noqa: UP017
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415
-
+def _part(part: str, moment: Timestamp, zone: str = "") -> Value:
+    found = _zone(zone)
+    if isinstance(found, Failure):
+        return found
+    if part == "getMilliseconds":
+        return moment.nanoseconds % SECOND // 1_000_000
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return Failure(f"unknown time zone {name}")
-
-
-def _part(of: Callable[[datetime], int]) -> Callable[..., Value]:
-    def run(moment: Timestamp, zone: str = "") -> Value:
-        found = _zone(zone)
-        if isinstance(found, Failure):
-            return found
-        try:
-            return of(_clock(moment, found))
-        except OverflowError:
-            # Python's clock ends with the year 9999, and begins with 1: the calendar is the same 400 years away.
-            away = -400 if moment.nanoseconds > 0 else 400
-            moved = Timestamp(moment.nanoseconds + away * _YEAR, moment.offset)
-            return of(_clock(moved, found)) - (away if of is _year else 0)
-
-    return run
+        return _PARTS[part](_clock(moment, found))
+    except OverflowError:
+        # Python's clock ends with the year 9999, and begins with 1: the calendar is the same 400 years away.
+        away = -400 if moment.nanoseconds > 0 else 400
+        moved = Timestamp(moment.nanoseconds + away * _YEAR, moment.offset)
+        return _PARTS[part](_clock(moved, found)) - (away if part == "getFullYear" else 0)
 
 
 def _clock(moment: Timestamp, zone: tzinfo | int) -> datetime:
@@ -67,34 +60,28 @@ def _clock(moment: Timestamp, zone: tzinfo | int) -> datetime:
     return civil(moment, 0).replace(tzinfo=timezone.utc).astimezone(zone)  # noqa: UP017
 
 
-def _year(clock: datetime) -> int:
-    return clock.year
-
-
-def _milliseconds(moment: Timestamp, zone: str = "") -> Value:
-    found = _zone(zone)
-    return found if type(found) is Failure else moment.nanoseconds % SECOND // 1_000_000
-
-
-_PARTS: dict[str, Callable[..., Value]] = {
-    "getFullYear": _part(_year),
-    "getMonth": _part(lambda clock: clock.month - 1),
-    "getDate": _part(lambda clock: clock.day),
-    "getDayOfMonth": _part(lambda clock: clock.day - 1),
-    "getDayOfWeek": _part(lambda clock: clock.isoweekday() % 7),
-    "getDayOfYear": _part(lambda clock: clock.timetuple().tm_yday - 1),
-    "getHours": _part(lambda clock: clock.hour),
-    "getMinutes": _part(lambda clock: clock.minute),
-    "getSeconds": _part(lambda clock: clock.second),
-    "getMilliseconds": _milliseconds,
+_PARTS: dict[str, Callable[[datetime], int]] = {
+    "getFullYear": lambda clock: clock.year,
+    "getMonth": lambda clock: clock.month - 1,
+    "getDate": lambda clock: clock.day,
+    "getDayOfMonth": lambda clock: clock.day - 1,
+    "getDayOfWeek": lambda clock: clock.isoweekday() % 7,
+    "getDayOfYear": lambda clock: clock.timetuple().tm_yday - 1,
+    "getHours": lambda clock: clock.hour,
+    "getMinutes": lambda clock: clock.minute,
+    "getSeconds": lambda clock: clock.second,
 }
-for _name, _run in _PARTS.items():
-    declare(_name, "timestamp.() -> int", _run)
-    declare(_name, "timestamp.(string) -> int", _run)
-declare("getHours", "duration.() -> int", _quotient(3600 * SECOND))
-declare("getMinutes", "duration.() -> int", _quotient(60 * SECOND))
-declare("getSeconds", "duration.() -> int", _quotient(SECOND))
-declare("getMilliseconds", "duration.() -> int", _quotient(1_000_000))
+declare(
+    *(
+        Overload(_name, _signature, partial(_part, _name))
+        for _name in (*_PARTS, "getMilliseconds")
+        for _signature in ("timestamp.() -> int", "timestamp.(string) -> int")
+    ),
+    Overload("getHours", "duration.() -> int", partial(_quotient, 3600 * SECOND)),
+    Overload("getMinutes", "duration.() -> int", partial(_quotient, 60 * SECOND)),
+    Overload("getSeconds", "duration.() -> int", partial(_quotient, SECOND)),
+    Overload("getMilliseconds", "duration.() -> int", partial(_quotient, 1_000_000)),
+)
 
 
 _UNITS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}

@@ -202,7 +202,18 @@ class _Automaton:
             if isinstance(what, Chars):
                 threads[place] = None
             elif isinstance(what, str):
-                if _holds(what, before, char):
+                if what == "A":
+                    holds = before == _START
+                elif what == "z":
+                    holds = not char
+                elif what == "^":
+                    holds = before in (_START, _LINE)
+                elif what == "$":
+                    holds = not char or char == "\n"
+                else:
+                    border = (before == _WORD) != (_kind(char) == _WORD)
+                    holds = border if what == "b" else not border
+                if holds:
                     waiting.append(after)
             elif after < 0:
                 matched = True
@@ -217,19 +228,6 @@ def _kind(char: str) -> int:
     if char == "\n":
         return _LINE
     return _WORD if char and ord(char) in PERL["w"] else _OTHER
-
-
-def _holds(assertion: str, before: int, char: str) -> bool:
-    if assertion == "A":
-        return before == _START
-    if assertion == "z":
-        return not char
-    if assertion == "^":
-        return before in (_START, _LINE)
-    if assertion == "$":
-        return not char or char == "\n"
-    border = (before == _WORD) != (_kind(char) == _WORD)
-    return border if assertion == "b" else not border
 
 
 class Regex:
