@@ -191,7 +191,26 @@ class Collector:
                 shelf.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
-                what = self._what_is(json, batch)
+                # The kind of an object, from its first bytes where it begins as usual.
+                latest = self._latest_start
+                if latest is not None and latest.begins(json):
+                    what = latest.what
+                else:
+                    match = _USUAL_START.match(json)
+                    if match is None:
+                        name, api_version = _names(json, batch)
+                        what = self._what(name, api_version)
+                    else:
+                        text = match[0]
+                        start = self._known_starts.get(text)
+                        if start is None:
+                            found, group = match[2] or match[3] or b"", match[1] or match[4] or b""
+                            start = _Start(
+                                re.compile(re.escape(text)).match, self._what(found.decode(), group.decode())
+                            )
+                            self._known_starts[text] = start
+                        self._latest_start = start
+                        what = start.what
                 if what.shelf is None:
                     self._keep_other(what, json)
                     self._pass_over(what, json, batch, index, depth)
@@ -274,24 +293,6 @@ class Collector:
     def documents(self) -> list[Any]:
         """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
         return [packed for _, packed in self._documents.values()]
-
-    def _what_is(self, json: Json, batch: Batch) -> _What:
-        """The kind of an object, from its first bytes where it begins as usual."""
-        latest = self._latest_start
-        if latest is not None and latest.begins(json):
-            return latest.what
-        match = _USUAL_START.match(json)
-        if match is None:
-            name, api_version = _names(json, batch)
-            return self._what(name, api_version)
-        text = match[0]
-        start = self._known_starts.get(text)
-        if start is None:
-            found, group = match[2] or match[3] or b"", match[1] or match[4] or b""
-            start = _Start(re.compile(re.escape(text)).match, self._what(found.decode(), group.decode()))
-            self._known_starts[text] = start
-        self._latest_start = start
-        return start.what
 
     def _what(self, name: str, api_version: str) -> _What:
         kind = find_kind(name, api_version)

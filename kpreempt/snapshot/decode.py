@@ -400,7 +400,14 @@ class PodDecoder:
                 force_setattr(status, "container_statuses", self._telling(status.container_statuses))
             if status.init_container_statuses:
                 force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
-        return Pod(self._meta(written.metadata), self._spec(written.spec), status)
+        values = [*astuple(written.metadata)]
+        if type(labels := values[_LABELS]) is msgspec.Raw:
+            values[_LABELS] = self._labels[bytes(labels)]
+        if type(owners := values[_OWNERS]) is msgspec.Raw:
+            values[_OWNERS] = self._owners[bytes(owners)]
+        if (annotations := values[_ANNOTATIONS]) is not None:
+            values[_ANNOTATIONS] = self._annotations.setdefault(annotations, annotations)
+        return Pod(PodMeta(*values), self._spec(written.spec), status)
 
     def shared(self, pod: Pod) -> Pod:
         """A pod that was decoded in another way, with the parts that this one has seen."""
@@ -413,16 +420,6 @@ class PodDecoder:
             made = all_annotations(annotations)
             self._all_annotations[key] = made if made.everything else None
         force_setattr(pod.metadata, "annotations", self._all_annotations[key])
-
-    def _meta(self, written: Any) -> PodMeta:
-        values = [*astuple(written)]
-        if type(labels := values[_LABELS]) is msgspec.Raw:
-            values[_LABELS] = self._labels[bytes(labels)]
-        if type(owners := values[_OWNERS]) is msgspec.Raw:
-            values[_OWNERS] = self._owners[bytes(owners)]
-        if (annotations := values[_ANNOTATIONS]) is not None:
-            values[_ANNOTATIONS] = self._annotations.setdefault(annotations, annotations)
-        return PodMeta(*values)
 
     def _spec(self, written: Any) -> PodSpec:
         """The spec that all replicas have, with what is each one's own: the node, volumes, a DaemonSet's affinity."""

@@ -97,7 +97,17 @@ class DumpLayout:
         if version := _version(document):
             return [Batch(name, [], line_of_all(line), version=version)]
         if _BUNDLE in path and path[-1].endswith(_ERRORS):
-            return _errors(path, name, document)
+            # That a kind could not be read, as a bundle's file with the errors says.
+            unread = _kind_of([*path[:-1], path[-1].removesuffix(_ERRORS) + ".json"])
+            if unread is None or not document:
+                return []
+            text = msgspec.json.encode(document).decode().lower()
+            status = FORBIDDEN if "forbidden" in text or "cannot list" in text or "unauthorized" in text else _FAILED
+            if "could not find the requested resource" in text or "no matches for kind" in text:
+                status = _NOT_FOUND
+            # Other files of this bundle cannot have what is missing.
+            bundle = name.partition(_BUNDLE)[0] + _BUNDLE
+            return [Batch(bundle, [], line_of_all(0), unread=msgspec.json.encode({unread.name: status}).decode())]
         if isinstance(document, dict):
             if openshift := self._insights_version(path, document):
                 return [Batch(name, [], line_of_all(line), openshift=openshift)]
@@ -106,7 +116,16 @@ class DumpLayout:
             lists = [key for key in document if key in _EXPORTED and isinstance(document[key], list | None)]
             is_whole = len(document.keys() - {*lists, _EXPORTED_CONFIGURATION}) == 0
             if is_whole and {"pods", "nodes"} & {*lists}:
-                return _exported(name, json, line)
+                fields = _RAW_FIELDS.decode(json)
+                found = [Batch(name, [], line_of_all(line))]
+                for key, exported in _EXPORTED.items():
+                    if bytes(fields.get(key, b"null")) != b"null":
+                        found.append(_batch(name, _RAW_LIST.decode(fields[key]), line, KINDS[exported]))
+                if bytes(fields.get(_EXPORTED_CONFIGURATION, b"null")) != b"null":
+                    # It counts among the objects that are not read.
+                    configuration = fields[_EXPORTED_CONFIGURATION]
+                    found.append(Batch(name, [configuration], line_of_all(line), kind="KubeSchedulerConfiguration"))
+                return found
         kind = _kind_of(path)
         if kind is None:
             return _array(name, json, document, line, "") if _BUNDLE in path else None
@@ -163,20 +182,6 @@ def _version(document: Any) -> str:
     return version if isinstance(version, str) else ""
 
 
-def _errors(path: Sequence[str], name: str, document: Any) -> list[Batch]:
-    """That a kind could not be read, as a bundle's file with the errors says."""
-    kind = _kind_of([*path[:-1], path[-1].removesuffix(_ERRORS) + ".json"])
-    if kind is None or not document:
-        return []
-    text = msgspec.json.encode(document).decode().lower()
-    status = FORBIDDEN if "forbidden" in text or "cannot list" in text or "unauthorized" in text else _FAILED
-    if "could not find the requested resource" in text or "no matches for kind" in text:
-        status = _NOT_FOUND
-    # Other files of this bundle cannot have what is missing.
-    bundle = name.partition(_BUNDLE)[0] + _BUNDLE
-    return [Batch(bundle, [], line_of_all(0), unread=msgspec.json.encode({kind.name: status}).decode())]
-
-
 def _kind_of(path: Sequence[str]) -> Kind | None:
     """The kind that the folders of an archive, or the name of a file in it, stand for."""
     for root in (_BUNDLE, _INSIGHTS):
@@ -201,19 +206,6 @@ def _array(name: str, json: Json, document: Any, line: int, kind: str) -> list[B
 def _batch(name: str, objects: Sequence[Json], line: int, kind: Kind | None) -> Batch:
     version = "/".join(filter(None, (kind.groups[0], kind.version or "v1"))) if kind else ""
     return Batch(name, objects, line_of_all(line), kind=kind.name if kind else "", api_version=version)
-
-
-def _exported(name: str, json: Json, line: int) -> list[Batch]:
-    fields = _RAW_FIELDS.decode(json)
-    found = [Batch(name, [], line_of_all(line))]
-    for key, kind in _EXPORTED.items():
-        if bytes(fields.get(key, b"null")) != b"null":
-            found.append(_batch(name, _RAW_LIST.decode(fields[key]), line, KINDS[kind]))
-    if bytes(fields.get(_EXPORTED_CONFIGURATION, b"null")) != b"null":
-        # It counts among the objects that are not read.
-        configuration = fields[_EXPORTED_CONFIGURATION]
-        found.append(Batch(name, [configuration], line_of_all(line), kind="KubeSchedulerConfiguration"))
-    return found
 
 
 def _has_name(document: Any) -> bool:

@@ -126,22 +126,18 @@ def _walk_list(value: object, expected: inspect.ListType, path: str) -> object:
 
 def _element(value: object, expected: inspect.Type, path: str) -> object:
     """A value of a map or list; there ``null`` is not left out but is the zero value."""
-    if value is None:
-        value = _zero(expected)
-    return _walk(value, expected, path)
+    return _walk(_ZEROS.get(type(expected)) if value is None else value, expected, path)
 
 
-def _zero(expected: inspect.Type) -> object:
-    zeros: dict[type[inspect.Type], object] = {
-        inspect.StrType: "",
-        inspect.IntType: 0,
-        inspect.BoolType: False,
-        inspect.StructType: {},
-        inspect.DictType: {},
-        inspect.ListType: [],
-        inspect.CustomType: "0",
-    }
-    return zeros.get(type(expected))
+_ZEROS: dict[type[inspect.Type], object] = {
+    inspect.StrType: "",
+    inspect.IntType: 0,
+    inspect.BoolType: False,
+    inspect.StructType: {},
+    inspect.DictType: {},
+    inspect.ListType: [],
+    inspect.CustomType: "0",
+}
 
 
 def _walk_union(value: object, expected: inspect.UnionType, path: str) -> object:
@@ -207,7 +203,18 @@ def _walk_custom(value: object, expected: inspect.CustomType, path: str) -> obje
     try:
         to_quantity(expected.cls, value)
     except ValueError as error:
-        raise FieldError(path, str(error), _quantity_hint(value)) from error
+        # What may have been meant: ``2 cores`` is 2, ``4 GB`` is 4G or 4Gi.
+        match = _NUMBER_WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
+        hint = ""
+        if match is not None:
+            number, unit = match.groups()
+            if not unit or unit.lower() in _CORES:
+                milli = float(number) * 1000
+                hint = f"{number}, {int(milli)}m" if milli.is_integer() else number
+            else:
+                suffixes = _UNITS.get(unit.lower().removesuffix("ytes").removesuffix("yte"), ())
+                hint = ", ".join(number + suffix for suffix in suffixes)
+        raise FieldError(path, str(error), hint) from error
     return value
 
 
@@ -254,16 +261,3 @@ def _text(value: object) -> str:
         return "true" if value else "false"
     text = str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _quantity_hint(value: object) -> str:
-    """What may have been meant: ``2 cores`` is 2, ``4 GB`` is 4G or 4Gi."""
-    match = _NUMBER_WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return ""
-    number, unit = match.groups()
-    if not unit or unit.lower() in _CORES:
-        milli = float(number) * 1000
-        return f"{number}, {int(milli)}m" if milli.is_integer() else number
-    suffixes = _UNITS.get(unit.lower().removesuffix("ytes").removesuffix("yte"))
-    return ", ".join(number + suffix for suffix in suffixes) if suffixes else ""

@@ -118,7 +118,19 @@ def _items(cluster: ClusterSnapshot, rewrite: Rewrite, documents: Sequence[Mappi
 
 
 def _begin_of_list(header: DumpHeader) -> bytes:
-    metadata = _ENCODER.encode({"annotations": _annotations(header)})
+    # A kind that is not among those listed is absent anyway.
+    unread = {kind: each.status for kind, each in header.unread.items() if each.state is KindState.UNREADABLE}
+    taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    annotations = {
+        SERVER_VERSION: header.server_version,
+        TAKEN_AT: taken_at,
+        KPREEMPT_VERSION: header.kpreempt_version,
+        SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
+        ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
+        UNREAD: _ENCODER.encode(unread).decode() if unread else "",
+        LISTED: _ENCODER.encode(list(header.listed)).decode() if header.listed else "",
+    }
+    metadata = _ENCODER.encode({"annotations": {key: value for key, value in annotations.items() if value}})
     return b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
 
 
@@ -138,22 +150,6 @@ def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
             ready, size, is_first = [], 0, False
     if ready:
         yield (b"" if is_first else separator) + separator.join(ready)
-
-
-def _annotations(header: DumpHeader) -> dict[str, str]:
-    # A kind that is not among those listed is absent anyway.
-    unread = {kind: each.status for kind, each in header.unread.items() if each.state is KindState.UNREADABLE}
-    taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    annotations = {
-        SERVER_VERSION: header.server_version,
-        TAKEN_AT: taken_at,
-        KPREEMPT_VERSION: header.kpreempt_version,
-        SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
-        ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
-        UNREAD: _ENCODER.encode(unread).decode() if unread else "",
-        LISTED: _ENCODER.encode(list(header.listed)).decode() if header.listed else "",
-    }
-    return {key: value for key, value in annotations.items() if value}
 
 
 class DumpForm(msgspec.Struct, frozen=True):

@@ -137,19 +137,6 @@ class _Structure:
         if rest == b"=":
             self._is_open = False
             return True
-        return self._enters_mapping(column, rest)
-
-    def _enters_sequence(self, column: int) -> bool:
-        self._close_to(column)
-        if self._columns and self._columns[-1] == column and self._keys[-1] is None:
-            self._is_open = True
-            return True
-        # A sequence may stand in the column of the mapping whose value it is.
-        if not self._is_open or (self._columns and self._columns[-1] > column):
-            return False
-        return self._push(column, None)
-
-    def _enters_mapping(self, column: int, rest: bytes) -> bool:
         key, has_value = (rest[:-2], True) if rest.endswith(b":=") else (rest[:-1], False)
         self._close_to(column)
         if self._columns and self._columns[-1] == column and self._keys[-1] is None:
@@ -166,6 +153,16 @@ class _Structure:
         keys.add(key)
         self._is_open = not has_value
         return True
+
+    def _enters_sequence(self, column: int) -> bool:
+        self._close_to(column)
+        if self._columns and self._columns[-1] == column and self._keys[-1] is None:
+            self._is_open = True
+            return True
+        # A sequence may stand in the column of the mapping whose value it is.
+        if not self._is_open or (self._columns and self._columns[-1] > column):
+            return False
+        return self._push(column, None)
 
     def _close_to(self, column: int) -> None:
         """End the collections that are further in than ``column``; what was open in them ends without a value."""

@@ -98,19 +98,12 @@ def resolve_scalar(text: str) -> bool | int | float | str | None:
     plain = text.replace("_", "")
     for syntax, base in _INTEGERS:
         if syntax.fullmatch(plain):
-            return _integer(plain, base, text)
-    return _float(plain, text)
-
-
-def _integer(plain: str, base: int, text: str) -> int | float | str:
-    if len(plain) > _MAX_DIGITS:
-        return _float(plain, text)
-    digits = plain
-    if base == 8:
-        digits = plain.replace("o", "").replace("O", "")
-    number = int(digits, base)
-    if -(2**63) <= number < 2**63 or (number < 2**64 and plain[0] not in "+-"):
-        return number
+            if len(plain) > _MAX_DIGITS:
+                break
+            number = int(plain.replace("o", "").replace("O", "") if base == 8 else plain, base)
+            if -(2**63) <= number < 2**63 or (number < 2**64 and plain[0] not in "+-"):
+                return number
+            break
     return _float(plain, text)
 
 
@@ -149,7 +142,17 @@ KubectlLoader.add_constructor(
 def load_documents(text: str) -> Iterator[tuple[int, Any]]:
     """The documents of a text with the lines on which they begin (from 1). Raises ``YamlError``."""
     try:
-        _check_depth(text)
+        # PyYAML would answer deeper nesting with a crash of the process.
+        brackets = text.count("[") + text.count("{")
+        if brackets >= MAX_DEPTH // 2 or _MAY_NEST_DEEPLY.search(text) or "&" in text or "!" in text:
+            depth = 0
+            for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+                if isinstance(event, yaml.CollectionStartEvent):
+                    depth += 1
+                    if depth > MAX_DEPTH:
+                        raise YamlError("is nested too deeply", event.start_mark.line + 1 if event.start_mark else 1)
+                elif isinstance(event, yaml.CollectionEndEvent):
+                    depth -= 1
         loader = KubectlLoader(text)
         try:
             while loader.check_node():
@@ -172,21 +175,6 @@ def load_documents(text: str) -> Iterator[tuple[int, Any]]:
         raise YamlError(f"holds the control character #x{character:02x}", line) from None
     except ValueError as error:
         raise YamlError(f"is not YAML: {error}", 1) from None
-
-
-def _check_depth(text: str) -> None:
-    """Raise for nesting that PyYAML would answer with a crash of the process."""
-    brackets = text.count("[") + text.count("{")
-    if brackets < MAX_DEPTH // 2 and not _MAY_NEST_DEEPLY.search(text) and "&" not in text and "!" not in text:
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise YamlError("is nested too deeply", event.start_mark.line + 1 if event.start_mark else 1)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 def _check_size(node: yaml.Node, limit: int) -> None:

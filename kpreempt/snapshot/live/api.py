@@ -98,7 +98,16 @@ class Api:
                     raise failure(error, self.connection.server, self.connection.timeout) from None
             else:
                 if answer.status == 200:
-                    return _checked(answer, source, accept)
+                    # The body, which has to be of the kind that was asked for.
+                    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+                    if "json" in accept and "json" not in kind and answer.body[:1] not in (b"{", b"["):
+                        raise ClusterError(
+                            f"answers with {kind or 'something'}, not with JSON as the Kubernetes API does",
+                            source=source,
+                            status=answer.status,
+                            hint="check --server and the proxy: a login page often stands before the API",
+                        )
+                    return answer.body
                 asked = _seconds_asked_for(answer) if answer.status in _BUSY else None
                 wait = wait if asked is None else asked
                 if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
@@ -195,19 +204,6 @@ def _seconds_asked_for(answer: _Answer) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time()) if text else None
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _checked(answer: _Answer, source: str, accept: str) -> bytes:
-    """The body, which has to be of the kind that was asked for."""
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if "json" in accept and "json" not in kind and answer.body[:1] not in (b"{", b"["):
-        raise ClusterError(
-            f"answers with {kind or 'something'}, not with JSON as the Kubernetes API does",
-            source=source,
-            status=answer.status,
-            hint="check --server and the proxy: a login page often stands before the API",
-        )
-    return answer.body
 
 
 def read_config_map(connection: Connection, namespace: str, name: str) -> dict[str, Any]:

@@ -75,9 +75,24 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
         who = f"user {chosen.user_name}" if chosen.user_name else ""
     cluster, user = chosen.cluster, chosen.user
     if not cluster.server:
-        raise _no_server(chosen.context, config.contexts)
+        hint = "--context " + "|".join(sorted(config.contexts)[:5]) if config.contexts else "--server https://HOST:6443"
+        if not chosen.context:
+            raise UsageError("the kubeconfig has no current context", hint=hint)
+        problem = f'the cluster of context "{chosen.context}" is not in the kubeconfig, or has no server'
+        raise UsageError(problem, hint=hint)
     authority, trust = _trust(cluster)
-    server = _base_url(cluster.server, is_tls=bool(authority or cluster.insecure_skip_tls_verify))
+    # The server's URL; without a scheme it is https where TLS is spoken of, else http, as client-go has it.
+    is_tls = bool(authority or cluster.insecure_skip_tls_verify)
+    url = cluster.server if "://" in cluster.server else f"{'https' if is_tls else 'http'}://{cluster.server}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError("--server or the kubeconfig's server is not a URL", hint="https://HOST:6443")
+    host = f"[{host}]" if ":" in host else host
+    server = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
     headers: Headers = []
     certificate = tls = None
     if server.startswith("https:"):
@@ -111,13 +126,6 @@ def timeout_seconds(text: str) -> float | None:
     if nanoseconds is None or nanoseconds < 0:
         raise UsageError(f'--request-timeout: "{text[:40]}" is not a duration', hint="30s, 2m; 0 waits without end")
     return nanoseconds / SECOND or None
-
-
-def _no_server(context: str, contexts: Mapping[str, object]) -> UsageError:
-    hint = "--context " + "|".join(sorted(contexts)[:5]) if contexts else "--server https://HOST:6443"
-    if context:
-        return UsageError(f'the cluster of context "{context}" is not in the kubeconfig, or has no server', hint=hint)
-    return UsageError("the kubeconfig has no current context", hint=hint)
 
 
 def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Chosen:
@@ -176,20 +184,6 @@ def _secrets(user: UserEntry, headers: Headers, certificate: ClientCertificate |
     return [each.strip() for each in given if each.strip()]
 
 
-def _base_url(text: str, *, is_tls: bool) -> str:
-    """The server's URL; without a scheme it is https where TLS is spoken of, else http, as client-go has it."""
-    url = text if "://" in text else f"{'https' if is_tls else 'http'}://{text}"
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if not host or parts.scheme not in ("http", "https"):
-        raise UsageError("--server or the kubeconfig's server is not a URL", hint="https://HOST:6443")
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
-
-
 def _trust(cluster: ClusterEntry) -> tuple[str, Trust]:
     """The certificate authority as PEM, and the trust in it."""
     source = cluster.certificate_authority or "certificate-authority-data"
@@ -235,8 +229,16 @@ def _credentials(
         headers = [("Authorization", f"Basic {pair}")]
     else:
         headers = _bearer(token)
-    if not headers and user.auth_provider is not None:
-        headers = _bearer(_provider_token(user, source))
+    provider = user.auth_provider
+    if not headers and provider is not None:
+        # The token of an OpenID provider as it is. It is not renewed: that would have to be written down.
+        if provider.name != "oidc":
+            raise InputError(
+                f'the auth provider "{provider.name}" is no longer known to kubectl either',
+                source=source,
+                hint="a credential plugin (exec) takes its place",
+            )
+        headers = _bearer(provider.config.get("id-token", ""))
     if not headers and user.exec is not None:
         answer = run_plugin(user.exec, cluster, name, base64.b64encode(authority.encode()).decode(), seconds)
         headers = _bearer(answer.token)
@@ -251,19 +253,6 @@ def _bearer(token: str) -> Headers:
     if any(not 32 < ord(character) < 127 for character in token):
         raise InputError("the token holds a character that no token can have", source="kubeconfig or --token")
     return [("Authorization", f"Bearer {token}")] if token else []
-
-
-def _provider_token(user: UserEntry, source: str) -> str:
-    """The token of an OpenID provider as it is. It is not renewed: that would have to be written down."""
-    provider = user.auth_provider
-    assert provider is not None
-    if provider.name != "oidc":
-        raise InputError(
-            f'the auth provider "{provider.name}" is no longer known to kubectl either',
-            source=source,
-            hint="a credential plugin (exec) takes its place",
-        )
-    return provider.config.get("id-token", "")
 
 
 def _impersonation(user: UserEntry) -> Headers:

@@ -51,7 +51,14 @@ def _download(url: str, environment: Mapping[str, str], seconds: float, max_byte
                 raise InputError(
                     f"the server answers {response.status} {response.reason or ''}".rstrip(), source=source
                 )
-            return _body(response, source, max_bytes)
+            body = bytearray()
+            while chunk := response.read1(_CHUNK, decode_content=True):
+                body += chunk
+                if len(body) > max_bytes:
+                    raise InputError(f"is longer than {max_bytes:,} bytes", source=source)
+            if body[:256].lstrip().lower().startswith((b"<!doctype", b"<html")):
+                raise InputError("is a page of HTML, not a manifest", source=source, hint="the address of the raw file")
+            return bytes(body)
         except http.HTTPError as error:
             raise failure(error, source, seconds) from None
         finally:
@@ -96,14 +103,3 @@ def _request(
         )
     except http.HTTPError as error:
         raise failure(error, source, seconds) from None
-
-
-def _body(response: urllib3.BaseHTTPResponse, source: str, max_bytes: int) -> bytes:
-    body = bytearray()
-    while chunk := response.read1(_CHUNK, decode_content=True):
-        body += chunk
-        if len(body) > max_bytes:
-            raise InputError(f"is longer than {max_bytes:,} bytes", source=source)
-    if body[:256].lstrip().lower().startswith((b"<!doctype", b"<html")):
-        raise InputError("is a page of HTML, not a manifest", source=source, hint="the address of the raw file")
-    return bytes(body)

@@ -62,7 +62,24 @@ def run_plugin(
         if not value:
             raise InputError(f"fails: malformed request. missing key '{name}'", source=source)
     try:
-        code, output, said = _run(plugin, _about(plugin, cluster, authority), seconds)
+        # What the plugin is told (``KUBERNETES_EXEC_INFO``).
+        spec: dict[str, Any] = {"interactive": _is_interactive(plugin)}
+        if plugin.provide_cluster_info:
+            about = {
+                "server": cluster.server,
+                "tls-server-name": cluster.tls_server_name,
+                "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+                "certificate-authority-data": authority,
+                "proxy-url": cluster.proxy_url,
+                "config": next(
+                    (each.get("extension") for each in cluster.extensions if each.get("name") == _CONFIG_EXTENSION),
+                    None,
+                ),
+            }
+            spec["cluster"] = {key: value for key, value in about.items() if value}
+        code, output, said = _run(
+            plugin, {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}, seconds
+        )
     except OSError as error:
         words = (error.strerror or str(error)).lower()
         hint = _first_line(plugin.install_hint) or "install it, or check command in the kubeconfig"
@@ -83,24 +100,6 @@ def run_plugin(
     if len(output) > _MAX_BYTES:
         raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
     return _answer(output, plugin, source)
-
-
-def _about(plugin: ExecEntry, cluster: ClusterEntry, authority: str) -> dict[str, Any]:
-    """What the plugin is told (``KUBERNETES_EXEC_INFO``)."""
-    spec: dict[str, Any] = {"interactive": _is_interactive(plugin)}
-    if plugin.provide_cluster_info:
-        about = {
-            "server": cluster.server,
-            "tls-server-name": cluster.tls_server_name,
-            "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-            "certificate-authority-data": authority,
-            "proxy-url": cluster.proxy_url,
-            "config": next(
-                (each.get("extension") for each in cluster.extensions if each.get("name") == _CONFIG_EXTENSION), None
-            ),
-        }
-        spec["cluster"] = {key: value for key, value in about.items() if value}
-    return {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
 
 
 def _is_interactive(plugin: ExecEntry) -> bool:

@@ -41,17 +41,6 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def server_says(body: bytes) -> str:
-    """The message of a ``Status``, or the text itself where that is short and plain; cut to one short line."""
-    try:
-        text = msgspec.json.decode(body, type=_Status).message
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace")
-        text = "" if "<" in text else text
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
-
-
 def refusal(
     status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: str, user: str, seconds: float | None = None
 ) -> ClusterError:
@@ -59,7 +48,14 @@ def refusal(
 
     ``user`` says who asked (``user admin``), and ``seconds`` how long a busy server wants to be left alone.
     """
-    words = server_says(body)
+    # The message of a ``Status``, or the text itself where that is short and plain; cut to one short line.
+    try:
+        text = msgspec.json.decode(body, type=_Status).message
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace")
+        text = "" if "<" in text else text
+    text = " ".join(text.split())
+    words = text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
     because = f": {words}" if words else ""
     if 300 <= status < 400:
         place = headers.get("location", "").partition("?")[0]
@@ -116,7 +112,14 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
         return "the host is not known", "check the server of the context, the network and the VPN"
     # Before the timeouts, of which urllib3 has it be one.
     if isinstance(error, http.NewConnectionError):
-        return _unreached(error.__cause__)
+        reason = error.__cause__
+        if isinstance(reason, socket.gaierror):
+            return "the host is not known", "check the server of the context, the network and the VPN"
+        if isinstance(reason, OSError) and reason.errno == errno.ECONNREFUSED:
+            hint = "is the API server running, and is it the right one? kubectl config view"
+            return "the connection is refused", hint
+        words = (isinstance(reason, OSError) and reason.strerror) or "it is not reached"
+        return words[:1].lower() + words[1:], "check the network and the VPN"
     if isinstance(error, http.TimeoutError):
         return _no_answer(timeout)
     if isinstance(error, http.SSLError):
@@ -132,16 +135,6 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
 def is_dropped(error: http.HTTPError) -> bool:
     """Whether a connection broke off on its way, which the next one may not."""
     return isinstance(error, http.ProtocolError) and tls_error(error) is None
-
-
-def _unreached(cause: BaseException | None) -> tuple[str, str]:
-    if isinstance(cause, socket.gaierror):
-        return "the host is not known", "check the server of the context, the network and the VPN"
-    code = cause.errno if isinstance(cause, OSError) else None
-    if code == errno.ECONNREFUSED:
-        return "the connection is refused", "is the API server running, and is it the right one? kubectl config view"
-    words = cause.strerror if isinstance(cause, OSError) and cause.strerror else "it is not reached"
-    return words[:1].lower() + words[1:], "check the network and the VPN"
 
 
 def tls_problem(error: object) -> tuple[str, str]:

@@ -216,22 +216,6 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
     user = config.users.get(user_name, UserEntry())
     if flags.user and flags.user not in config.users:
         raise _unknown("user", "--user", flags.user, config.users)
-    return Chosen(
-        context=name,
-        namespace=context.namespace,
-        cluster=_overridden_cluster(cluster, flags),
-        user_name=user_name,
-        user=_overridden_user(user, flags),
-    )
-
-
-def _unknown(what: str, option: str, name: str, known: Mapping[str, object]) -> UsageError:
-    names = sorted(known)
-    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s at all")
-
-
-def _overridden_cluster(cluster: ClusterEntry, flags: ConnectionFlags) -> ClusterEntry:
     changes: dict[str, Any] = {}
     if flags.insecure_skip_tls_verify and flags.certificate_authority:
         raise UsageError("--insecure-skip-tls-verify and --certificate-authority exclude each other")
@@ -245,7 +229,19 @@ def _overridden_cluster(cluster: ClusterEntry, flags: ConnectionFlags) -> Cluste
         changes["insecure_skip_tls_verify"] = flags.insecure_skip_tls_verify
         changes["certificate_authority"] = flags.certificate_authority
         changes["certificate_authority_data"] = ""
-    return msgspec.structs.replace(cluster, **changes)
+    return Chosen(
+        context=name,
+        namespace=context.namespace,
+        cluster=msgspec.structs.replace(cluster, **changes),
+        user_name=user_name,
+        user=_overridden_user(user, flags),
+    )
+
+
+def _unknown(what: str, option: str, name: str, known: Mapping[str, object]) -> UsageError:
+    names = sorted(known)
+    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s at all")
 
 
 def _overridden_user(user: UserEntry, flags: ConnectionFlags) -> UserEntry:

@@ -168,7 +168,17 @@ class Listing:
             try:
                 body = api.get(path, self._query())
             except ClusterError as error:
-                if self._goes_on_after(error):
+                # There may be another way to the objects.
+                if self._token and error.status == 410:
+                    self._restarts += 1
+                    self._token, self._exact, self._begins = "", "", True
+                    if self._restarts <= _MAX_RESTARTS:
+                        continue
+                elif self._exact and self._begins and error.status in _NOT_AT_THAT_VERSION:
+                    self._exact = ""
+                    continue
+                elif self._begins and error.status == 404 and len(self._api_versions) > 1:
+                    del self._api_versions[0]
                     continue
                 if error.status not in (403, 404) or self.kind.name in INDISPENSABLE:
                     raise
@@ -197,20 +207,6 @@ class Listing:
         if self._token:
             return {**query, "continue": self._token}
         return {**query, "resourceVersion": self._exact, "resourceVersionMatch": "Exact"} if self._exact else query
-
-    def _goes_on_after(self, error: ClusterError) -> bool:
-        """Whether there is another way to the objects, which is then prepared."""
-        if self._token and error.status == 410:
-            self._restarts += 1
-            self._token, self._exact, self._begins = "", "", True
-            return self._restarts <= _MAX_RESTARTS
-        if self._exact and self._begins and error.status in _NOT_AT_THAT_VERSION:
-            self._exact = ""
-            return True
-        if self._begins and error.status == 404 and len(self._api_versions) > 1:
-            del self._api_versions[0]
-            return True
-        return False
 
     def _page(self, body: bytes, source: str) -> Page:
         try:

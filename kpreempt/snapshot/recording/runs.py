@@ -145,7 +145,18 @@ class _Reader:
             if change.what is What.GAP:
                 self._gaps.append(Gap(change.kind, change.since, change.version))
             elif change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
-                self._note_event(change)
+                event = record_of(KINDS["Event"], change.object)
+                if event.reason == PREEMPTED:
+                    if event.related is not None and event.related.uid:
+                        preemptor = event.related.uid
+                    else:
+                        said = PREEMPTED_TEXT.fullmatch(event.text.strip())
+                        preemptor = (said["uid"] or said["bare_uid"] or "") if said is not None else ""
+                    # One that is told again is about the same eviction.
+                    self._evictions.setdefault(
+                        (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
+                        _Eviction(event.subject.key, preemptor, change.seen),
+                    )
             elif change.kind == "Pod" and change.what is What.DELETED:
                 key = f"{change.namespace}/{change.name}"
                 if key not in self._leaving:
@@ -184,21 +195,6 @@ class _Reader:
         """When the victim was marked first, of all that had its name the one that the event is about."""
         marks = self._marks.get(eviction.victim, ())
         return min(marks, key=lambda mark: abs(mark.seen - eviction.seen), default=None)
-
-    def _note_event(self, change: Change) -> None:
-        event = record_of(KINDS["Event"], change.object)
-        if event.reason != PREEMPTED:
-            return
-        if event.related is not None and event.related.uid:
-            preemptor = event.related.uid
-        else:
-            said = PREEMPTED_TEXT.fullmatch(event.text.strip())
-            preemptor = (said["uid"] or said["bare_uid"] or "") if said is not None else ""
-        # One that is told again is about the same eviction.
-        self._evictions.setdefault(
-            (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
-            _Eviction(event.subject.key, preemptor, change.seen),
-        )
 
     def _note_pod(self, change: Change) -> None:
         pod = pod_line(change.object)

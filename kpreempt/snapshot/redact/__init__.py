@@ -160,7 +160,11 @@ def rule_of(record: type[msgspec.Struct]) -> Rule:
     special = rules.RECORDS.get(record)
     if special is not None:
         return special
-    fields = [(field.name, rule, field.default) for field, rule in _rules_of_fields(record) if rule is not None]
+    fields = [
+        (field.name, rule, field.default)
+        for field in _info(record).fields
+        if (rule := _declared(record, field.name) or _rule_of_type(field.type)) is not None
+    ]
 
     def apply(renamer: Renamer, value: Any) -> Any:
         new = value.__copy__()
@@ -176,7 +180,8 @@ def rule_of(record: type[msgspec.Struct]) -> Rule:
 def unlisted_fields(record: type[msgspec.Struct]) -> list[str]:
     """The fields of a record, and of those within it, that hold text and have no rule; for a test."""
     found: list[str] = []
-    for name, kind in _fields_of(record):
+    for field in _info(record).fields:
+        name, kind = field.name, field.type
         if _declared(record, name) is None:
             below = _record_within(kind)
             if below is not None:
@@ -184,10 +189,6 @@ def unlisted_fields(record: type[msgspec.Struct]) -> list[str]:
             elif _rule_of_type(kind) is _UNLISTED:
                 found.append(f"{record.__name__}.{name}")
     return found
-
-
-def _rules_of_fields(record: type[msgspec.Struct]) -> list[tuple[inspect.Field, Rule | None]]:
-    return [(field, _declared(record, field.name) or _rule_of_type(field.type)) for field in _info(record).fields]
 
 
 def _declared(record: type[msgspec.Struct], field: str) -> Rule | None:
@@ -201,10 +202,6 @@ def _info(record: type[msgspec.Struct]) -> inspect.StructType:
     info = inspect.type_info(record)
     assert isinstance(info, inspect.StructType)
     return info
-
-
-def _fields_of(record: type[msgspec.Struct]) -> list[tuple[str, inspect.Type]]:
-    return [(field.name, field.type) for field in _info(record).fields]
 
 
 def _record_within(kind: inspect.Type) -> type[msgspec.Struct] | None:

@@ -18,7 +18,6 @@ from kpreempt.model.meta import Time
 from kpreempt.model.node import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.node import ContainerImage
 from kpreempt.model.pod import Pod
-from kpreempt.model.taints import Toleration
 from kpreempt.model.volcano import DEFAULT_QUEUE
 from kpreempt.snapshot.redact import well_known
 from kpreempt.snapshot.redact.tokens import Names, Space, ending_of_key, ending_of_value
@@ -328,7 +327,12 @@ def number_keys(cluster: ClusterSnapshot) -> tuple[frozenset[str], frozenset[str
             labels.update(_compared(NodeSelector([each.preference for each in rules.preferred])))
         if id(pod.spec.tolerations) not in seen:
             seen.add(id(pod.spec.tolerations))
-            taints.update(each.key for each in pod.spec.tolerations if _compares_values(each))
+            # Those that compare numbers; or, without a key, the values of all taints.
+            taints.update(
+                each.key
+                for each in pod.spec.tolerations
+                if each.operator in ("Gt", "Lt") or (not each.key and each.value)
+            )
     for volume in cluster.persistent_volumes:
         labels.update(_compared(volume.spec.node_affinity.required if volume.spec.node_affinity else None))
     return frozenset(labels), frozenset(taints)
@@ -337,11 +341,6 @@ def number_keys(cluster: ClusterSnapshot) -> tuple[frozenset[str], frozenset[str
 def _topology_keys(pods: Iterable[Pod]) -> frozenset[str]:
     """The keys of labels by whose values pods spread."""
     return frozenset(each.topology_key for pod in pods for each in pod.spec.topology_spread_constraints)
-
-
-def _compares_values(toleration: Toleration) -> bool:
-    """Whether it compares numbers; or, without a key, the values of all taints."""
-    return toleration.operator in ("Gt", "Lt") or (not toleration.key and bool(toleration.value))
 
 
 def _compared(selector: NodeSelector | None) -> Iterator[str]:
