@@ -52,7 +52,16 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if unread and pod.spec.priority is None:
         raise _unread_class(pod, cluster)
     if pod.spec.priority is None or (cluster.priority_classes and not unread):
-        raise _unknown_class(pod, known)
+        name = pod.spec.priority_class_name
+        listed = ", ".join(
+            f"{each.metadata.name} ({each.value})"
+            for each in sorted(known.values(), key=lambda each: (-each.value, each.metadata.name))
+        )
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        raise NotFoundError(
+            f'Pod {pod.key}: spec.priorityClassName: there is no PriorityClass "{name}"; there is: {listed}',
+            hint=near[0] if near else "",
+        )
     filled = _fill_in(pod, None, REASON_API_DEFAULT)
     assumption = Assumption(
         subject=f"Pod {pod.key}",
@@ -122,17 +131,4 @@ def _unread_class(pod: Pod, cluster: ClusterSnapshot) -> NotFoundError:
         f'Pod {pod.key}: spec.priorityClassName: which priority "{name}" stands for is unknown: PriorityClasses '
         f"{why_unread(unread)}",
         hint="explain --priority N takes N for it",
-    )
-
-
-def _unknown_class(pod: Pod, known: dict[str, PriorityClass]) -> NotFoundError:
-    name = pod.spec.priority_class_name
-    listed = ", ".join(
-        f"{each.metadata.name} ({each.value})"
-        for each in sorted(known.values(), key=lambda each: (-each.value, each.metadata.name))
-    )
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    return NotFoundError(
-        f'Pod {pod.key}: spec.priorityClassName: there is no PriorityClass "{name}"; there is: {listed}',
-        hint=near[0] if near else "",
     )

@@ -78,19 +78,7 @@ def reconcile_deployment(
         if new is None:
             return [_creation(deployment, deployment.replicas)]
         return [resized(deployment, new.name, deployment.replicas)] if new.replicas != deployment.replicas else []
-    return _roll(deployment, new, old)
-
-
-def is_complete(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> bool:
-    """Whether the rollout has ended: all pods are of the new ReplicaSet, as many as there should be, and available."""
-    every = [each for each in (*old, new) if each is not None]
-    updated = new.pods if new is not None else 0
-    pods, available = (sum(each.pods for each in every), sum(each.available for each in every))
-    return updated == pods == available == deployment.replicas
-
-
-def _roll(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
-    """First up, then down; both in one step only where the new ReplicaSet is just made."""
+    # First up, then down; both in one step only where the new ReplicaSet is just made.
     actions: list[Action] = []
     if new is None:
         # Its name is the caller's affair; none of the old ones has an empty one.
@@ -103,6 +91,14 @@ def _roll(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequenc
     if wanted != new.replicas:
         return [*actions, resized(deployment, new.name, wanted)]
     return [*actions, *_shrink_old(deployment, new, [each for each in old if each.replicas > 0])]
+
+
+def is_complete(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> bool:
+    """Whether the rollout has ended: all pods are of the new ReplicaSet, as many as there should be, and available."""
+    every = [each for each in (*old, new) if each is not None]
+    updated = new.pods if new is not None else 0
+    pods, available = (sum(each.pods for each in every), sum(each.available for each in every))
+    return updated == pods == available == deployment.replicas
 
 
 def _creation(deployment: DeploymentState, replicas: int) -> CreateReplicaSet:

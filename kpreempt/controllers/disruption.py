@@ -206,7 +206,15 @@ def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
         if key in seen:
             continue
         try:
-            scales[_scale_of_owner(pod, owner, scale_of)] = None
+            if resource := WITHOUT_SCALE.get((owner.api_version.rpartition("/")[0], owner.kind)):
+                raise SyncError(
+                    f"pod {pod.key} belongs to {owner.kind} {owner.name}, which has no scale",
+                    controllers_words=f"{resource} does not implement the scale subresource",
+                )
+            scale = scale_of(pod.metadata.namespace, owner)
+            if scale is None:
+                raise SyncError(f'found no controllers for pod "{pod.metadata.name}"')
+            scales[scale] = None
             seen.add(key)
         except SyncError as error:
             errors.append(error)
@@ -215,18 +223,6 @@ def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
         told = tuple(dict.fromkeys(error.controllers_words for error in errors))
         raise SyncError(errors[0].message, controllers_words=told[0], any_of=told if len(told) > 1 else ())
     return list(scales)
-
-
-def _scale_of_owner(pod: Pod, owner: OwnerReference, scale_of: ScaleOf) -> Scale:
-    if resource := WITHOUT_SCALE.get((owner.api_version.rpartition("/")[0], owner.kind)):
-        raise SyncError(
-            f"pod {pod.key} belongs to {owner.kind} {owner.name}, which has no scale",
-            controllers_words=f"{resource} does not implement the scale subresource",
-        )
-    scale = scale_of(pod.metadata.namespace, owner)
-    if scale is None:
-        raise SyncError(f'found no controllers for pod "{pod.metadata.name}"')
-    return scale
 
 
 class Scales:

@@ -75,26 +75,6 @@ def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
     raise RefusalError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
 
 
-def with_eviction_condition(pod: Pod, now: datetime) -> Pod:
-    """The pod with the condition that says that it is evicted."""
-    new = PodCondition(
-        type="DisruptionTarget",
-        status="True",
-        reason="EvictionByEvictionAPI",
-        message="Eviction API: evicting",
-        last_transition_time=now,
-    )
-    conditions = list(pod.status.conditions)
-    for place, old in enumerate(conditions):
-        if old.type == new.type:
-            since = old.last_transition_time if old.status == new.status else now
-            conditions[place] = msgspec.structs.replace(new, last_transition_time=since)
-            break
-    else:
-        conditions.append(new)
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions))
-
-
 def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
     """The pod once it was told to end with ``grace_period`` seconds, or with its own; ``None`` where it is gone."""
     metadata = pod.metadata
@@ -307,7 +287,23 @@ def _delete(store: Store, pod: Pod, options: DeleteOptions, now: datetime, rules
     check_preconditions(pod, options)
     if options.dry_run:
         return
-    store.write_pod(with_eviction_condition(pod, now))
+    # The pod with the condition that says that it is evicted.
+    new = PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason="EvictionByEvictionAPI",
+        message="Eviction API: evicting",
+        last_transition_time=now,
+    )
+    conditions = list(pod.status.conditions)
+    for place, old in enumerate(conditions):
+        if old.type == new.type:
+            since = old.last_transition_time if old.status == new.status else now
+            conditions[place] = msgspec.structs.replace(new, last_transition_time=since)
+            break
+    else:
+        conditions.append(new)
+    store.write_pod(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions)))
     assert store.pod is not None
     store.write_pod(deleted(store.pod, options.grace_period_seconds, now, rules))
 

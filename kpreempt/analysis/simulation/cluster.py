@@ -144,7 +144,18 @@ class SimulatedCluster:
         if pod.metadata.creation_timestamp is None:
             metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.now)
             pod = msgspec.structs.replace(pod, metadata=metadata)
-        self._claim_volumes(pod)
+        # The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node.
+        if claims := list(_ephemeral_claims(pod)):
+            there = self.snapshot.persistent_volume_claims
+            known = {claim.key for claim in there}
+            if new := [admit_claim(claim, self.snapshot) for claim in claims if claim.key not in known]:
+                cluster = msgspec.structs.replace(self.snapshot, persistent_volume_claims=[*there, *new])
+                bound = bind_claims(cluster, [claim.key for claim in new], self._scheduler.settings)
+                self.snapshot = bound.cluster
+                self.assumptions.update(dict.fromkeys(bound.assumptions))
+                # What was prepared may be built upon only where pods and budgets alone have changed.
+                self._prepared = None
+                self._changed()
         pod = self._claim_devices(pod)
         self._put(pod)
         if (key := owner_key(pod)) is not None:
@@ -289,23 +300,6 @@ class SimulatedCluster:
         It is the same for the same, and another one for anything else as far as 64 bits can tell.
         """
         return self._shape
-
-    def _claim_volumes(self, pod: Pod) -> None:
-        """The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node."""
-        claims = list(_ephemeral_claims(pod))
-        if not claims:
-            return
-        known = {claim.key for claim in self.snapshot.persistent_volume_claims}
-        new = [admit_claim(claim, self.snapshot) for claim in claims if claim.key not in known]
-        if new:
-            there = self.snapshot.persistent_volume_claims
-            cluster = msgspec.structs.replace(self.snapshot, persistent_volume_claims=[*there, *new])
-            bound = bind_claims(cluster, [claim.key for claim in new], self._scheduler.settings)
-            self.snapshot = bound.cluster
-            self.assumptions.update(dict.fromkeys(bound.assumptions))
-            # What was prepared may be built upon only where pods and budgets alone have changed.
-            self._prepared = None
-            self._changed()
 
     def _claim_devices(self, pod: Pod) -> Pod:
         """The claims for its devices are made with a pod; returns it with their names."""

@@ -103,7 +103,17 @@ def gate_settings(
     today = now.astimezone(UTC).date()
     limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
-    expires = _expires(flags, today)
+    expires = None
+    if flags.expires is None and flags.write_baseline is not None:
+        raise UsageError("--write-baseline: nothing is accepted for ever", hint="--expires 2026-12-31")
+    if flags.expires is not None:
+        if flags.write_baseline is None:
+            raise UsageError("--expires: this is for a new baseline", hint="--write-baseline FILE")
+        expires = date_in(flags.expires)
+        if expires is None:
+            raise UsageError(f"--expires {flags.expires}: this is not a date", hint="--expires 2026-12-31")
+        if expires < today:
+            raise UsageError(f"--expires {flags.expires}: that day is over")
     files = gate_files(flags.config_from, folder)
     is_read = flags.config is not None or finds_config
     name, config = read_config(flags.config, files) if is_read else ("", GateConfig())
@@ -187,21 +197,6 @@ def _forbidden(text: str) -> ForbiddenVictims:
             raise UsageError(f"--forbid-victims {text}: this is not a label selector", hint=error.hint) from None
     hint = "namespace=NAME, label=SELECTOR, priority-class=NAME"
     raise UsageError(f"--forbid-victims {text}: this does not say who", hint=hint)
-
-
-def _expires(flags: GateFlags, today: date) -> date | None:
-    if flags.expires is None:
-        if flags.write_baseline is not None:
-            raise UsageError("--write-baseline: nothing is accepted for ever", hint="--expires 2026-12-31")
-        return None
-    if flags.write_baseline is None:
-        raise UsageError("--expires: this is for a new baseline", hint="--write-baseline FILE")
-    day = date_in(flags.expires)
-    if day is None:
-        raise UsageError(f"--expires {flags.expires}: this is not a date", hint="--expires 2026-12-31")
-    if day < today:
-        raise UsageError(f"--expires {flags.expires}: that day is over")
-    return day
 
 
 def settings_of(gate: Gate | None, now: datetime, command: str) -> GateSettings:

@@ -175,8 +175,14 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.refused if each.left}
     kept = _kept_back(case)
-    # What is the cause of another finding, and of nothing else, is not reported twice.
-    explained = {*kept, *_not_started(case), *(each for each in refused if _fails_for_quota(case, each))}
+    # What is the cause of another finding, and of nothing else, is not reported twice: so are workloads of which one
+    # says why pods that have a node do not start there.
+    not_started = {
+        each.subject
+        for each in case.facts.objections
+        if each.pods and each.rule in _NOT_STARTED and case.rules.is_on(each.rule)
+    }
+    explained = {*kept, *not_started, *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
         if workload not in held and (kept.get(workload) or (not pods and workload in explained)):
@@ -216,12 +222,6 @@ def _kept_back(case: Case) -> dict[str, bool]:
     is_told, shuts = case.rules.is_on(rule), rule not in case.rules.severities
     own = (each for each in case.facts.objections if is_told and each.rule is rule)
     return {each.subject: each.is_grave and shuts for each in own}
-
-
-def _not_started(case: Case) -> set[str]:
-    """The workloads of which another finding says why pods that have a node do not start there."""
-    own = (each for each in case.facts.objections if each.rule in _NOT_STARTED and case.rules.is_on(each.rule))
-    return {each.subject for each in own if each.pods}
 
 
 def _pending(case: Case) -> Iterator[Measure]:

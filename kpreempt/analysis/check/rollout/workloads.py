@@ -133,7 +133,19 @@ def _changed(
     document = given.document
     kind, subject, metadata = document["kind"], describe(document), document["metadata"]
     differences = find_differences(document, before)
-    immutable = _immutable_fields(kind, differences)
+    # The paths that differ, of those that the API server does not let anyone change.
+    changeable = _CHANGEABLE.get(kind)
+    if changeable is None:
+        immutable = [path for path in differences.rest if path.startswith("spec.selector")]
+    else:
+        template = differences.template if "template" not in changeable else []
+        # ``spec.updateStrategy.type`` is in ``updateStrategy``.
+        rest = [
+            path
+            for path in differences.rest
+            if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
+        ]
+        immutable = [*template, *rest]
     is_made_again = kind == "Job" and is_made_anew(document, applier)
     is_replaced = is_made_again or (kind == "Job" and bool(immutable))
     after = workload_with_defaults(document) if is_replaced else _after(document, before)
@@ -183,21 +195,6 @@ def _keeps_old_pods(kind: str, after: Document) -> bool:
         or _strategy(after) == "OnDelete"
         or (kind == "Deployment" and bool(mapping_in(after, "spec").get("paused")))
     )
-
-
-def _immutable_fields(kind: str, differences: Differences) -> list[str]:
-    """The paths that differ, of those that the API server does not let anyone change."""
-    changeable = _CHANGEABLE.get(kind)
-    if changeable is None:
-        return [path for path in differences.rest if path.startswith("spec.selector")]
-    template = differences.template if "template" not in changeable else []
-    # ``spec.updateStrategy.type`` is in ``updateStrategy``.
-    rest = [
-        path
-        for path in differences.rest
-        if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
-    ]
-    return [*template, *rest]
 
 
 def _after(document: Document, before: Document) -> Document:
