@@ -19,7 +19,7 @@ from tabulate import tabulate
 
 from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.simulation import SimulationStart, simulate
+from kpreempt.analysis.simulation.engine import SimulationStart, simulate
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.load import cluster_from_json, load_snapshot
 from kpreempt.verdict.simulation import StepKind

@@ -16,7 +16,7 @@ from kpreempt.analysis.check.gate import Excuses, GateRules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
-from kpreempt.analysis.check.rollout.shape import ApplyOptions
+from kpreempt.analysis.check.rollout.records import ApplyOptions
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
 from kpreempt.library.check import only_in_base

@@ -15,8 +15,7 @@ from kpreempt.cli.requests import (
     manifest_options,
 )
 from kpreempt.errors import UsageError
-from kpreempt.gate_rules import RuleId, Takes
-from kpreempt.library.gate.flags import GateFlags
+from kpreempt.gate_rules import GateFlags, RuleId, Takes
 from kpreempt.library.options import GATE, OUTPUT, THE_CHANGE, Group, Option
 from kpreempt.library.requests import Check, Drain, Simulated
 

@@ -16,8 +16,7 @@ from functools import cached_property
 
 import msgspec
 
-from kpreempt.controllers.actions import SyncError, scaled_value
-from kpreempt.controllers.pods import is_ready
+from kpreempt.controllers.actions import SyncError, is_ready, scaled_value
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelIndex
 from kpreempt.model.meta import OwnerReference, Time, controller_of

@@ -21,8 +21,16 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import USUAL, Action, ControllerRules, CreatePods, DeletePod, ReleasePod
-from kpreempt.controllers.pods import ControlledPod, active_pods
+from kpreempt.controllers.actions import (
+    USUAL,
+    Action,
+    ControlledPod,
+    ControllerRules,
+    CreatePods,
+    DeletePod,
+    ReleasePod,
+    active_pods,
+)
 from kpreempt.controllers.replica_set import in_deletion_order
 
 BURST = 500

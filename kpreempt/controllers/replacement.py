@@ -13,8 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from kpreempt.controllers.actions import USUAL, ControllerRules
-from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
+from kpreempt.controllers.actions import COMPLETION_INDEX_LABEL, JOB_FINALIZER, USUAL, ControllerRules, tied_node
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodMeta, PodStatus

@@ -16,8 +16,7 @@ from functools import cmp_to_key
 
 import msgspec
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
-from kpreempt.controllers.pods import ControlledPod, active_pods
+from kpreempt.controllers.actions import Action, ControlledPod, CreatePods, DeletePod, active_pods
 
 BURST = 500
 

@@ -14,8 +14,15 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import USUAL, Action, ControllerRules, CreatePods, DeletePod, scaled_value
-from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.actions import (
+    USUAL,
+    Action,
+    ControlledPod,
+    ControllerRules,
+    CreatePods,
+    DeletePod,
+    scaled_value,
+)
 
 BURST = 500
 # Upstream reads ordinals as int32.

@@ -1,31 +1,40 @@
 """The eviction subresource of pods: what the API server does with a request, and the delete that it issues.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``,
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``, ``checkAndDecrement``,
 ``addConditionAndDeletePod``); for preconditions and grace periods ``pkg/registry/core/pod/strategy.go``
-(``CheckGracefulDelete``) and ``k8s.io/apiserver`` v0.36.3 ``pkg/registry/rest/delete.go`` (``BeforeDelete``).
+(``CheckGracefulDelete``) and ``k8s.io/apiserver`` v0.36.3 ``pkg/registry/rest/delete.go`` (``BeforeDelete``). What
+becomes of a budget's status follows ``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``, ``failSafe``) and
+the helpers of ``pkg/apis/policy/poddisruptionbudget`` for the condition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
-from kpreempt.eviction.budgets import being_processed, budgets_of, granted, lets_unready_go
+from kpreempt.controllers.actions import SyncError, is_ready
 from kpreempt.eviction.records import (
     ACCEPTED,
+    ALLOWED_CONDITION,
     CONFLICT,
+    TOO_MANY_REQUESTS,
     USUAL,
     Answer,
+    BudgetCondition,
     Cause,
     Details,
     EvictionRules,
     RefusalError,
     StoredBudget,
+    with_condition,
 )
+from kpreempt.eviction.selectors import problem_of
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import later
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
+from kpreempt.model.policy import PodDisruptionBudgetStatus
 
 DEFAULT_GRACE = 30
 
@@ -313,3 +322,122 @@ def _pod(request: EvictionRequest, store: Store) -> Pod:
         message = f'pods "{request.name}" not found'
         raise RefusalError(Answer(404, "NotFound", message, Details(name=request.name, kind="pods")))
     return store.pod
+
+
+MOST_DISRUPTED_PODS = 2000
+CAUSE = "DisruptionBudget"
+_VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
+_SYNC_FAILED = "SyncFailed"
+
+
+def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:
+    """The budgets of its namespace that select the pod; one without a selector or with an invalid one selects none."""
+    return [
+        each
+        for each in budgets
+        if each.budget.metadata.namespace == pod.metadata.namespace
+        and each.budget.spec.selector is not None
+        and not problem_of(each.budget.spec.selector)
+        and each.budget.spec.selector.matches(pod.metadata.labels)
+    ]
+
+
+def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
+    """Whether a pod may go because it is not ready, at no cost to the budget."""
+    if is_ready(pod):
+        return False
+    if stored.budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return True
+    status = status_of(stored)
+    return status.current_healthy >= status.desired_healthy > 0
+
+
+def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionRules = USUAL) -> StoredBudget:
+    """The budget once it has let a pod go. Raises ``RefusalError`` where it does not."""
+    metadata, status = stored.budget.metadata, status_of(stored)
+    if status.observed_generation < metadata.generation:
+        raise RefusalError(being_processed(metadata.name))
+    if status.disruptions_allowed < 0:
+        raise RefusalError(_forbidden(metadata.name, "pdb disruptions allowed is negative", "", rules))
+    if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
+        problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        cause = "too many pending evictions not confirmed by PDB controller"
+        raise RefusalError(_forbidden(metadata.name, problem, cause, rules))
+    if status.disruptions_allowed == 0:
+        raise RefusalError(_violated(why_shut(stored, rules)))
+    time = msgspec.to_builtins(now)
+    left = msgspec.structs.replace(
+        status,
+        disruptions_allowed=status.disruptions_allowed - 1,
+        disrupted_pods={**status.disrupted_pods, pod_name: time},
+    )
+    changed = StoredBudget(msgspec.structs.replace(stored.budget, status=left), stored.conditions)
+    return with_allowed_condition(changed, now) if left.disruptions_allowed == 0 else changed
+
+
+def why_shut(stored: StoredBudget, rules: EvictionRules = USUAL) -> str:
+    """Why a budget that allows no disruption does not, in the API server's words."""
+    name, status, condition = stored.budget.metadata.name, status_of(stored), stored.allowed_condition
+    needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"
+    said = condition if condition is not None and condition.status == "False" and condition.message else None
+    if not rules.eviction_refusals_tell_why:
+        return f"The disruption budget {name} {needs}"
+    if said is not None and said.reason == _SYNC_FAILED:
+        why = f"does not allow evicting pods currently because it failed sync: {said.message}"
+    elif status.current_healthy <= status.desired_healthy:
+        why = needs
+    elif said is not None:
+        why = f"does not allow evicting pods currently ({said.reason}): {said.message}"
+    else:
+        why = "does not allow evicting pods currently"
+    return f"The disruption budget {name} {why}"
+
+
+def being_processed(name: str) -> Answer:
+    """The refusal while the controller has not seen a budget as it is."""
+    return _violated(f"The disruption budget {name} is still being processed by the server.", retry_after=10)
+
+
+def failed_conditions(stored: StoredBudget, error: SyncError, now: datetime | None) -> tuple[BudgetCondition, ...]:
+    """The budget's conditions once its controller could not reckon what it wants."""
+    condition = BudgetCondition(
+        type=ALLOWED_CONDITION,
+        status="False",
+        reason=_SYNC_FAILED,
+        message=error.controllers_words,
+        message_one_of=error.any_of,
+        observed_generation=status_of(stored).observed_generation,
+    )
+    return with_condition(stored.conditions, condition, now)
+
+
+def with_allowed_condition(stored: StoredBudget, now: datetime | None) -> StoredBudget:
+    """The budget with the condition that its status asks for."""
+    status = status_of(stored)
+    is_open = status.disruptions_allowed > 0
+    condition = BudgetCondition(
+        type=ALLOWED_CONDITION,
+        status="True" if is_open else "False",
+        reason="SufficientPods" if is_open else "InsufficientPods",
+        observed_generation=status.observed_generation,
+    )
+    return msgspec.structs.replace(stored, conditions=with_condition(stored.conditions, condition, now))
+
+
+def status_of(stored: StoredBudget) -> PodDisruptionBudgetStatus:
+    """Its status; that of a budget that no controller has seen is all zeros."""
+    return stored.budget.status or PodDisruptionBudgetStatus()
+
+
+def _violated(why: str, retry_after: int = 0) -> Answer:
+    details = Details(causes=(Cause(reason=CAUSE, message=why),), retry_after_seconds=retry_after)
+    return Answer(TOO_MANY_REQUESTS, "TooManyRequests", _VIOLATED, details)
+
+
+def _forbidden(name: str, problem: str, cause: str, rules: EvictionRules) -> Answer:
+    causes: tuple[Cause, ...] = ()
+    if rules.eviction_forbidden_tells_why:
+        told = f"The disruption budget {name} does not allow evicting pods currently: {cause or problem}"
+        causes = (Cause(reason=CAUSE, message=told),)
+    details = Details(name=name, group="policy", kind="poddisruptionbudget", causes=causes)
+    return Answer(403, "Forbidden", f'poddisruptionbudget.policy "{name}" is forbidden: {problem}', details)

@@ -7,6 +7,8 @@ From these rows come the options of ``kpreempt check``, the keys of ``kpreempt.t
 rules of SARIF, GitLab's severities, the pages in ``docs/rules`` and the table in ``docs/gate.md``. This package stands
 below the records and loads nothing, since ``--help`` needs it: a sentence is a template that ``report.check.words``
 fills in.
+
+What is asked of a gate, before any file is read.
 """
 
 from __future__ import annotations
@@ -1075,3 +1077,18 @@ class RuleId(StrEnum):
             files={"change.yaml": manifests.workload("100m", replicas=3)},
         ),
     )
+
+
+class GateFlags(NamedTuple):
+    """The options as they were given; ``rules`` has what is given of rules: a text, whether it is on, or a list."""
+
+    config: str | None = None
+    config_from: str | None = None
+    no_annotation_waivers: bool = False
+    rules: Mapping[RuleId, Any] = {}
+    severity: Sequence[str] = ()
+    report_only: bool = False
+    waive: Sequence[str] = ()
+    baseline: str | None = None
+    write_baseline: str | None = None
+    expires: str | None = None

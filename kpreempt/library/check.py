@@ -10,11 +10,10 @@ import msgspec
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
-from kpreempt.analysis.check.rollout.deletions import Deletion, only_in, parse_deletion
 from kpreempt.analysis.check.rollout.hooks import Applier
+from kpreempt.analysis.check.rollout.kinds import Deletion, only_in, parse_deletion
 from kpreempt.analysis.check.rollout.plan import plan_change
-from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
-from kpreempt.analysis.check.rollout.shape import ApplyOptions, Prepared, position
+from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, position
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.pending.verdicts import one_by_one

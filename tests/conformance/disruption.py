@@ -14,9 +14,9 @@ import msgspec
 
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import WITHOUT_SCALE, Candidates, Scale, ScaleOf, failed_status, sync_budget
-from kpreempt.eviction.budgets import failed_conditions, status_of, with_allowed_condition
 from kpreempt.eviction.records import StoredBudget
 from kpreempt.eviction.selectors import problem_of
+from kpreempt.eviction.subresource import failed_conditions, status_of, with_allowed_condition
 from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of
 from kpreempt.model.pod import Pod
 

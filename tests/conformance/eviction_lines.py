@@ -10,7 +10,6 @@ import msgspec
 
 from kpreempt.controllers.disruption import ScaleOf
 from kpreempt.errors import InputError
-from kpreempt.eviction.budgets import status_of
 from kpreempt.eviction.kubectl_drain import DrainOptions, choose_pods
 from kpreempt.eviction.records import (
     CONFLICT,
@@ -27,6 +26,7 @@ from kpreempt.eviction.subresource import (
     EvictionRequest,
     Store,
     evict,
+    status_of,
     with_next_version,
 )
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement

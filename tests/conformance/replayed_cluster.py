@@ -17,12 +17,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.disruption import ScaleOf
-from kpreempt.controllers.pods import JOB_FINALIZER
 from kpreempt.controllers.replacement import replacement_of
-from kpreempt.eviction.budgets import budgets_of
 from kpreempt.eviction.records import Answer, EvictionRules, StoredBudget
-from kpreempt.eviction.subresource import DeleteOptions, EvictionRequest, Store, being_terminated, deleted, evict
+from kpreempt.eviction.subresource import (
+    DeleteOptions,
+    EvictionRequest,
+    Store,
+    being_terminated,
+    budgets_of,
+    deleted,
+    evict,
+)
 from kpreempt.model.meta import controller_of, later
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from tests.conformance.disruption import synced

@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator, Sequence
 import msgspec
 
 from kpreempt.analysis.drain.kubectl import RETRY_SECONDS
-from kpreempt.controllers.pods import is_ready
+from kpreempt.controllers.actions import is_ready
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
     Choice,

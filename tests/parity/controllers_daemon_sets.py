@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import CreatePods, DeletePod
+from kpreempt.controllers.actions import REVISION_LABEL, ControlledPod, CreatePods, DeletePod, controlled_pod
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.pods import REVISION_LABEL, ControlledPod, controlled_pod
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (
     Compared,

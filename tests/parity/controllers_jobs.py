@@ -8,9 +8,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.actions import (
+    COMPLETION_INDEX_LABEL,
+    JOB_FINALIZER,
+    ControlledPod,
+    CreatePods,
+    DeletePod,
+    ReleasePod,
+    controlled_pod,
+)
 from kpreempt.controllers.job import Ending, FailureRule, JobState, JobStep, reconcile_job, total, with_indexes
-from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, ControlledPod, controlled_pod
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (
     Compared,

@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod
-from kpreempt.controllers.pods import REVISION_LABEL, controlled_pod
+from kpreempt.controllers.actions import REVISION_LABEL, USUAL, Action, CreatePods, DeletePod, controlled_pod
 from kpreempt.controllers.stateful_set import StatefulSetState, reconcile_stateful_set
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kpreempt.controllers.actions import (
     USUAL,
+    ControlledPod,
     CreatePods,
     CreateReplicaSet,
     DeletePod,
@@ -32,7 +33,6 @@ from kpreempt.controllers.deployment import (
 )
 from kpreempt.controllers.disruption import Candidates, Scale, sync_budget
 from kpreempt.controllers.job import JobState, reconcile_job
-from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.replica_set import in_deletion_order, in_ranked_deletion_order, reconcile_replica_set
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.labels import LabelSelector

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from kpreempt.analysis.simulation import SimulationStart, simulate
+from kpreempt.analysis.simulation.engine import SimulationStart, simulate
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.simulation import SimulationEnd, StepKind
 from tests.conformance.cases import NOW, cluster_of, pod_of

@@ -24,9 +24,8 @@ from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_on
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
-from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.actions import SyncError, is_ready
 from kpreempt.controllers.disruption import Scales, desired_healthy, needs_scale, owner_scales
-from kpreempt.controllers.pods import is_ready
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import controller_name, controller_of

@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 
 import msgspec
 
+from kpreempt.controllers.actions import deployment_told_of
 from kpreempt.controllers.disruption import Candidates
-from kpreempt.controllers.pods import deployment_told_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, matches_requirement
 from kpreempt.model.meta import OwnerReference, controller_name, controller_of

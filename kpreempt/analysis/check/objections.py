@@ -27,7 +27,7 @@ from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.simulation.kubelet import is_not_ready
-from kpreempt.controllers.pods import is_ready
+from kpreempt.controllers.actions import is_ready
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

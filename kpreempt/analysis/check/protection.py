@@ -21,7 +21,7 @@ from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.rollout.differences import is_whole
+from kpreempt.analysis.check.rollout.apply import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.naming import counted, some_of

@@ -102,7 +102,7 @@ def explain_pods(
                 verdict = _with_one_more_node(verdict, within, cluster, prepared, question, now=at)
         verdict = _without_budgets(verdict, cluster)
         if simulates_on:
-            from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
+            from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
 
             with phases.phase("aftermath"):
                 aftermath, assumed, _ = simulate(

@@ -19,8 +19,8 @@ import msgspec
 from kpreempt.admission.resource_quotas import Amounts, QuotaCounts, changed, covers, refusal, usage_of
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Scales, Selected, disruptions_allowed, failed_status, sync_budget
-from kpreempt.eviction.budgets import failed_conditions, with_allowed_condition
 from kpreempt.eviction.records import StoredBudget
+from kpreempt.eviction.subresource import failed_conditions, with_allowed_condition
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
 from kpreempt.model.meta import OwnerReference, controller_of

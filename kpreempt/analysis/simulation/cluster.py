@@ -16,7 +16,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.version_rules import controller_rules
-from kpreempt.controllers.pods import ControlledPod, controlled_pod, deployment_told_of, ready_condition
+from kpreempt.controllers.actions import ControlledPod, controlled_pod, deployment_told_of, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims
 from kpreempt.model.cluster import ClusterSnapshot

@@ -14,17 +14,22 @@ import msgspec
 
 from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import OwnerKey
-from kpreempt.controllers.actions import Action, CreatePods, CreateReplicaSet, DeletePod, ReleasePod, ScaleReplicaSet
-from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.deployment import DeploymentState, ReplicaSetState, is_complete, reconcile_deployment
-from kpreempt.controllers.job import JobState, reconcile_job
-from kpreempt.controllers.pods import (
+from kpreempt.controllers.actions import (
     COMPLETION_INDEX_LABEL,
     JOB_FINALIZER,
     REVISION_LABEL,
+    Action,
     ControlledPod,
+    CreatePods,
+    CreateReplicaSet,
+    DeletePod,
+    ReleasePod,
+    ScaleReplicaSet,
     active_pods,
 )
+from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
+from kpreempt.controllers.deployment import DeploymentState, ReplicaSetState, is_complete, reconcile_deployment
+from kpreempt.controllers.job import JobState, reconcile_job
 from kpreempt.controllers.replica_set import count_replicas, reconcile_replica_set
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.affinity import tied_to

@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.analysis.simulation.client import Controller
 from kpreempt.analysis.simulation.cluster import SimulatedCluster, Workloads
-from kpreempt.controllers.pods import tied_node
+from kpreempt.controllers.actions import tied_node
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod

@@ -11,7 +11,7 @@ from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
-from kpreempt.controllers.pods import is_ready
+from kpreempt.controllers.actions import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM

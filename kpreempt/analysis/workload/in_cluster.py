@@ -26,7 +26,7 @@ from kpreempt.analysis.questions import (
 )
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to_node
-from kpreempt.controllers.pods import deployment_told_of, tied_node
+from kpreempt.controllers.actions import deployment_told_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of

@@ -20,7 +20,7 @@ from kpreempt.analysis.check.gate import (
     rule_named,
     severity_named,
 )
-from kpreempt.analysis.check.rollout.endings import LONGEST_SECONDS
+from kpreempt.analysis.check.rollout.controller_inputs import LONGEST_SECONDS
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
+from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.errors import PluginFailedError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import OwnerReference

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod, SyncError
+from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.pods import ControlledPod
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PHASES = {"p": "Pending", "u": "Pending", "f": "Failed", "g": "Failed", "s": "Succeeded"}

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, ReleasePod
 from kpreempt.controllers.job import FailureRule, JobState, JobStep, first_missing, reconcile_job, total, with_indexes
-from kpreempt.controllers.pods import ControlledPod
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=3)

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.controllers.actions import USUAL
-from kpreempt.controllers.pods import ControlledPod, controlled_pod
+from kpreempt.controllers.actions import USUAL, ControlledPod, controlled_pod
 from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.model.affinity import Affinity
 from kpreempt.model.pod import Pod

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
-from kpreempt.controllers.pods import ControlledPod, deletion_cost
+from kpreempt.controllers.actions import Action, ControlledPod, CreatePods, DeletePod, deletion_cost
 from kpreempt.controllers.replica_set import (
     ReplicaCounts,
     count_replicas,

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, CreatePods, DeletePod, SyncError
-from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -11,8 +11,7 @@ from kpreempt.analysis.check.gate import waiver_of_option
 from kpreempt.cli.gate_options import gate_flags
 from kpreempt.cli.runner import write_baseline
 from kpreempt.errors import InputError, UsageError
-from kpreempt.gate_rules import RuleSeverity
-from kpreempt.library.gate.flags import GateFlags
+from kpreempt.gate_rules import GateFlags, RuleSeverity
 from kpreempt.library.gate.settings import GateSettings, gate_settings
 from kpreempt.verdict.check import GateFinding, RuleId
 

@@ -18,7 +18,7 @@ from kpreempt.analysis.check.rollout.records import Adoption, PlannedWorkload
 from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.controllers.pods import JOB_FINALIZER
+from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector

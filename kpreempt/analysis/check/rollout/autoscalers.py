@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.differences import last_applied
+from kpreempt.analysis.check.rollout.apply import last_applied
 from kpreempt.analysis.check.rollout.kinds import group_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
 from kpreempt.analysis.document_reader import Document, describe, mapping_in

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.hooks import is_marked
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
+    Deletion,
     group_of,
     is_known,
     is_namespaced,
     is_other,
     is_pod_owner,
+    parse_deletion,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in

@@ -21,6 +21,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
     amount,
     deployment_state,
+    endings_of,
     job_state,
     number,
     owned_by_replica_set,
@@ -29,14 +30,13 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     unmodelled_of_job,
     with_injected,
 )
-from kpreempt.analysis.check.rollout.endings import endings_of
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, plural_of
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import Bound, bind_claims
-from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.client import Controller, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, Workloads
 from kpreempt.analysis.simulation.controllers import (
     DaemonSetController,
@@ -48,11 +48,10 @@ from kpreempt.analysis.simulation.controllers import (
     SimulatedReplicaSet,
     StatefulSetController,
 )
-from kpreempt.analysis.simulation.stages import RunTime, Stage
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
+from kpreempt.controllers.actions import REVISION_LABEL
 from kpreempt.controllers.daemon_set import DaemonSetState
-from kpreempt.controllers.pods import REVISION_LABEL
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of

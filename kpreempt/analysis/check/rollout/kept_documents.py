@@ -18,9 +18,8 @@ import msgspec
 from msgspec import inspect
 
 from kpreempt.admission.defaults import container_defaults
-from kpreempt.analysis.check.rollout.apply import FREE_MAPS, is_missing
+from kpreempt.analysis.check.rollout.apply import FREE_MAPS, LAST_APPLIED, is_missing, last_applied
 from kpreempt.analysis.check.rollout.autoscalers import KIND, is_autoscaler
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED, last_applied
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
@@ -29,7 +28,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     is_mutating,
     is_pod_owner,
 )
-from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply
+from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.model.meta import ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec

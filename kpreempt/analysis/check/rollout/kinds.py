@@ -2,14 +2,20 @@
 
 The table of those in a snapshot is the same as ``snapshot.kinds`` has; a test holds the two equal. Of other kinds it is
 known of some that nothing makes pods of them, not even in the end. One that is missing there costs a waiver, one that
-is there by mistake hides pods: so only what is sure is there.
+is there by mistake hides pods: so only what is sure is there. Then the words in which users name kinds, and the objects
+that a change deletes.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.errors import UsageError
 
 
 class ClusterKind(msgspec.Struct, frozen=True):
@@ -30,6 +36,14 @@ POD_OWNERS: dict[str, tuple[str, ...]] = {
     "ReplicationController": ("",),
     "Job": ("batch",),
     "CronJob": ("batch",),
+}
+# The field that says how many pods there are.
+SIZE_FIELDS = {
+    "Deployment": "replicas",
+    "StatefulSet": "replicas",
+    "ReplicaSet": "replicas",
+    "ReplicationController": "replicas",
+    "Job": "parallelism",
 }
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -212,3 +226,123 @@ def what_is_not_known(document: Document) -> tuple[str, str]:
         return "", ""
     # Whatever it is, there is a controller for it, which may make pods, delete them, or change their number.
     return f"what a controller makes of {kind} objects is not known: no pods are made or changed for it", "spec"
+
+
+_SHORT = {
+    "cj": "CronJob",
+    "deploy": "Deployment",
+    "ds": "DaemonSet",
+    "job": "Job",
+    "limits": "LimitRange",
+    "no": "Node",
+    "ns": "Namespace",
+    "pc": "PriorityClass",
+    "pdb": "PodDisruptionBudget",
+    "po": "Pod",
+    "pv": "PersistentVolume",
+    "pvc": "PersistentVolumeClaim",
+    "quota": "ResourceQuota",
+    "rc": "ReplicationController",
+    "rs": "ReplicaSet",
+    "sc": "StorageClass",
+    "sts": "StatefulSet",
+    "svc": "Service",
+}
+# What means nothing to scheduling, and may yet be deleted along with what does.
+_WITHOUT_MEANING = (
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Ingress",
+    "IngressClass",
+    "NetworkPolicy",
+    "Endpoints",
+    "EndpointSlice",
+    "CustomResourceDefinition",
+    "Lease",
+)
+_SHORT_WITHOUT_MEANING = {
+    "cm": "ConfigMap",
+    "crd": "CustomResourceDefinition",
+    "ing": "Ingress",
+    "netpol": "NetworkPolicy",
+    "sa": "ServiceAccount",
+}
+_PARTS_WITH_NAMESPACE = 3
+_VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?\.?")
+
+
+class Deletion(msgspec.Struct, frozen=True):
+    """An object that goes. ``namespace`` is empty for kinds without, ``has_meaning`` is whether any pod may care."""
+
+    kind: str
+    namespace: str
+    name: str
+    has_meaning: bool = True
+
+    @property
+    def described(self) -> str:
+        """``Deployment shop/api``."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def only_in(base: Iterable[Document], documents: Iterable[Document]) -> list[Deletion]:
+    """The objects of ``base`` that are not among ``documents``, in its order. Both are ``prepared``."""
+    there = {_deletion_of(each) for each in documents}
+    return [each for each in dict.fromkeys(map(_deletion_of, base)) if each not in there]
+
+
+def _deletion_of(document: Document) -> Deletion:
+    metadata, kind = document["metadata"], document["kind"]
+    has_meaning = is_known(document)
+    if not has_meaning and not makes_no_pods(group_of(document), kind):
+        kind = f"{kind}.{group_of(document)}".rstrip(".")
+    return Deletion(kind, metadata.get("namespace", ""), metadata["name"], has_meaning)
+
+
+def parse_deletion(text: str, namespace: str) -> Deletion:
+    """What ``KIND/NAME`` or ``KIND/NAMESPACE/NAME`` means; without a namespace the object is in ``namespace``.
+
+    Kinds are known in any case, short or plural, with or without their group. Raises ``UsageError``.
+    """
+    parts = text.split("/")
+    if not 2 <= len(parts) <= _PARTS_WITH_NAMESPACE or not all(parts):
+        raise UsageError(f'"{text[:80]}" does not name an object', hint="KIND/NAME or KIND/NAMESPACE/NAME")
+    kind, has_meaning = _kind(parts[0])
+    known = CLUSTER_KINDS.get(kind)
+    if known is not None and not known.is_namespaced:
+        if len(parts) == _PARTS_WITH_NAMESPACE:
+            raise UsageError(f'"{text[:80]}": a {kind} is in no namespace', hint=f"{parts[0]}/{parts[2]}")
+        return Deletion(kind, "", parts[1])
+    where = parts[1] if len(parts) == _PARTS_WITH_NAMESPACE else namespace
+    return Deletion(kind, where, parts[-1], has_meaning)
+
+
+def _kind(text: str) -> tuple[str, bool]:
+    word, dot, rest = text.lower().partition(".")
+    kind = _KIND_WORDS.get(word)
+    # kubectl takes ``deployments.apps`` and ``deployments.v1.apps``. Another group has kinds of its own.
+    group = _VERSION.sub("", rest)
+    if kind is not None:
+        known = CLUSTER_KINDS.get(kind)
+        groups = (*(known.groups if known is not None else ()), *POD_OWNERS.get(kind, ()))
+        if not group or group in groups:
+            return kind, True
+    other = _OTHER_WORDS.get(word)
+    if dot or other is not None:
+        # Custom resources are named with their group.
+        return text if group or other is None else other, False
+    near = difflib.get_close_matches(word, [*_KIND_WORDS, *_OTHER_WORDS], n=1)
+    raise UsageError(f'"{text[:80]}" is no kind of object', hint=near[0] if near else "")
+
+
+def _words(kinds: tuple[str, ...], short: dict[str, str]) -> dict[str, str]:
+    return {**short, **{kind.lower(): kind for kind in kinds}, **{plural_of(kind): kind for kind in kinds}}
+
+
+_KIND_WORDS = _words((*CLUSTER_KINDS, *POD_OWNERS), _SHORT)
+_OTHER_WORDS = _words(_WITHOUT_MEANING, _SHORT_WITHOUT_MEANING)

@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.adoption import adopted
+from kpreempt.analysis.check.rollout.apply import last_applied
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
-from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
-from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.hooks import (
     Applier,
     deletion_by_hook,
@@ -30,27 +29,26 @@ from kpreempt.analysis.check.rollout.hooks import (
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
+    Deletion,
     cluster_kind_of,
     group_of,
     is_known,
     is_namespaced,
     is_pod_owner,
     makes_no_pods,
+    parse_deletion,
     what_is_not_known,
 )
-from kpreempt.analysis.check.rollout.other_objects import OtherObjects
-from kpreempt.analysis.check.rollout.overlay import Overlay
+from kpreempt.analysis.check.rollout.other_objects import OtherObjects, Overlay
 from kpreempt.analysis.check.rollout.records import (
+    ApplyOptions,
     ManifestDocument,
     MissingNamespaces,
     Plan,
     PlannedWorkload,
+    Prepared,
     Reset,
     Safeguards,
-)
-from kpreempt.analysis.check.rollout.shape import (
-    ApplyOptions,
-    Prepared,
     error_at,
     is_nested_too_deeply,
     place,

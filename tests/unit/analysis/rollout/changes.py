@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.admission.defaults import workload_with_defaults
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
-from kpreempt.analysis.check.rollout.shape import ApplyOptions
+from kpreempt.analysis.check.rollout.records import ApplyOptions
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.load import cluster_from_json

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, plan_change
-from kpreempt.analysis.check.rollout.shape import ApplyOptions
+from kpreempt.analysis.check.rollout.records import ApplyOptions
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.verdict import AssumptionKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, served, template, workload

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.verdict import AssumptionKind
 from tests.unit.analysis.rollout.changes import changed, plan_of, served, workload
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.analysis.check.rollout.cluster_documents import (
     ALWAYS_KEPT,
     LiveDocuments,
     NeededObjects,
 )
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
@@ -550,7 +550,7 @@ def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any
 
 def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
     from kpreempt.analysis.check.rollout.plan import plan_change
-    from kpreempt.analysis.check.rollout.shape import ApplyOptions
+    from kpreempt.analysis.check.rollout.records import ApplyOptions
     from kpreempt.snapshot.decode import decode_object
 
     given = [ManifestDocument(manifest, "change.yaml", 1)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpreempt.admission.defaults import workload_with_defaults
-from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.verdict.check import ChangeKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
 
