@@ -130,11 +130,19 @@ class _Exchange:
     def _exchange(self) -> bytes:
         host = self._parts.netloc.rpartition("@")[2]
         url = self._parts._replace(netloc=host, fragment="").geturl()
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"kpreempt/{__version__}",
+        }
+        if self._parts.username is not None or self._parts.password is not None:
+            user, password = unquote(self._parts.username or ""), unquote(self._parts.password or "")
+            headers |= urllib3.make_headers(basic_auth=f"{user}:{password}")
         response = self._manager.request(
             "POST",
             url,
             body=self._body,
-            headers=_headers(self._parts),
+            headers=headers,
             redirect=False,
             retries=False,
             preload_content=False,
@@ -163,18 +171,6 @@ class _Exchange:
             if not is_cut_short and not is_whole(bytes(self.received)):
                 raise
         return bytes(self.received)
-
-
-def _headers(parts: SplitResult) -> dict[str, str]:
-    headers = {
-        "Content-Type": "application/json",
-        "Accept-Encoding": "identity",
-        "User-Agent": f"kpreempt/{__version__}",
-    }
-    if parts.username is not None or parts.password is not None:
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        headers |= urllib3.make_headers(basic_auth=f"{user}:{password}")
-    return headers
 
 
 def _scrubbed(answer: bytes, parts: SplitResult) -> bytes:
@@ -243,7 +239,14 @@ def words_for(error: BaseException, host: str) -> str:
 def _without_proxy(error: BaseException, host: str) -> str:
     tls = tls_error(error)
     if tls is not None:
-        return _tls_words(tls)
+        if isinstance(tls, ssl.SSLCertVerificationError):
+            return f"tls: failed to verify certificate: x509: {_certificate_words(tls)}"
+        reason = tls.reason or ""
+        if "ALERT" in reason:
+            return f"remote error: tls: {reason.partition('ALERT_')[2].replace('_', ' ').lower()}"
+        if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+            return "http: server gave HTTP response to HTTPS client"
+        return f"tls: {reason.replace('_', ' ').lower() or 'the connection is broken off'}"
     chain = causes(error)
     if any(isinstance(each, socket.gaierror) for each in chain):
         return f"dial tcp: lookup {host.rpartition(':')[0]}: no such host"
@@ -267,17 +270,6 @@ def _system_words(cause: OSError | None) -> str:
     known = {errno.ECONNREFUSED: "connection refused", errno.ECONNRESET: "connection reset by peer"}
     strerror = cause.strerror if cause is not None else ""
     return known.get(code or 0) or (strerror or "it is not reached").lower()
-
-
-def _tls_words(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {_certificate_words(error)}"
-    reason = error.reason or ""
-    if "ALERT" in reason:
-        return f"remote error: tls: {reason.partition('ALERT_')[2].replace('_', ' ').lower()}"
-    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
-        return "http: server gave HTTP response to HTTPS client"
-    return f"tls: {reason.replace('_', ' ').lower() or 'the connection is broken off'}"
 
 
 def _certificate_words(error: ssl.SSLCertVerificationError) -> str:

@@ -201,7 +201,20 @@ class Answerer:
         return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        asked = self._scheduler_of(scenario)
+        # The scheduler of a line; that of the line before, if both ask for the same.
+        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
+        if self._asked is None or asked_for != self._asked_for:
+            configuration = configuration_of(scenario)
+            make = partial(
+                scheduler_for,
+                configuration=configuration,
+                feature_gates=scenario.feature_gates,
+                plugins=self._extensions.found(configuration),
+                connect=self._extensions.connect,
+            )
+            self._asked = AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
+            self._asked_for = asked_for
+        asked = self._asked
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base, asked.wanted)
         cluster = situation.cluster
@@ -234,22 +247,6 @@ class Answerer:
         with self._phases.phase("session"):
             verdict = run_session(cluster, configuration, now=self._now)
         return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
-
-    def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
-        """The scheduler of a line; that of the line before, if both ask for the same."""
-        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
-        if self._asked is None or asked_for != self._asked_for:
-            configuration = configuration_of(scenario)
-            make = partial(
-                scheduler_for,
-                configuration=configuration,
-                feature_gates=scenario.feature_gates,
-                plugins=self._extensions.found(configuration),
-                connect=self._extensions.connect,
-            )
-            self._asked = AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
-            self._asked_for = asked_for
-        return self._asked
 
     def _prepare(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.

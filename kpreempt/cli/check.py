@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 
 def check(request: CheckRequest) -> int:
     """Answer the request, and return the exit code."""
-    _refuse_contradictions(request)
+    if not request.files and not request.delete:
+        raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
+    if request.prune and not request.base:
+        raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
+    request.refuse_contradictions()
+    if request.namespace and name_of(request.namespace) != request.namespace:
+        raise UsageError("the namespace of -n is not UTF-8")
+    single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
     run = Run(request)
     now = run.now()
     gate = gate_settings(request.gate, now)
@@ -65,15 +72,3 @@ def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = Fa
     """
     found = (manifest_objects(path, intake, may_be_empty=may_be_empty) for path in paths)
     return as_change(each for objects in found for each in objects)
-
-
-def _refuse_contradictions(request: CheckRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
-    if not request.files and not request.delete:
-        raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
-    if request.prune and not request.base:
-        raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
-    request.refuse_contradictions()
-    if request.namespace and name_of(request.namespace) != request.namespace:
-        raise UsageError("the namespace of -n is not UTF-8")
-    single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})

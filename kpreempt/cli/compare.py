@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import PurePath
@@ -50,7 +50,7 @@ from kpreempt.library.questions import answer, schedulers_on
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.model.wanted import all_wanted
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
@@ -70,12 +70,27 @@ _MOST_SCENARIOS = 100_000
 def compare(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     if request.upgrade_to is not None:
-        return _compare_upgrade(request)
+        target = _check_upgrade(request)
+        run = Run(request, "UpgradeComparison")
+        answer, now = _upgrade_answer(request, run, target)
+        run.write_once(answer, now)
+        if request.fail_on_difference and (not answer.passes or is_unfounded(answer.assumptions, _GATE)):
+            return EXIT_GATE
+        return run.exit_code(answer.assumptions)
     _check(request)
     run = Run(request)
     # What is wrong with the plugins is said of any scheduler.
     run.read_scheduler()
-    compared = parse_compared(request.algorithms or "", request.extensions)
+    # The algorithms are ``NAME[@FILE][:GATE=BOOL]...,...``, two at least.
+    text = request.algorithms or ""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) < 2:
+        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}")
+    twice = next((part for part in parts if parts.count(part) > 1), "")
+    if twice:
+        hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
+        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
+    compared = [_parsed(part, request.extensions) for part in parts]
     now = run.now()
     found = (_compare_scenarios if request.batch else _compare_pods)(request, run, compared, now)
     run.write_once(found, now)
@@ -120,7 +135,10 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.given():
-        base = run.load(run.connect(), Needs(wanted=wanted_of(compared), with_events=True))
+        # What the plugins of any of them read beyond what every snapshot has.
+        base = run.load(
+            run.connect(), Needs(wanted=all_wanted(each.asked().wanted for each in compared), with_events=True)
+        )
     ready = _Ready(compared, base)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
@@ -229,23 +247,6 @@ class Compared(NamedTuple):
         return AskedScheduler(self.algorithm, make)
 
 
-def wanted_of(compared: Sequence[Compared]) -> Wanted:
-    """What the plugins of any of them read beyond what every snapshot has."""
-    return all_wanted(each.asked().wanted for each in compared)
-
-
-def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:
-    """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if len(parts) < 2:
-        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}")
-    twice = next((part for part in parts if parts.count(part) > 1), "")
-    if twice:
-        hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
-        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
-    return [_parsed(part, extensions) for part in parts]
-
-
 def _parsed(text: str, extensions: Extensions) -> Compared:
     named, *gates = text.split(":")
     name, at, path = named.partition("@")
@@ -260,17 +261,6 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
 
 
 _GATE = "--fail-on-difference"
-
-
-def _compare_upgrade(request: CompareRequest) -> int:
-    """Answer the request, and return the exit code."""
-    target = _check_upgrade(request)
-    run = Run(request, "UpgradeComparison")
-    answer, now = _upgrade_answer(request, run, target)
-    run.write_once(answer, now)
-    if request.fail_on_difference and (not answer.passes or is_unfounded(answer.assumptions, _GATE)):
-        return EXIT_GATE
-    return run.exit_code(answer.assumptions)
 
 
 def _check_upgrade(request: CompareRequest) -> str:

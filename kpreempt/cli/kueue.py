@@ -105,13 +105,6 @@ def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple
     return kueue_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
 
 
-def is_configuration(document: Mapping[str, Any]) -> bool:
-    """Whether a document is the manager's configuration, or a ConfigMap that holds it."""
-    data = document.get("data")
-    holds = document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
-    return holds or document.get("kind") == "Configuration"
-
-
 def kueue_configuration_in(
     document: Mapping[str, Any] | None, source: str
 ) -> tuple[KueueConfiguration, list[Assumption]]:
@@ -356,7 +349,10 @@ def _made(path: str, context: KueueContext, request: CompareRequest) -> tuple[Ma
     said: list[Assumption] = []
     changed: list[tuple[str, Any]] = []
     for each in accepted_objects(path, request.intake):
-        if is_configuration(each.document):
+        # The manager's configuration, or a ConfigMap that holds it.
+        data = each.document.get("data")
+        holds = each.document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
+        if holds or each.document.get("kind") == "Configuration":
             if config is not None:
                 raise InputError("has two configurations", source=path)
             config, said = kueue_configuration_in(each.document, path)

@@ -26,7 +26,18 @@ def plugins(request: PluginsRequest) -> int:
     single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
     asked = run.read_scheduler()
-    configured = asked.on(_versioned(request, run))
+    # A cluster of which at least the version is known, if it is; an empty one where no cluster is named.
+    if not request.snapshots and not request.connection.given():
+        versioned = ClusterSnapshot()
+    else:
+        live = run.connect()
+        if live is None:
+            versioned = run.load(None).cluster
+        else:
+            from kpreempt.snapshot.live.lists import read_version
+
+            versioned = ClusterSnapshot(version=read_version(live))
+    configured = asked.on(versioned)
     scheduler = configured.scheduler
     if not isinstance(scheduler, KubeScheduler):
         raise UsageError(
@@ -36,15 +47,3 @@ def plugins(request: PluginsRequest) -> int:
     listed = list_plugins(scheduler, available_plugins())
     run.write(msgspec.structs.replace(listed, assumptions=[*configured.assumptions, *listed.assumptions]), None)
     return 0
-
-
-def _versioned(request: PluginsRequest, run: Run) -> ClusterSnapshot:
-    """A cluster of which at least the version is known, if it is; an empty one where no cluster is named."""
-    if not request.snapshots and not request.connection.given():
-        return ClusterSnapshot()
-    live = run.connect()
-    if live is None:
-        return run.load(None).cluster
-    from kpreempt.snapshot.live.lists import read_version
-
-    return ClusterSnapshot(version=read_version(live))

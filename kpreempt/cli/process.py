@@ -46,7 +46,17 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         complain(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        complain(*_usage_message(error, program))
+        # A wrong command line as one line that names the command, and where to look.
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else program
+        text, _, guess = error.format_message().partition(" Did you mean ")
+        possibilities = getattr(error, "possibilities", None)
+        if possibilities:
+            text = error.message
+            guess = ", ".join(sorted(possibilities))
+        hint = guess.strip("?'\" ") or f"{command} --help"
+        text = text.strip().rstrip(".")
+        complain(f"{command}: {text[:1].lower()}{text[1:]}", hint)
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
@@ -113,17 +123,3 @@ def _run_command(arguments: Sequence[str], program: str) -> int:
     command = typer.main.get_command(make_app(arguments[0] if arguments else ""))
     code = command.main(args=list(arguments), prog_name=program, standalone_mode=False)
     return code if isinstance(code, int) else 0
-
-
-def _usage_message(error: typer.TyperException, program: str) -> tuple[str, str]:
-    """A wrong command line as one line that names the command, and where to look."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else program
-    text, _, guess = error.format_message().partition(" Did you mean ")
-    possibilities = getattr(error, "possibilities", None)
-    if possibilities:
-        text = error.message
-        guess = ", ".join(sorted(possibilities))
-    hint = guess.strip("?'\" ") or f"{command} --help"
-    text = text.strip().rstrip(".")
-    return f"{command}: {text[:1].lower()}{text[1:]}", hint

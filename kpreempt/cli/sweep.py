@@ -41,7 +41,17 @@ def sweep(request: SweepRequest) -> int:
     """Do the sweep, or report on one, and return the exit code."""
     words = request.words or []
     if words[:1] == [_REPORT]:
-        return _report(request, words[1:])
+        paths = words[1:]
+        if len(paths) != 1:
+            raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
+        outputs = parse_outputs(
+            request.outputs, ("html", *(each for each in formats_named(request.answer) if each != "html"))
+        )
+        answer = summary_of(Dataset(paths[0]))
+        if not answer.items:
+            raise UsageError(f"{paths[0]}: no dataset of a sweep is there", hint="kpreempt sweep PLAN --to DIR")
+        _write(answer, outputs, request)
+        return 0
     if len(words) > 1:
         raise UsageError(f"one plan is expected, and not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
     outputs = parse_outputs(request.outputs, formats_named(request.answer))
@@ -57,7 +67,17 @@ def sweep(request: SweepRequest) -> int:
     targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
     dataset = Dataset(request.to)
     dataset.begin(resumes=request.resume)
-    missing = _missing(dataset, targets, plan)
+    # The clusters that have no whole partition of this plan and their snapshot, or failed.
+    digest = plan.digest
+    marks = {each.name: dataset.mark(each.name) for each in targets}
+    strange = [each for each in marks.values() if each is not None and each.plan != digest]
+    if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
+        raise UsageError(f"--resume: {dataset.name} is of another plan", hint="--to another folder")
+    missing = [
+        each
+        for each in targets
+        if (mark := marks[each.name]) is None or mark.has_failed or mark.fingerprint != each.fingerprint
+    ]
     if request.resume:
         _say(f"{count(len(targets) - len(missing), 'cluster')} done before")
     has_bugs = _work(request, plan, missing, dataset, workers)
@@ -68,19 +88,6 @@ def sweep(request: SweepRequest) -> int:
     if answer.num_failures:
         return EXIT_INPUT
     return EXIT_GATE if request.strict and answer.uncertain else 0
-
-
-def _report(request: SweepRequest, paths: Sequence[str]) -> int:
-    if len(paths) != 1:
-        raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
-    outputs = parse_outputs(
-        request.outputs, ("html", *(each for each in formats_named(request.answer) if each != "html"))
-    )
-    answer = summary_of(Dataset(paths[0]))
-    if not answer.items:
-        raise UsageError(f"{paths[0]}: no dataset of a sweep is there", hint="kpreempt sweep PLAN --to DIR")
-    _write(answer, outputs, request)
-    return 0
 
 
 def _work(request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset: Dataset, workers: Workers) -> bool:
@@ -98,20 +105,6 @@ def _work(request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset:
     finally:
         dataset.end()
     return has_bugs
-
-
-def _missing(dataset: Dataset, targets: Sequence[Target], plan: Plan) -> list[Target]:
-    """The clusters that have no whole partition of this plan and their snapshot, or failed."""
-    digest = plan.digest
-    marks = {each.name: dataset.mark(each.name) for each in targets}
-    strange = [each for each in marks.values() if each is not None and each.plan != digest]
-    if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
-        raise UsageError(f"--resume: {dataset.name} is of another plan", hint="--to another folder")
-    return [
-        each
-        for each in targets
-        if (mark := marks[each.name]) is None or mark.has_failed or mark.fingerprint != each.fingerprint
-    ]
 
 
 def _line(done: Done) -> str:

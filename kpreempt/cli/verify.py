@@ -41,7 +41,14 @@ _MOST_FILES = 20
 
 def verify(request: VerifyRequest) -> int:
     """Judge the decisions of the recording, write the answer, and return the exit code."""
-    _check(request)
+    if (request.folder is None) == (request.duration is None):
+        raise UsageError("either a recording or --for is needed", hint="kpreempt verify DIR, kpreempt verify --for 10m")
+    if request.folder is not None and (given := request.connection.given()):
+        raise UsageError(f"a recording and {given[0]} exclude each other: decisions are recorded or live")
+    if request.duration is not None:
+        seconds_of("--for", request.duration)
+    if request.fail_below is not None and not 0 <= request.fail_below <= 100:
+        raise UsageError(f"--fail-below {request.fail_below:g}: expected a percentage", hint="--fail-below 99.5")
     run = Run(request)
     asked = run.read_scheduler()
     with ExitStack() as stack:
@@ -55,18 +62,6 @@ def verify(request: VerifyRequest) -> int:
     if request.fail_below is not None and (answer.score is None or answer.score < request.fail_below):
         return EXIT_GATE
     return 0
-
-
-def _check(request: VerifyRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
-    if (request.folder is None) == (request.duration is None):
-        raise UsageError("either a recording or --for is needed", hint="kpreempt verify DIR, kpreempt verify --for 10m")
-    if request.folder is not None and (given := request.connection.given()):
-        raise UsageError(f"a recording and {given[0]} exclude each other: decisions are recorded or live")
-    if request.duration is not None:
-        seconds_of("--for", request.duration)
-    if request.fail_below is not None and not 0 <= request.fail_below <= 100:
-        raise UsageError(f"--fail-below {request.fail_below:g}: expected a percentage", hint="--fail-below 99.5")
 
 
 def _verified(request: VerifyRequest, folder: str, asked: AskedScheduler) -> Verification:

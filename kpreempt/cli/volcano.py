@@ -111,23 +111,19 @@ def volcano_configuration_in(
 ) -> VolcanoConfiguration:
     """The configuration that a document is, or that holds it as a ConfigMap; raises as the other one."""
     if document is not None and document.get("kind") == "ConfigMap":
-        document = _within(document, source)
+        data = document.get("data")
+        data = data if isinstance(data, dict) else {}
+        names = [name for name, text in data.items() if name.endswith(".conf") and isinstance(text, str)]
+        name = _CONFIG_KEY if _CONFIG_KEY in names else names[0] if len(names) == 1 else ""
+        if not name:
+            found = f"; it has {', '.join(sorted(names))}" if names else ""
+            raise InputError(f"the ConfigMap has no {_CONFIG_KEY}{found}", source=source, path="data")
+        document = parse_document(data[name], f"{source}: {name}")
     try:
         return configuration_of(document, actions)
     except ConfigurationError as error:
         where = source if actions is None else "--actions"
         raise ConfigurationError(f"{where}: {error.message}" if where else error.message, hint=error.hint) from None
-
-
-def _within(config_map: Mapping[str, Any], source: str) -> Mapping[str, Any]:
-    data = config_map.get("data")
-    data = data if isinstance(data, dict) else {}
-    names = [name for name, text in data.items() if name.endswith(".conf") and isinstance(text, str)]
-    name = _CONFIG_KEY if _CONFIG_KEY in names else names[0] if len(names) == 1 else ""
-    if not name:
-        found = f"; it has {', '.join(sorted(names))}" if names else ""
-        raise InputError(f"the ConfigMap has no {_CONFIG_KEY}{found}", source=source, path="data")
-    return parse_document(data[name], f"{source}: {name}")
 
 
 _EXIT_CODES = {

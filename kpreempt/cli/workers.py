@@ -131,7 +131,18 @@ class _Workers(Generic[Item, Result]):
         """All results in order. The processes are gone when this ends, in whatever way."""
         with ExitStack() as stack:
             try:
-                for connection in self._fork(stack):
+                context = multiprocessing.get_context("fork")
+                pairs = [context.Pipe() for _ in range(self._jobs)]
+                mine = [own for own, _ in pairs]
+                for _, theirs in pairs:
+                    process = context.Process(
+                        target=_serve, args=(theirs, self._work, pairs, self._shared), daemon=True
+                    )
+                    process.start()
+                    stack.callback(_end, process)
+                for _, theirs in pairs:
+                    theirs.close()
+                for connection in mine:
                     threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
             except (OSError, RuntimeError) as error:
                 # Too little memory, or too many processes, files or threads.
@@ -140,18 +151,6 @@ class _Workers(Generic[Item, Result]):
             while (found := self._await_next()) is not None:
                 result = found[0]
                 yield self._work(result.item) if isinstance(result, _Failed) else result
-
-    def _fork(self, stack: ExitStack) -> list[Connection]:
-        context = multiprocessing.get_context("fork")
-        pairs = [context.Pipe() for _ in range(self._jobs)]
-        mine = [own for own, _ in pairs]
-        for _, theirs in pairs:
-            process = context.Process(target=_serve, args=(theirs, self._work, pairs, self._shared), daemon=True)
-            process.start()
-            stack.callback(_end, process)
-        for _, theirs in pairs:
-            theirs.close()
-        return mine
 
     def _await_next(self) -> tuple[Result | _Failed[Item]] | None:
         with self._changed:

@@ -68,7 +68,9 @@ Told = Callable[[str], None]
 def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
     """A client of the workers; those that were started here are gone afterwards. Raises ``KpreemptError``."""
     distributed = imported("distributed")
-    _hush()
+    # What Dask logs of workers that come and go is told in rows and lines of our own.
+    for each in _LOGGERS:
+        logging.getLogger(each).setLevel(logging.CRITICAL)
     if workers.address:
         with _remote(distributed, workers.address) as client:
             tell(f"workers: {len(client.scheduler_info(n_workers=-1)['workers'])} at {workers.address}")
@@ -289,9 +291,3 @@ def _local(workers: Workers, num_targets: int) -> tuple[int, int]:
     least = workers.memory or need_of(_USUAL)
     number = workers.number or max(min(cores, num_targets, total // least), 1)
     return number, workers.memory or total // number
-
-
-def _hush() -> None:
-    """What Dask logs of workers that come and go is told in rows and lines of our own."""
-    for each in _LOGGERS:
-        logging.getLogger(each).setLevel(logging.CRITICAL)

@@ -35,7 +35,21 @@ def drain(context: Context, request: Drain) -> Answered:
     require(cluster, "Node")
     options = drain_options(request)
     nodes = _nodes(request, cluster)
-    upgrade = _upgrade(request)
+    # How nodes are replaced, where they are.
+    at_once = 1 if request.one_by_one else request.max_unavailable
+    if request.one_by_one and (request.max_unavailable or request.surge):
+        raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
+    if not at_once and not request.surge:
+        if request.kubelet_version:
+            raise UsageError("--kubelet-version is of new nodes", hint=_WAYS)
+        if request.best_order:
+            raise UsageError("--best-order is of an upgrade", hint=_WAYS)
+        upgrade = None
+    else:
+        if request.remove:
+            raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
+        surge = request.surge or 0
+        upgrade = Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or "")
     at = context.at
     way = Upgraded(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
     excuses = gate.excuses()
@@ -117,23 +131,6 @@ def _flags(asked: Drain) -> list[str]:
         if value is not None and value is not False and value != "" and (option := options[name])
     ]
     return [name if value is True else f"{name}={value}" for name, value in given]
-
-
-def _upgrade(asked: Drain) -> Upgrade | None:
-    """How nodes are replaced, where they are. Raises ``UsageError``."""
-    at_once = 1 if asked.one_by_one else asked.max_unavailable
-    if asked.one_by_one and (asked.max_unavailable or asked.surge):
-        raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
-    if not at_once and not asked.surge:
-        if asked.kubelet_version:
-            raise UsageError("--kubelet-version is of new nodes", hint=_WAYS)
-        if asked.best_order:
-            raise UsageError("--best-order is of an upgrade", hint=_WAYS)
-        return None
-    if asked.remove:
-        raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
-    surge = asked.surge or 0
-    return Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=asked.kubelet_version or "")
 
 
 def _told(asked: Drain, upgrade: Upgrade | None) -> str:

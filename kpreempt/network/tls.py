@@ -51,23 +51,19 @@ def tls_context(trust: Trust, client: ClientCertificate | None) -> ssl.SSLContex
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if client is not None:
-        _load(context, client)
+        try:
+            with _as_path(client.certificate) as certificate, _as_path(client.key) as key:
+                context.load_cert_chain(certificate, key, password=_no_password)
+        except UsageError as error:
+            raise InputError(error.message, source=client.source, hint=error.hint) from None
+        except OSError:
+            # Of what comes through a pipe OpenSSL only says that it cannot go back in it.
+            raise InputError(
+                "the client certificate or the client key cannot be used",
+                source=client.source,
+                hint="client-certificate and client-key have to be PEM, and to belong together",
+            ) from None
     return context
-
-
-def _load(context: ssl.SSLContext, client: ClientCertificate) -> None:
-    try:
-        with _as_path(client.certificate) as certificate, _as_path(client.key) as key:
-            context.load_cert_chain(certificate, key, password=_no_password)
-    except UsageError as error:
-        raise InputError(error.message, source=client.source, hint=error.hint) from None
-    except OSError:
-        # Of what comes through a pipe OpenSSL only says that it cannot go back in it.
-        raise InputError(
-            "the client certificate or the client key cannot be used",
-            source=client.source,
-            hint="client-certificate and client-key have to be PEM, and to belong together",
-        ) from None
 
 
 def _no_password() -> str:

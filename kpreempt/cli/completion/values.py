@@ -31,14 +31,6 @@ class Place(NamedTuple):
     arguments: list[str]
 
 
-def find_place(root: Command, words: Sequence[str]) -> Place:
-    """What the last of ``words`` is about; those before it are complete, whether or not they make sense."""
-    reading = _Reading(root)
-    for word in words[:-1]:
-        reading.read(word)
-    return reading.place(words[-1] if words else "")
-
-
 def long_name(option: TyperOption) -> str:
     """The name of an option that goes without abbreviation."""
     return max(option.opts, key=len)
@@ -64,7 +56,14 @@ class _Reading:
         elif word == "--":
             self._has_only_arguments = True
         else:
-            self._read_option(word)
+            name, equals, value = word.partition("=")
+            option = self._options_of.get(name)
+            if option is None and not word.startswith("--"):
+                self._read_letters(word[1:])
+            elif option is not None and (equals or _stands_alone(option)):
+                self._give(option, value)
+            else:
+                self._waits_for_value = option
 
     def place(self, prefix: str) -> Place:
         option = self._waits_for_value
@@ -82,16 +81,6 @@ class _Reading:
         if equals and word.startswith("--") and option is not None and not _stands_alone(option):
             return option, value
         return None, word
-
-    def _read_option(self, word: str) -> None:
-        name, equals, value = word.partition("=")
-        option = self._options_of.get(name)
-        if option is None and not word.startswith("--"):
-            self._read_letters(word[1:])
-        elif option is not None and (equals or _stands_alone(option)):
-            self._give(option, value)
-        else:
-            self._waits_for_value = option
 
     def _read_letters(self, letters: str) -> None:
         """Options of one letter written as one word, the last perhaps with its value: ``-vnshop``."""
@@ -181,29 +170,30 @@ _Source = Callable[[Place, Names], Completion]
 
 def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     """What the last of ``words`` can become."""
-    place = find_place(root, words)
+    # What the last of ``words`` is about; those before it are complete, whether or not they make sense.
+    reading = _Reading(root)
+    for word in words[:-1]:
+        reading.read(word)
+    place = reading.place(words[-1] if words else "")
     if isinstance(place.parameter, TyperArgument) and place.command.name == "help":
         found = Completion(_commands(place._replace(command=root, arguments=[])))
     elif isinstance(place.parameter, TyperOption):
         source = _SOURCES.get(long_name(place.parameter))
         found = source(place, names) if source else _by_metavar(place)
     elif isinstance(place.parameter, TyperArgument):
-        found = _argument(place, names)
+        if place.command.name == "rules":
+            found = _rules(place, names)
+        elif place.command.name == "explain":
+            found = _pods_or_workloads(place, names)
+        elif "pod" in _metavar(place).lower():
+            found = _pods(place, names)
+        else:
+            found = _by_metavar(place)
     elif place.prefix.startswith("-"):
         found = Completion(_options(place))
     else:
         found = Completion(_commands(place))
     return Completion([each for each in found.candidates if each.value.startswith(place.prefix)], found.directive)
-
-
-def _argument(place: Place, names: Names) -> Completion:
-    if place.command.name == "rules":
-        return _rules(place, names)
-    if place.command.name == "explain":
-        return _pods_or_workloads(place, names)
-    if "pod" in _metavar(place).lower():
-        return _pods(place, names)
-    return _by_metavar(place)
 
 
 def _by_metavar(place: Place) -> Completion:
