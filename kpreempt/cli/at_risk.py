@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.runner import Run, check_selection
 from kpreempt.library.questions import answer
 from kpreempt.snapshot.collect import Needs
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 def at_risk(request: AtRiskRequest) -> int:
     """Answer the request, and return the exit code."""
     check_selection(request)
-    single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
     asked = run.read_scheduler()
     now = run.now()

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.extensions import Extensions
+from kpreempt.cli.families import family_of
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.runner import time_of_answer
 from kpreempt.cli.scenarios import (
-    ALL_WORKLOADS,
+    KeptSchedulers,
     Scenario,
     configuration_of,
     decode_scenario,
@@ -34,16 +35,12 @@ from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError, within_calendar
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
-from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
-from kpreempt.report.answers import render_answer
-from kpreempt.report.document import with_kind
+from kpreempt.report.document import encode_json, with_kind
 from kpreempt.report.escape import printable, printable_json
-from kpreempt.report.options import RenderOptions
-from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUEUE, VOLCANO
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot.collect import Needs
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.volcano import SessionVerdict
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import BatchRequest
@@ -54,7 +51,7 @@ def batch(request: BatchRequest) -> int:
     stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, ("jsonl",))
     check_profile_path(request.profile_json, outputs)
-    single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
+    single_use_of_stdin(request)
     now = time_of_answer(request.now)
     source = source_of(request.file)
     with opened(request.file) as stream:
@@ -130,10 +127,7 @@ class Answerer:
         self._now = now
         self._source = source
         self._phases = phases
-        self._asked_for = b""
-        self._asked: AskedScheduler | None = None
-        self._prepared_for: tuple[Scheduler, bool] | None = None
-        self._prepared: Any = None
+        self._kept = KeptSchedulers(base, self._scheduler_of)
 
     def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
         """The answer to a line with its number; nothing is raised."""
@@ -144,12 +138,10 @@ class Answerer:
             source = f"{self._source}:{number}"
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
+            family = family_of(scenario.algorithm)
             with within_calendar(self._source, number):
-                if scenario.algorithm == KUEUE:
-                    return self._cycles(scenario, source)
-                verdict: Verdict | SessionVerdict
-                if scenario.algorithm == VOLCANO:
-                    verdict = self._session(scenario, source)
+                if family.answers_scenarios:
+                    verdict = family.module().answer_scenario(scenario, source, self._base, self._now, self._phases)
                 else:
                     verdict = with_kind(self._verdict(scenario, source))
         except KpreemptError as error:
@@ -162,103 +154,47 @@ class Answerer:
             return self._failed(line, report.partition("\n")[0], is_bug=True)
         name = printable_json(msgspec.json.encode(scenario.name).decode())
         with self._phases.phase("report"):
-            body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
+            body = encode_json(verdict)
             # That the scheduler's attempt ends in an error is an answer, and stands beside it.
-            failure = verdict.error if isinstance(verdict, Verdict) else ""
+            failure = getattr(verdict, "error", "")
             told = f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""
             text = f'{{"name":{name},"verdict":{body}{told}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
-
-    def _cycles(self, scenario: Any, source: str) -> Answer:
-        """The cycles of Kueue's scheduler on the cluster of a line, with what was assumed. Raises ``InputError``."""
-        from kpreempt.analysis.kueue.objects import KUEUE_WANTED, assumed_of, assumed_of_chance, kueue_objects
-        from kpreempt.schedulers.kueue import run_cycles
-        from kpreempt.snapshot.decode import decode_document
-
-        with self._phases.phase("decode"):
-            situation = situation_of(scenario, source, self._base, KUEUE_WANTED)
-        with self._phases.phase("session"):
-            objects = kueue_objects(situation.cluster, decode_document, source=source)
-            only = () if scenario.workload == ALL_WORKLOADS else (scenario.workload,)
-            now = scenario.now or self._now
-            found = run_cycles(objects, scenario.config, now=now, cycles=scenario.cycles, only=only)
-        assumptions = [
-            *situation.assumptions,
-            *unread_of(KUEUE_WANTED, self._base),
-            *assumed_of(objects, scenario.config),
-            *assumed_of_chance(found),
-        ]
-        verdict = {
-            "cycles": found.cycles,
-            "outcomes": 1 + len(found.others),
-            "otherOutcomes": found.others,
-            "assumptions": msgspec.to_builtins(assumptions),
-        }
-        return Answer(_line({"name": scenario.name, "verdict": verdict}), has_assumptions=bool(assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
         name = name_of(line) if isinstance(line, bytes) else ""
         return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        # The scheduler of a line; that of the line before, if both ask for the same.
-        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
-        if self._asked is None or asked_for != self._asked_for:
-            configuration = configuration_of(scenario)
-            make = partial(
-                scheduler_for,
-                configuration=configuration,
-                feature_gates=scenario.feature_gates,
-                plugins=self._extensions.found(configuration),
-                connect=self._extensions.connect,
-            )
-            self._asked = AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
-            self._asked_for = asked_for
-        asked = self._asked
+        asked = self._kept.asked(scenario)
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base, asked.wanted)
-        cluster = situation.cluster
-        configured = asked.on(cluster)
-        scheduler = configured.scheduler
-        prepare = self._prepare_once if self._base and cluster is self._base.cluster else self._prepare
-        prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
+        configured = asked.on(situation.cluster)
+        # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
+        with self._phases.phase("prepare"):
+            prepared = self._kept.prepare(
+                configured.scheduler, situation.cluster, now=self._now, is_queued=scenario.queued
+            )
         return explain_pod(
-            cluster,
+            situation.cluster,
             Question(pod=situation.asked),
-            scheduler,
+            configured.scheduler,
             prepared,
             now=self._now,
             assumptions=[*configured.assumptions, *situation.assumptions, *unread_of(asked.wanted, self._base)],
             phases=self._phases,
         )
 
-    def _session(self, scenario: Scenario, source: str) -> SessionVerdict:
-        """The session of Volcano's scheduler on the cluster of a line, to which its pod is added if there is one."""
-        from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
-        from kpreempt.schedulers.volcano import run_session
-        from kpreempt.snapshot.documents import parse_document
-
-        configuration = volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
-        with self._phases.phase("decode"):
-            situation = situation_of(scenario, source, self._base)
-            cluster = situation.cluster
-            if situation.pod is not None:
-                cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, situation.pod])
-        with self._phases.phase("session"):
-            verdict = run_session(cluster, configuration, now=self._now)
-        return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
-
-    def _prepare(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
-        # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
-        with self._phases.phase("prepare"):
-            return scheduler.prepare(cluster, now=self._now, is_queued=is_queued)
-
-    def _prepare_once(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
-        """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""
-        if self._prepared_for is None or self._prepared_for != (scheduler, is_queued):
-            self._prepared = self._prepare(cluster, scheduler, is_queued=is_queued)
-            self._prepared_for = (scheduler, is_queued)
-        return self._prepared
+    def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
+        configuration = configuration_of(scenario)
+        make = partial(
+            scheduler_for,
+            configuration=configuration,
+            feature_gates=scenario.feature_gates,
+            plugins=self._extensions.found(configuration),
+            connect=self._extensions.connect,
+        )
+        return AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
 
 
 def _line(answer: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.check.rollout.autoscalers import KIND
-from kpreempt.cli.clusters import answers_of, contexts_of, single_use_of_stdin
+from kpreempt.cli.clusters import answers_of, contexts_of
 from kpreempt.cli.runner import Run, check_selection, is_unfounded
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, complain
 from kpreempt.cli.workers import Spread
@@ -27,7 +27,6 @@ def budgets(request: BudgetsRequest) -> int:
     if fail_on is not None and fail_on not in list(Severity):
         raise UsageError(f"--fail-on {fail_on}: there is no such severity", hint=nearest(fail_on, Severity))
     worst = None if fail_on is None else Severity(fail_on)
-    single_use_of_stdin({"--snapshot": request.snapshots})
     contexts = contexts_of(request.connection)
     # Systems of CI are told of one cluster each.
     run = Run(request, "BudgetAuditOfContexts" if contexts else "")

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.since import read_former, since
-from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import load_cluster, usual_namespace
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import Run, write_gated
 from kpreempt.cli.workers import Spread
@@ -38,7 +38,6 @@ def check(request: CheckRequest) -> int:
     request.refuse_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
-    single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
     run = Run(request)
     now = run.now()
     gate = gate_settings(request.gate, now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
@@ -23,6 +23,7 @@ from kpreempt.snapshot.kinds import kinds_named
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ClusterRequest
+    from kpreempt.library.options import Request
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -77,9 +78,27 @@ def load_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     return loaded
 
 
-def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:
+# The fields of requests that name inputs, with the options that they are set by.
+_INPUTS = {
+    "file": "FILE",
+    "files": "-f",
+    "base": "--base",
+    "batch": "--batch",
+    "snapshots": "--snapshot",
+    "additions": "--with",
+    "node_changes": "--add-node",
+    "before": "--before",
+    "events": "--events",
+}
+
+
+def single_use_of_stdin(request: Request) -> None:
     """Raise ``UsageError`` where ``-`` is among the paths of two options, or twice among those of one."""
-    users = [option for option, given in paths.items() for path in given if path == "-"]
+    users: list[str] = []
+    for field, option in _INPUTS.items():
+        given = getattr(request, field, None) or ()
+        paths = [given] if isinstance(given, str) else getattr(given, "files", given)
+        users += [option for path in paths if path == "-"]
     if len(users) > 1:
         raise UsageError(f"standard input is given twice: for {users[0]} and {users[1]}")
 

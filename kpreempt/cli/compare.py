@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import AUTO, Scheduler, algorithm_for, assume_of_gates, scheduler_for
-from kpreempt.analysis.compare.differences import compare_pods, comparison_of, prepare_anew
+from kpreempt.analysis.algorithms import AUTO, algorithm_for, assume_of_gates, scheduler_for
+from kpreempt.analysis.compare.differences import compare_pods, comparison_of
 from kpreempt.analysis.compare.upgrade import (
     Asked,
     compare_upgrade,
@@ -26,13 +26,13 @@ from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, que
 from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
 from kpreempt.cli.manifests import picked, read_subjects
-from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.runner import Run, is_unfounded
 from kpreempt.cli.scenarios import (
+    KeptSchedulers,
     Scenario,
     configuration_of,
     decode_scenario,
@@ -49,7 +49,6 @@ from kpreempt.errors import InputError, KpreemptError, UsageError, within_calend
 from kpreempt.library.questions import answer, schedulers_on
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
-from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import all_wanted
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
 from kpreempt.schedulers.interface import Settings
@@ -114,8 +113,6 @@ def _check(request: CompareRequest) -> None:
         raise UsageError(f"the pods are given twice: {given[0]} and {given[1]}")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
-    batch = [request.batch] if request.batch else []
-    single_use_of_stdin({"-f": request.files, "--batch": batch, "--snapshot": request.snapshots})
 
 
 def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
@@ -139,7 +136,18 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
         base = run.load(
             run.connect(), Needs(wanted=all_wanted(each.asked().wanted for each in compared), with_events=True)
         )
-    ready = _Ready(compared, base)
+
+    def made(scenario: Scenario) -> dict[str, AskedScheduler]:
+        """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
+        configuration = configuration_of(scenario)
+        return {
+            each.label: each.asked(configuration, scenario.feature_gates)
+            if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
+            else each.asked()
+            for each in compared
+        }
+
+    ready = KeptSchedulers(base, made)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
@@ -153,8 +161,21 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
                 if isinstance(line, InputError):
                     raise line
                 scenario = decode_scenario(line, source, number)
+                asked = ready.asked(scenario)
+                wanted = all_wanted(each.wanted for each in asked.values())
                 with within_calendar(source, number):
-                    one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
+                    situation = situation_of(scenario, f"{source}:{number}", base, wanted)
+                    schedulers, assumed = schedulers_on(asked, situation.cluster)
+                    one = compare_pods(
+                        situation.cluster,
+                        [Question(pod=situation.asked)],
+                        schedulers,
+                        now=now,
+                        is_queued=scenario.queued,
+                        assumptions=[*assumed, *situation.assumptions, *unread_of(wanted, base)],
+                        prepare=ready.prepare,
+                        phases=run.stopwatch,
+                    )
             except KpreemptError as error:
                 name = name_of(line) if isinstance(line, bytes) else ""
                 items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
@@ -162,59 +183,6 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
             items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
             assumptions += one.assumptions
     return comparison_of([each.label for each in compared], items, assumptions)
-
-
-def _compare_scenario(
-    scenario: Scenario, ready: _Ready, source: str, now: datetime, stopwatch: Stopwatch
-) -> Comparison:
-    asked = ready.asked(scenario)
-    wanted = all_wanted(each.wanted for each in asked.values())
-    situation = situation_of(scenario, source, ready.loaded, wanted)
-    schedulers, assumed = schedulers_on(asked, situation.cluster)
-    return compare_pods(
-        situation.cluster,
-        [Question(pod=situation.asked)],
-        schedulers,
-        now=now,
-        is_queued=scenario.queued,
-        assumptions=[*assumed, *situation.assumptions, *unread_of(wanted, ready.loaded)],
-        prepare=ready.prepare,
-        phases=stopwatch,
-    )
-
-
-class _Ready:
-    """The schedulers for scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
-
-    def __init__(self, compared: list[Compared], loaded: LoadedCluster | None) -> None:
-        self.loaded = loaded
-        self.base = loaded.cluster if loaded else None
-        self._compared = compared
-        self._kept_for = b""
-        self._asked: dict[str, AskedScheduler] = {}
-        self._prepared: dict[int, Any] = {}
-
-    def asked(self, scenario: Scenario) -> dict[str, AskedScheduler]:
-        """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
-        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
-        if asked_for != self._kept_for:
-            configuration = configuration_of(scenario)
-            self._asked = {
-                each.label: each.asked(configuration, scenario.feature_gates)
-                if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
-                else each.asked()
-                for each in self._compared
-            }
-            self._kept_for, self._prepared = asked_for, {}
-        return self._asked
-
-    def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
-        """The cluster made ready for one of the schedulers."""
-        if cluster is not self.base:
-            return prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
-        if id(scheduler) not in self._prepared:
-            self._prepared[id(scheduler)] = prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
-        return self._prepared[id(scheduler)]
 
 
 class Compared(NamedTuple):
@@ -273,7 +241,6 @@ def _check_upgrade(request: CompareRequest) -> str:
         raise UsageError("the pods are given twice: by name, and by -f or --workloads")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
-    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
     return target
 
 

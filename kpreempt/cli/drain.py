@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kpreempt.cli.clusters import single_use_of_stdin
 from kpreempt.cli.runner import Run, write_gated
 from kpreempt.cli.workers import Spread
 from kpreempt.library.drain import drain_options
@@ -21,9 +20,6 @@ def drain(request: DrainRequest) -> int:
     # Most mistakes are in the options: they are told before a cluster is read.
     drain_options(request)
     request.refuse_contradictions()
-    single_use_of_stdin(
-        {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}
-    )
     run = Run(request)
     now = run.now()
     request = request.having(rules=gate_settings(request.gate, now, command="drain"))

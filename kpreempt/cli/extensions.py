@@ -240,7 +240,6 @@ def _line_of(error: BaseException) -> str:
 
 def _checked(value: object, source: str) -> type[Plugin]:
     """The class of a plugin, with attributes that are what they should be. Raises ``UsageError``."""
-    from kpreempt.model.wanted import Wanted
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
     if not (inspect.isclass(value) and issubclass(value, Plugin)):

@@ -19,7 +19,8 @@ class Family(NamedTuple):
 
     ``answers`` are the commands that it answers in its own way, with the function of the family's module that does.
     By the commands ``asked_of_pods`` it is asked about one pod after the other, as if it were a kube-scheduler.
-    ``decides_on`` says why it has no use for an option.
+    ``decides_on`` says why it has no use for an option. Where it ``answers_scenarios`` of ``batch`` in its own way, its
+    module has their form, ``SCENARIO``, and ``answer_scenario``.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Family(NamedTuple):
     answers: Mapping[str, str] = {}
     asked_of_pods: tuple[str, ...] = ()
     decides_on: str = ""
+    answers_scenarios: bool = False
 
     def module(self) -> Any:
         """The module of this folder that knows the family."""
@@ -42,6 +44,7 @@ FAMILIES = (
         {"explain": "explain_jobs", "volcano": "volcano"},
         asked_of_pods=("check", "compare"),
         decides_on="whole jobs",
+        answers_scenarios=True,
     ),
     Family(
         KUEUE,
@@ -54,6 +57,7 @@ FAMILIES = (
             "compare": "compare_configurations",
         },
         decides_on="whole Workloads",
+        answers_scenarios=True,
     ),
 )
 _BY_ALGORITHM = {each.algorithm: each for each in FAMILIES}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,8 @@ from kpreempt.analysis.kueue.explaining import with_workloads
 from kpreempt.analysis.kueue.manifest import workload_documents
 from kpreempt.analysis.kueue.objects import (
     KUEUE_WANTED,
+    assumed_of,
+    assumed_of_chance,
     assumed_of_default,
     assumed_of_made,
     decode_queueing,
@@ -34,14 +36,17 @@ from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod
 from kpreempt.cli.requests import AnswerRequest, PendingRequest
 from kpreempt.cli.runner import Run, check_selection, is_unfounded
+from kpreempt.cli.scenarios import Scenario, situation_of, unread_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
 from kpreempt.errors import InputError, UsageError
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.kueue import QUEUE_LABEL, Workload
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, Time
+from kpreempt.phases import Phases
 from kpreempt.scheduler_table import KUEUE
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, run_cycles
 from kpreempt.schedulers.kueue.objects import DEFAULT_STRATEGIES, FairSharingConfiguration
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.decode import decode_document
@@ -281,6 +286,52 @@ def who_preempted_workload(request: WhoPreemptedRequest) -> int:
     answer = preemptions_of(workload_named(request.pod, context), context.objects)
     run.write_once(answer, context.now)
     return 0
+
+
+_ALL_WORKLOADS = "all"
+
+
+class KueueScenario(Scenario, frozen=True, rename="camel"):
+    """A line of ``batch``: so many ``cycles`` at most, with ``all`` Workloads that wait, or with one, by its key.
+
+    ``config`` is what of the manager's configuration decides; ``now`` is when the first cycle begins.
+    """
+
+    now: Time | None = None
+    cycles: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+    workload: str = _ALL_WORKLOADS
+    config: KueueConfiguration = KueueConfiguration()  # type: ignore[assignment] # a text for others
+
+
+SCENARIO = KueueScenario
+
+
+class CyclesVerdict(msgspec.Struct, frozen=True, rename="camel"):
+    """What Kueue's scheduler does on the cluster of a line, with what was assumed."""
+
+    cycles: list[Any]
+    outcomes: int
+    other_outcomes: list[Any]
+    assumptions: list[Assumption]
+
+
+def answer_scenario(
+    scenario: KueueScenario, source: str, base: LoadedCluster | None, now: datetime, phases: Phases
+) -> CyclesVerdict:
+    """The cycles of Kueue's scheduler on the cluster of a line. Raises ``InputError``."""
+    with phases.phase("decode"):
+        situation = situation_of(scenario, source, base, KUEUE_WANTED)
+    with phases.phase("session"):
+        objects = kueue_objects(situation.cluster, decode_document, source=source)
+        only = () if scenario.workload == _ALL_WORKLOADS else (scenario.workload,)
+        found = run_cycles(objects, scenario.config, now=scenario.now or now, cycles=scenario.cycles, only=only)
+    assumptions = [
+        *situation.assumptions,
+        *unread_of(KUEUE_WANTED, base),
+        *assumed_of(objects, scenario.config),
+        *assumed_of_chance(found),
+    ]
+    return CyclesVerdict(found.cycles, 1 + len(found.others), found.others, assumptions)
 
 
 Made = tuple[KueueObjects, KueueConfiguration]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kpreempt.analysis.questions import Subjects, in_namespace, pod_from_flags, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
-from kpreempt.cli.clusters import single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import Kustomization
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError, UsageError
@@ -73,14 +73,6 @@ def check_pod(request: ExplainRequest) -> None:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     if request.brief and request.verbose:
         raise UsageError("--brief and -v contradict each other")
-    single_use_of_stdin(
-        {
-            "-f": request.files,
-            "--snapshot": request.snapshots,
-            "--with": request.additions,
-            "--add-node": request.node_changes.files,
-        }
-    )
 
 
 def pod_of_amounts(request: ExplainRequest) -> PodTemplate:

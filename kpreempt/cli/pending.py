@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.cli.clusters import answers_of, contexts_of, single_use_of_stdin
+from kpreempt.cli.clusters import answers_of, contexts_of
 from kpreempt.cli.output import write_stdout
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.cli.runner import Run, check_selection
@@ -56,11 +56,9 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
 
 def _check(request: PendingRequest) -> None:
     """Raise ``UsageError`` where the options contradict each other."""
-    files = request.node_changes.files
-    single_use_of_stdin({"--snapshot": request.snapshots, "--add-node": files})
     if not request.watch:
         return
-    if "-" in [*request.snapshots, *files]:
+    if "-" in [*request.snapshots, *request.node_changes.files]:
         raise UsageError("-w reads the snapshot again and again, and standard input can be read once only")
     if not 0 < request.interval <= _LONGEST_INTERVAL:
         problem = f"expected a number of seconds above 0, at most {_LONGEST_INTERVAL:,}"

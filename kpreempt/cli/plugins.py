@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from kpreempt.cli.clusters import single_use_of_stdin
 from kpreempt.cli.extensions import available_plugins
 from kpreempt.cli.requests import PluginsRequest
 from kpreempt.cli.runner import Run
@@ -16,14 +13,9 @@ from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.schedulers.kube.plugin_list import list_plugins
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 
-if TYPE_CHECKING:
-    from kpreempt.cli.runner import Run
-    from kpreempt.model.cluster import ClusterSnapshot
-
 
 def plugins(request: PluginsRequest) -> int:
     """Answer the request, and return the exit code."""
-    single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
     asked = run.read_scheduler()
     # A cluster of which at least the version is known, if it is; an empty one where no cluster is named.

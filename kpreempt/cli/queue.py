@@ -13,7 +13,7 @@ from kpreempt.analysis.algorithms import AUTO, has_queue, is_kube_algorithm, que
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
 from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
-from kpreempt.cli.clusters import single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import QueueRequest
 from kpreempt.cli.runner import Run
 from kpreempt.cli.workers import Spread
@@ -28,8 +28,6 @@ from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.manifest import ManifestObject, read_plain_records
 
 if TYPE_CHECKING:
-    from kpreempt.cli.runner import Run
-    from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import ConfiguredScheduler
     from kpreempt.schedulers.interface import QueueRules
     from kpreempt.schedulers.queues import SchedulingQueue
@@ -42,7 +40,6 @@ def queue(request: QueueRequest) -> int:
         _check_modelled(named)
     run = Run(request)
     asked = run.read_scheduler()
-    single_use_of_stdin({"--snapshot": request.snapshots, "--events": [request.events] if request.events else []})
     now = run.now()
     # The cluster; an empty one where only events are given.
     if request.events and not request.snapshots and not request.connection.given():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.cli.clusters import live_connection, load_cluster, snapshot_source, usual_namespace
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace
 from kpreempt.cli.families import family_of
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -44,6 +44,7 @@ class Run:
 
         The run's time counts from here.
         """
+        single_use_of_stdin(request)
         self.stopwatch = Stopwatch()
         self.request = request
         if (intake := getattr(request, "intake", None)) is not None:

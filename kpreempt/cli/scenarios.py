@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from typing import Annotated, Any, BinaryIO, NoReturn, cast
+from datetime import datetime
+from typing import Any, BinaryIO, Generic, NoReturn, TypeVar
 
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priorities
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.cli.clusters import standard_input
+from kpreempt.cli.families import family_of
 from kpreempt.errors import InputError
 from kpreempt.files import open_file
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.scheduler_table import KUEUE, VOLCANO
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.load import cluster_from_json, merge_clusters
@@ -29,9 +29,9 @@ MAX_LINE_BYTES = 256 * 1024 * 1024
 # A line that is so many times as long is a device, or a file of something else.
 _MOST_PARTS = 8
 _MAX_DIGITS = 400
-_MOST_CYCLES = 10_000
-ALL_WORKLOADS = "all"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+Asked = TypeVar("Asked")
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,21 +56,6 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     def has_pod(self) -> bool:
         """Whether there is a pod."""
         return bool(bytes(self.pod))
-
-
-@cache
-def _kueue_scenario() -> type[Scenario]:
-    """A line for Kueue: so many ``cycles`` at most, with ``all`` Workloads that wait, or with one, by its key.
-
-    ``config`` is what of the manager's configuration decides; ``now`` is when the first cycle begins.
-    """
-    from kpreempt.schedulers.kueue import KueueConfiguration
-
-    cycles = Annotated[int, msgspec.Meta(ge=1, le=_MOST_CYCLES)]
-    fields = [("now", Time | None, None), ("cycles", cycles, 1), ("workload", str, ALL_WORKLOADS)]
-    config = ("config", KueueConfiguration, KueueConfiguration())
-    form = msgspec.defstruct("KueueScenario", [*fields, config], bases=(Scenario,), frozen=True, rename="camel")
-    return cast("type[Scenario]", form)
 
 
 class _Named(msgspec.Struct):
@@ -133,11 +118,12 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        is_for_kueue = KUEUE.encode() in line and msgspec.json.decode(line, type=_Named).algorithm == KUEUE
-        scenario = msgspec.json.decode(line, type=_kueue_scenario() if is_for_kueue else Scenario)
+        family = family_of(msgspec.json.decode(line, type=_Named).algorithm)
+        form: type[Scenario] = family.module().SCENARIO if family.answers_scenarios else Scenario
+        scenario = msgspec.json.decode(line, type=form)
         if bytes(scenario.eviction):
             raise ValueError("evictions are not scheduled: kpreempt drain answers for the pods of a node")
-        if not (scenario.has_pod or scenario.algorithm in (VOLCANO, KUEUE)):
+        if not (scenario.has_pod or family.answers_scenarios):
             raise msgspec.ValidationError("Object missing required field `pod`")
         return scenario
     except UnicodeDecodeError as error:
@@ -214,6 +200,32 @@ def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
     asked = "the cluster was read before this line's configuration asked for them"
     message = f"{asked}, so that neither plugins nor extenders see them"
     return [Assumption(subject, field, message) for subject, field in subjects]
+
+
+class KeptSchedulers(Generic[Asked]):
+    """The schedulers of scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
+
+    def __init__(self, base: LoadedCluster | None, make: Callable[[Scenario], Asked]) -> None:
+        """``make`` makes what a scenario asks."""
+        self.base = base
+        self._make = make
+        self._kept: tuple[object, Asked] | None = None
+        self._prepared: dict[int, Any] = {}
+
+    def asked(self, scenario: Scenario) -> Asked:
+        """What ``make`` makes of a scenario, or made of the one before it that asked for the same."""
+        asked_for = (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
+        if self._kept is None or self._kept[0] != asked_for:
+            self._kept, self._prepared = (asked_for, self._make(scenario)), {}
+        return self._kept[1]
+
+    def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
+        """The cluster made ready for one of the schedulers."""
+        if self.base is None or cluster is not self.base.cluster:
+            return scheduler.prepare(cluster, now=now, is_queued=is_queued)
+        if id(scheduler) not in self._prepared:
+            self._prepared[id(scheduler)] = scheduler.prepare(cluster, now=now, is_queued=is_queued)
+        return self._prepared[id(scheduler)]
 
 
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:

@@ -122,7 +122,7 @@ def _check(request: SnapshotRequest) -> None:
         raise UsageError("--redact-map: the dump goes to the same file")
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
-    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+    single_use_of_stdin(request)
 
 
 def _redaction(cluster: ClusterSnapshot, taken_at: datetime, queueing: Sequence[Any]) -> Redaction:

@@ -34,20 +34,23 @@ from kpreempt.analysis.volcano.sessions import (
 )
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
-from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.requests import VolcanoRequest
 from kpreempt.cli.runner import Run
+from kpreempt.cli.scenarios import Scenario, situation_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
-from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
+from kpreempt.phases import Phases
+from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.documents import parse_document
-from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome, SessionVerdict
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest
@@ -57,9 +60,6 @@ if TYPE_CHECKING:
 def volcano(request: VolcanoRequest) -> int:
     """Answer the request, and return the exit code."""
     run = Run(request)
-    single_use_of_stdin(
-        {"--snapshot": request.snapshots, "--with": request.additions, "--add-node": request.node_changes.files}
-    )
     live = run.connect()
     scheduler = volcano_for(request, run, live)
     loaded = run.load(live)
@@ -124,6 +124,24 @@ def volcano_configuration_in(
     except ConfigurationError as error:
         where = source if actions is None else "--actions"
         raise ConfigurationError(f"{where}: {error.message}" if where else error.message, hint=error.hint) from None
+
+
+SCENARIO = Scenario
+
+
+def answer_scenario(
+    scenario: Scenario, source: str, base: LoadedCluster | None, now: datetime, phases: Phases
+) -> SessionVerdict:
+    """The session on the cluster of a line of ``batch``, to which its pod is added if there is one."""
+    configuration = configuration_of(parse_document(scenario.conf, "conf") if scenario.conf else None)
+    with phases.phase("decode"):
+        situation = situation_of(scenario, source, base)
+        cluster = situation.cluster
+        if situation.pod is not None:
+            cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, situation.pod])
+    with phases.phase("session"):
+        verdict = run_session(cluster, configuration, now=now)
+    return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
 
 
 _EXIT_CODES = {

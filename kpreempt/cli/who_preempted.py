@@ -6,7 +6,7 @@ import msgspec
 
 from kpreempt.analysis import preempted_by
 from kpreempt.analysis.questions import pod_name
-from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import load_cluster, usual_namespace
 from kpreempt.cli.requests import WhoPreemptedRequest
 from kpreempt.cli.runner import Run
 from kpreempt.snapshot.collect import Needs
@@ -17,7 +17,6 @@ from kpreempt.snapshot.recording.segments import is_recording
 def who_preempted(request: WhoPreemptedRequest) -> int:
     """Answer the request, and return the exit code."""
     name = pod_name(request.pod)
-    single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
     run = Run(request)
     asked = run.read_scheduler()
     now = run.now()
