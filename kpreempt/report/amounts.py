@@ -36,15 +36,11 @@ def format_amount(resource: str, amount: int, *, exact: bool = False) -> str:
     if amount < 0:
         return f"-{format_amount(resource, -amount, exact=exact)}"
     if resource == "cpu":
-        return _format_cpu(amount)
+        if amount < 1000:
+            return f"{amount}m" if amount else "0"
+        whole, rest = divmod(amount, 1000)
+        return f"{whole:,}" + (f".{rest:03}".rstrip("0") if rest else "")
     return _format_bytes(amount, exact=exact) if is_bytes(resource) else f"{amount:,}"
-
-
-def _format_cpu(milli: int) -> str:
-    if milli < 1000:
-        return f"{milli}m" if milli else "0"
-    whole, rest = divmod(milli, 1000)
-    return f"{whole:,}" + (f".{rest:03}".rstrip("0") if rest else "")
 
 
 def _format_bytes(amount: int, *, exact: bool) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kpreempt.report.amounts import count, format_amount, format_lowest_priority
 from kpreempt.report.blocks import (
     Column,
@@ -23,7 +21,7 @@ from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threshold
 from kpreempt.verdict.unread import is_absent
 
 _THREATS_SHOWN = 3
@@ -49,8 +47,20 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     more = [("-v", "every threat, budgets, the whole order on each node")]
     if len(answer.items) < answer.matching:
         more.append(("--limit N", ""))
+    matching, pending = count(answer.matching, "running pod"), count(answer.pending, "pending pod")
+    lead: Phrase = ("No running pod matches.",)
+    if not answer.matching:
+        lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
+        if lacking:
+            lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
+    elif answer.threatened:
+        who = strong(f"{answer.threatened:,} of {matching}")
+        lead = (who, Span(" would be preempted", "warn"), f" by the {pending}.")
+    else:
+        by = f" by the {pending}." if answer.pending else ": no pod is pending."
+        lead = ("None of ", strong(matching), Span(" would be preempted", "good"), by)
     return Report(
-        lead=_headline(answer),
+        lead=lead,
         facts=facts,
         sections=[
             Section(
@@ -82,25 +92,6 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     )
 
 
-def _headline(answer: PodsAtRisk) -> Phrase:
-    if not answer.matching:
-        lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
-        if lacking:
-            return (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
-        return ("No running pod matches.",)
-    number = answer.threatened
-    who = f"{number:,} of {count(answer.matching, 'running pod')}"
-    pending = count(answer.pending, "pending pod")
-    if not number:
-        return (
-            "None of ",
-            strong(count(answer.matching, "running pod")),
-            Span(" would be preempted", "good"),
-            f" by the {pending}." if answer.pending else ": no pod is pending.",
-        )
-    return (strong(who), Span(" would be preempted", "warn"), f" by the {pending}.")
-
-
 def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     """The pod, and which pending pods would preempt it."""
     shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
@@ -125,7 +116,12 @@ def _lowest_priorities(answer: PodsAtRisk) -> Section:
     for item in answer.items:
         by_size = {each.size: each for each in item.thresholds}
         sizes = [_cell(by_size.get(size)) for size in _SIZES]
-        rows.append([strong(item.pod), f"{item.priority:,}", _place(item, answer.nodes), *sizes])
+        order = next((each for each in answer.nodes if each.node == item.node), None)
+        place = "-"
+        if item.standing is not None and order is not None:
+            last = f"-{item.standing.last_place}" if item.standing.last_place else ""
+            place = f"{item.standing.place}{last} of {len(order.pods)}"
+        rows.append([strong(item.pod), f"{item.priority:,}", place, *sizes])
     rest = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
     return Section(
         "LOWEST PRIORITY",
@@ -153,14 +149,6 @@ def _cell(threshold: Threshold | None) -> str:
     return lowest or ("fits" if threshold.outcome_on_node == Outcome.LANDS else "none")
 
 
-def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:
-    order = next((each for each in orders if each.node == item.node), None)
-    if item.standing is None or order is None:
-        return "-"
-    last = f"-{item.standing.last_place}" if item.standing.last_place else ""
-    return f"{item.standing.place}{last} of {len(order.pods)}"
-
-
 def _budgets_of_pods(answer: PodsAtRisk) -> Section:
     """Which budgets protect the pods, and which allow nothing: such pods go last, but they go."""
     parts: list[Words] = []
@@ -180,15 +168,11 @@ def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phra
     parts: list[Part] = [strong(order.node), "  "]
     for number, standing in enumerate(standings):
         name = strong(standing.pod) if standing.pod in mine else Span(standing.pod)
-        parts += [", " if number else "", name, _budgets(standing)]
+        parts += [", " if number else "", name]
+        # Budgets decide about its place.
+        if standing.violates_budget:
+            names = join_names([bare_name(use.budget) for use in standing.budgets])
+            parts.append(Span(f" (budget {names} allows no disruption)", "warn"))
     if rest := len(order.pods) - len(standings):
         parts.append(Span(f", and {rest:,} more", "dim"))
     return tuple(parts)
-
-
-def _budgets(standing: Standing) -> Span:
-    """The budgets of a pod, where they decide about its place."""
-    if not standing.violates_budget:
-        return Span("")
-    names = join_names([bare_name(use.budget) for use in standing.budgets])
-    return Span(f" (budget {names} allows no disruption)", "warn")

@@ -16,7 +16,7 @@ def report(answer: History, _options: RenderOptions) -> Report:
     """A sentence, then for each step when, what, and the command that explains it."""
     blocks: list[Block] = []
     for step in answer.items:
-        blocks.append(Sentence((Span(_clock(step), "dim"), "  ", *_told(step, answer))))
+        blocks.append(Sentence((Span(step.at.strftime("%m-%d %H:%M:%S.%f")[:-3], "dim"), "  ", *_told(step, answer))))
         if step.command:
             blocks.append(Code(f"kpreempt {shlex.join(step.command)}", is_command=True))
     number = count(len(answer.items), "step")
@@ -27,10 +27,6 @@ def report(answer: History, _options: RenderOptions) -> Report:
         command="history",
         is_whole=True,
     )
-
-
-def _clock(step: HistoryStep) -> str:
-    return step.at.strftime("%m-%d %H:%M:%S.%f")[:-3]
 
 
 def _told(step: HistoryStep, answer: History) -> Phrase:

@@ -94,7 +94,16 @@ def _headline(answer: KueueAnswer) -> Phrase:
     admitted, wanted = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
     if admitted < wanted:
         given += f" for {admitted} of its {wanted} pods"
-    then = _landing_in_words(answer)
+    if not answer.landing:
+        then = ""
+    elif all(each.placed >= each.tried for each in answer.landing):
+        then = ", and its pods land"
+    else:
+        placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
+        if pods == 1:
+            then = ", but kube-scheduler finds no node for its pod"
+        else:
+            then = f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
     if reading.outcome is WorkloadOutcome.ADMITTED:
         return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
     if reading.outcome is WorkloadOutcome.QUOTA_RESERVED:
@@ -115,17 +124,6 @@ def _with_flavors(names: Iterable[str]) -> str:
     if not found:
         return ""
     return f" with {'flavor' if len(found) == 1 else 'flavors'} {join_names(found, limit=_NAMED)}"
-
-
-def _landing_in_words(answer: KueueAnswer) -> str:
-    if not answer.landing:
-        return ""
-    if all(each.placed >= each.tried for each in answer.landing):
-        return ", and its pods land"
-    placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
-    if pods == 1:
-        return ", but kube-scheduler finds no node for its pod"
-    return f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
 
 
 def _facts(answer: KueueAnswer) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, strong
+from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, joined, strong
 from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import join_names
@@ -60,10 +60,12 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
     if queue.others:
         verb = agree(queue.others, "is")
         facts.append(f"{count(queue.others, 'more pending pod')} {verb} of another scheduler, or being deleted.")
+    # The event and the pods that it moved, on one line.
+    brief = [[joined([_event(step), *map(_move, step.moves)], "; ")] for step in reversed(queue.steps)]
     events = Section(
         "EVENTS",
         "the latest first" if queue.steps else "",
-        [Listing([[_step_in_short(step)] for step in reversed(queue.steps)], "event")],
+        [Listing(brief, "event")],
     )
     steps = [_step(step, options) for step in queue.steps]
     is_cut = (
@@ -140,11 +142,6 @@ def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
     return [_event(step), *map(_move, step.moves), Span(state, "dim")]
 
 
-def _step_in_short(step: QueueStep) -> Words:
-    """The event and the pods that it moved, on one line."""
-    return (*_event(step), *(part for move in step.moves for part in ("; ", *_move(move))))
-
-
 def _event(step: QueueStep) -> Phrase:
     """When, the event, what it is about, and what a pop gave."""
     popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
@@ -179,7 +176,14 @@ def _rejection(pod: QueuedPod) -> str:
 def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
     facts = [f"priority {pod.priority:,}"]
     if pod.time is not None:
-        facts.append(_when(pod, pod.time, at))
+        # How long a pod waits for its turn, or when it was tried.
+        since = format_since(pod.time, at)
+        is_span = not since.startswith("since")
+        if pod.place in (Place.ACTIVE, Place.GATED):
+            when = f"waits for {since}" if is_span else f"waits {since}"
+        else:
+            when = f"tried {since} ago" if is_span else f"tried at {format_time(pod.time)}"
+        facts.append(when)
     if pod.attempts:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
@@ -238,12 +242,3 @@ def _until(time: datetime, at: datetime | None) -> str:
 def _span(time: datetime, at: datetime) -> str:
     seconds = (time - at).total_seconds()
     return format_duration(int(seconds)) if seconds == int(seconds) or seconds > 60 else f"{seconds:.3g}s"
-
-
-def _when(pod: QueuedPod, time: datetime, at: datetime | None) -> str:
-    """How long a pod waits for its turn, or when it was tried."""
-    since = format_since(time, at)
-    is_span = not since.startswith("since")
-    if pod.place in (Place.ACTIVE, Place.GATED):
-        return f"waits for {since}" if is_span else f"waits {since}"
-    return f"tried {since} ago" if is_span else f"tried at {format_time(time)}"

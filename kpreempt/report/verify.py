@@ -50,8 +50,16 @@ def report(answer: Verification, options: RenderOptions) -> Report:
     numbers = ("PREDICTED", "RACED", "DIFFERENT", "NOT COMPARED")
     of_preemptions = ("PREEMPTIONS", "VICTIMS", "VIOLATING A BUDGET")
     missing = [[f"{number:,} not compared: {why}"] for why, number in answer.not_compared.items()]
+    predicted = sum(each.predicted for each in answer.decisions)
+    compared = predicted + sum(each.different for each in answer.decisions)
+    raced = sum(each.raced for each in answer.decisions)
+    beside = f"; {raced:,} more raced" if raced else ""
+    lead: Phrase = ("No decision could be compared", f"{beside}.")
+    if answer.score is not None:
+        words = f" of {count(compared, 'decision')} predicted ({shown_percent(answer.score)})"
+        lead = (strong(f"{predicted:,}"), Span(words, "good" if compared == predicted else "warn"), f"{beside}.")
     return Report(
-        lead=_headline(answer),
+        lead=lead,
         facts=[f"{format_time(answer.begins)}, {format_duration(seconds)} recorded", *answer.algorithms],
         sections=[
             _section(
@@ -89,17 +97,6 @@ def report(answer: Verification, options: RenderOptions) -> Report:
 
 def _section(label: str, lead: str, block: Table | Listing, priority: int) -> Section:
     return Section(label, lead if block.items else "", [block], priority=priority)
-
-
-def _headline(answer: Verification) -> Phrase:
-    predicted = sum(each.predicted for each in answer.decisions)
-    compared = predicted + sum(each.different for each in answer.decisions)
-    raced = sum(each.raced for each in answer.decisions)
-    beside = f"; {raced:,} more raced" if raced else ""
-    if answer.score is None:
-        return ("No decision could be compared", f"{beside}.")
-    words = f" of {count(compared, 'decision')} predicted ({shown_percent(answer.score)})"
-    return (strong(f"{predicted:,}"), Span(words, "good" if compared == predicted else "warn"), f"{beside}.")
 
 
 def shown_percent(score: float) -> str:

@@ -21,7 +21,7 @@ from kpreempt.report.budgets.words import (
 from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.budgets import AuditedBudget, Breach, BreakingPriority, BudgetAudit, Finding, FindingId, Severity
+from kpreempt.verdict.budgets import AuditedBudget, Breach, BudgetAudit, Finding, FindingId, Severity
 from kpreempt.verdict.unread import are_budgets_unread
 
 _ROWS_OF_SCREEN = 12
@@ -41,11 +41,22 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
         if any(finding.id is FindingId.NO_STATUS for finding in item.findings)
     }
     others = [each for each in audit.assumptions if each.field != "status" or each.subject not in told]
+    # By severity; on a screen a row for each budget or workload that has some, the worst first.
+    items = {item.budget: item for item in audit.items}
+    shown: list[Section] = []
+    for severity in Severity:
+        findings = [each for each in audit.findings if each.severity is severity]
+        if findings:
+            blocks = [_item(row, items) for row in _rows(findings, items)]
+            lead = count(len(findings), "finding")
+            section = Section(severity.upper(), lead, blocks, style=severity_style(severity))
+            # The first stands for all of them on a screen.
+            shown.append(section if shown else msgspec.structs.replace(section, priority=1, short=_short(audit)))
     return Report(
         lead=_headline(audit),
         facts=facts,
         sections=[
-            *_findings(audit),
+            *shown,
             _priorities(audit),
             _budgets(audit),
             *assumption_sections(others),
@@ -70,28 +81,15 @@ def _headline(audit: BudgetAudit) -> Words:
     return (strong(count(len(audit.items), "budget")), ": ", result, ".")
 
 
-def _findings(audit: BudgetAudit) -> list[Section]:
-    """The findings by severity; on a screen a row for each budget or workload that has some, the worst first."""
-    items = {item.budget: item for item in audit.items}
-    shown: list[Section] = []
-    for severity in Severity:
-        findings = [each for each in audit.findings if each.severity is severity]
-        if findings:
-            blocks = [_item(row, items) for row in _rows(findings, items)]
-            lead = count(len(findings), "finding")
-            section = Section(severity.upper(), lead, blocks, style=severity_style(severity))
-            # The first stands for all of them on a screen.
-            shown.append(section if shown else msgspec.structs.replace(section, priority=1, short=_short(audit)))
-    return shown
-
-
 def _short(audit: BudgetAudit) -> Section:
     rows: list[tuple[Severity, list[Words]]] = []
     for item in audit.items:
         if findings := sorted(item.findings, key=lambda each: each.severity.rank):
             worst = findings[0].severity
             by = f" (by {join_names([each.pod for each in item.breaches], limit=1)})"
-            ids = [f"{id_}{by if id_ is FindingId.BROKEN_BY_PREEMPTION else ''}" for id_ in _ids(findings)]
+            ids = dict.fromkeys(
+                f"{each.id}{by if each.id is FindingId.BROKEN_BY_PREEMPTION else ''}" for each in findings
+            )
             ready = f"{item.healthy:,}/{item.expected:,}"
             rows.append((worst, [strong(item.budget), _worst(worst), ready, _allowed(item), ", ".join(ids)]))
     rows += [
@@ -107,10 +105,6 @@ def _short(audit: BudgetAudit) -> Section:
     return Section(
         "FINDINGS", listed if len(ordered) > _ROWS_OF_SCREEN else "the worst first", [Table(titles, ordered)]
     )
-
-
-def _ids(findings: Sequence[Finding]) -> list[FindingId]:
-    return list(dict.fromkeys(each.id for each in findings))
 
 
 def _worst(severity: Severity) -> Span:
@@ -183,7 +177,8 @@ def _priorities(audit: BudgetAudit) -> Section:
         ]
         for item, found in searched
     ]
-    legend = ["none: such a pod evicts it at no priority"] if any(_is_never(each) for _, each in searched) else []
+    is_any_never = any(each.threshold.anywhere is each.threshold.on_node is None for _, each in searched)
+    legend = ["none: such a pod evicts it at no priority"] if is_any_never else []
     if left_out := audit.unsearched:
         legend.append(f"{count(left_out, 'more budget')} not searched")
     return Section(
@@ -197,10 +192,6 @@ def _priorities(audit: BudgetAudit) -> Section:
             *([Hint("; ".join(legend))] if rows and legend else []),
         ],
     )
-
-
-def _is_never(found: BreakingPriority) -> bool:
-    return found.threshold.anywhere is None and found.threshold.on_node is None
 
 
 def _budgets(audit: BudgetAudit) -> Section:

@@ -29,6 +29,11 @@ def render(check: Check, options: RenderOptions) -> str:
     One that only warns passes, and says what it warns of: JUnit has no warnings.
     There are no times: a simulation takes none that would mean something here.
     """
+    since = {}
+    if check.since is not None:
+        since["since"] = plain(since_phrase(check.since, check))
+        for number, each in enumerate(check.since.drifts[:_FINDINGS_SHOWN], 1):
+            since[f"since-{number}"] = plain((f"{WORDS[each.kind]}: ", *drift_phrase(each)))
     properties = {
         "passed": str(check.passed).lower(),
         "algorithm": check.algorithm,
@@ -36,9 +41,13 @@ def render(check: Check, options: RenderOptions) -> str:
         "failing-runs": str(check.failing_runs),
         **{f"files-{number}": words for number, words in enumerate(files_without_objects(check), 1)},
         **{f"gate-{number}": plain(words) for number, words in enumerate(gate_phrases(check), 1)},
-        **_since(check),
+        **since,
     }
-    cases = [_case(result, check, options) for result in _rules(check)]
+    known = {result.rule for result in check.rules}
+    # Rules that only a finding names come last.
+    others = dict.fromkeys(finding.rule for finding in check.findings if finding.rule not in known)
+    rules = [*check.rules, *(RuleResult(rule=rule) for rule in others)]
+    cases = [_case(result, check, options) for result in rules]
     return suite(_SUITE, cases, properties, f"{summary(check)}. {', '.join(tally(check))}")
 
 
@@ -59,25 +68,6 @@ def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], said: 
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _since(check: Check) -> dict[str, str]:
-    """What differs from a former run, a property each."""
-    if check.since is None:
-        return {}
-    drifts = check.since.drifts[:_FINDINGS_SHOWN]
-    told = {f"since-{number}": (f"{WORDS[each.kind]}: ", *drift_phrase(each)) for number, each in enumerate(drifts, 1)}
-    return {key: plain(words) for key, words in {"since": since_phrase(check.since, check), **told}.items()}
-
-
-def _rules(check: Check) -> list[RuleResult]:
-    """The rules of the answer, and those that only a finding names."""
-    known = {result.rule for result in check.rules}
-    return [*check.rules, *(RuleResult(rule=rule) for rule in _broken(check) if rule not in known)]
-
-
-def _broken(check: Check) -> list[RuleId]:
-    return list(dict.fromkeys(finding.rule for finding in check.findings))
 
 
 def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:

@@ -92,12 +92,25 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
 
 def _result(finding: GateFinding, index: int, check: Check, stream_name: str) -> dict[str, Any]:
     stream = place_of(finding).stream_text
+    # The place, and the object. Systems refuse a whole log for a result without a file, so there is one.
+    location: dict[str, Any] = {}
+    place, own = nearest_place(finding, check, stream_name), place_of(finding)
+    # A path of the repository counts from its root, wherever that is; one that leads out of it does not.
+    is_below = not place.uri.startswith(("file:", "../"))
+    location["physicalLocation"] = {
+        "artifactLocation": {"uri": place.uri, **({"uriBaseId": _ROOT} if is_below else {})},
+        "region": {"startLine": max(place.line, 1)},
+    }
+    name = _shown(finding.change or finding.subject or "cluster")
+    location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
+    if not own.path and not own.stream:
+        location["message"] = {"text": "A file of the change; what this is about has none of its own."}
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": index,
         "level": _LEVELS.get(finding.standing, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
-        "locations": [_location(finding, check, stream_name)],
+        "locations": [location],
     }
     if check.since is not None and finding.standing.counts:
         result["baselineState"] = _state(finding, check.since)
@@ -127,23 +140,6 @@ def _is_waived_in_source(finding: GateFinding) -> bool:
     """Whether an annotation of the object waives it: by where the object is written, then, or by its name."""
     places = {f"{finding.source}:{finding.line}", finding.source, finding.change} - {""}
     return finding.standing is GateStanding.WAIVED and finding.by in places
-
-
-def _location(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
-    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one."""
-    location: dict[str, Any] = {}
-    place, own = nearest_place(finding, check, stream_name), place_of(finding)
-    # A path of the repository counts from its root, wherever that is; one that leads out of it does not.
-    is_below = not place.uri.startswith(("file:", "../"))
-    location["physicalLocation"] = {
-        "artifactLocation": {"uri": place.uri, **({"uriBaseId": _ROOT} if is_below else {})},
-        "region": {"startLine": max(place.line, 1)},
-    }
-    name = _shown(finding.change or finding.subject or "cluster")
-    location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
-    if not own.path and not own.stream:
-        location["message"] = {"text": "A file of the change; what this is about has none of its own."}
-    return location
 
 
 def _properties(finding: GateFinding) -> dict[str, Any]:

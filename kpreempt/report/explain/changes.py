@@ -119,7 +119,21 @@ def proposals_section(
     items: list[list[Words]] = []
     brief: list[list[Words]] = []
     for proposal in proposals:
-        brings = describe_answer(proposal, lacks_budgets=lacks_budgets)
+        # What becomes of the pod with the changes.
+        names = join_names(proposal.nodes, limit=_NODES_SHOWN)
+        nodes = names if len(proposal.nodes) == 1 else f"one of {names}"
+        if proposal.outcome == Outcome.LANDS:
+            brings: Phrase = (Span("lands", "good"), f" on {nodes}; nothing is evicted")
+        else:
+            victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
+            violations = proposal.num_pdb_violations
+            kept = Span("budgets were not read", "warn") if lacks_budgets else Span("no budget is violated", "good")
+            broken = Span(count(violations, "budget violation"), "bad") if violations else kept
+            if len(proposal.nodes) == 1:
+                brings = (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)
+            else:
+                example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])
+                brings = (Span("preempts", "warn"), f" pods on {nodes}; on {example} {victims}, ", broken)
         line = (*describe_changes(proposal.changes), ": ", *brings)
         tried = join_options(proposal.options)
         items.append([line, Span(tried, "code")])
@@ -148,22 +162,6 @@ def describe_changes(changes: Sequence[Change]) -> Phrase:
     for number, change in enumerate(changes):
         parts += [", and " if number else "", strong(_in_words(change))]
     return tuple(parts)
-
-
-def describe_answer(proposal: Proposal, *, lacks_budgets: bool) -> Phrase:
-    """What becomes of the pod with the changes; ``lacks_budgets`` says that none could be read."""
-    names = join_names(proposal.nodes, limit=_NODES_SHOWN)
-    nodes = names if len(proposal.nodes) == 1 else f"one of {names}"
-    if proposal.outcome == Outcome.LANDS:
-        return (Span("lands", "good"), f" on {nodes}; nothing is evicted")
-    victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
-    violations = proposal.num_pdb_violations
-    kept = Span("budgets were not read", "warn") if lacks_budgets else Span("no budget is violated", "good")
-    broken = Span(count(violations, "budget violation"), "bad") if violations else kept
-    if len(proposal.nodes) == 1:
-        return (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)
-    example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])
-    return (Span("preempts", "warn"), f" pods on {nodes}; on {example} {victims}, ", broken)
 
 
 def join_options(options: Sequence[str]) -> str:

@@ -66,7 +66,14 @@ def _order(verdict: Verdict) -> list[str]:
 
 
 def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[str, int], level: int) -> Html:
-    drawn = _drawn(node, verdict, occupancy)
+    candidate = next((each for each in verdict.candidates if each.node == node), None)
+    victims = candidate.victims if candidate else []
+    freed: dict[str, int] = {}
+    for pod in victims:
+        for resource, amount in occupancy.requests.get(pod, {}).items():
+            freed[resource] = freed.get(resource, 0) + amount
+    is_sure = candidate is None or not candidate.outcomes
+    drawn = _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _standing(node, verdict))
     resources = [
         each
         for each in in_order(dict.fromkeys((*drawn.use.allocatable, *requests)))
@@ -85,17 +92,6 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
         notes += tag("p", "nominated to it: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
     title = tag(f"h{level}", name(node), " ", drawn.standing)
     return tag("article", title, tag("dl", rooms, class_="room"), notes, class_="map") + Html("\n")
-
-
-def _drawn(node: str, verdict: Verdict, occupancy: Occupancy) -> _Drawn:
-    candidate = next((each for each in verdict.candidates if each.node == node), None)
-    victims = candidate.victims if candidate else []
-    freed: dict[str, int] = {}
-    for pod in victims:
-        for resource, amount in occupancy.requests.get(pod, {}).items():
-            freed[resource] = freed.get(resource, 0) + amount
-    is_sure = candidate is None or not candidate.outcomes
-    return _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _standing(node, verdict))
 
 
 def _standing(node: str, verdict: Verdict) -> Html:
@@ -126,19 +122,17 @@ def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
 
     over = format_amount(resource, requested - fits)
     short: list[str] = [", ", tag("span", f"{over} too much", class_="bad")] if requested > fits else []
-    return tag("dt", resource) + tag("dd", picture, _in_words(resource, used, whole, freed, requested), *short)
-
-
-def _in_words(resource: str, used: int, whole: int, freed: int, requested: int) -> str:
     if resource == "pods":
         leaving = [f"{freed:,} {agree(freed, 'leaves')}"] if freed else []
-        return ", ".join([f"{used:,} of {whole:,} there", *leaving, "1 comes"])
-    words = [f"{format_amount(resource, used)} of {format_amount(resource, whole)} requested"]
-    if freed:
-        words.append(f"{format_amount(resource, freed)} freed")
-    if requested:
-        words.append(f"the pod requests {format_amount(resource, requested)}")
-    return ", ".join(words)
+        in_words = ", ".join([f"{used:,} of {whole:,} there", *leaving, "1 comes"])
+    else:
+        words = [f"{format_amount(resource, used)} of {format_amount(resource, whole)} requested"]
+        if freed:
+            words.append(f"{format_amount(resource, freed)} freed")
+        if requested:
+            words.append(f"the pod requests {format_amount(resource, requested)}")
+        in_words = ", ".join(words)
+    return tag("dt", resource) + tag("dd", picture, in_words, *short)
 
 
 def _bar(kind: str, y: int, start: int, end: int, height: int, most: int) -> Html:

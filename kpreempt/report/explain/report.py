@@ -120,11 +120,19 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
     cluster = verdict.cluster
     assumed = [each for each in verdict.assumptions if not each.lists_files]
     facts = [*_cluster(verdict), *([] if assumed else ["nothing assumed"])]
+    # What becomes of the pod, with as many kinds of refusals as there is room for.
+    unknown = absent_sentence(verdict.assumptions)
+    lead = short_lead = _lead(verdict)
+    if verdict.workload is None:
+        room = _LINES_OF_SENTENCE * options.width
+        said = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
+        short_lead = next((words for words in said if len(text_of(words)) <= room), answer(verdict, kinds=0))
+        short_lead = (*short_lead, *((" ", Span(unknown, "warn")) if unknown else ()))
     return Report(
         title=(name(name_subject(verdict)), " ", *outcome_in_words(verdict)),
         tone=_TONES[verdict.worst_outcome],
-        lead=_lead(verdict),
-        short_lead=_short_lead(verdict, options),
+        lead=lead,
+        short_lead=short_lead,
         facts=[*([pod_facts(verdict)] if verdict.workload is None else []), cluster_facts(verdict, options)],
         short_facts=" · ".join(facts),
         page_facts=[format_snapshot(cluster.taken_at)] if cluster.taken_at is not None else [],
@@ -155,17 +163,6 @@ def _lead(verdict: Verdict) -> Phrase:
     if verdict.capacity is not None:
         return (*headline(verdict), " Capacity: ", *capacity_phrase(verdict.capacity), ".")
     return headline(verdict)
-
-
-def _short_lead(verdict: Verdict, options: RenderOptions) -> Phrase:
-    """What becomes of the pod, with as many kinds of refusals as there is room for."""
-    unknown = absent_sentence(verdict.assumptions)
-    rest: Phrase = (" ", Span(unknown, "warn")) if unknown else ()
-    if verdict.workload is not None:
-        return headline_of(verdict.workload)
-    room = _LINES_OF_SENTENCE * options.width
-    said = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
-    return (*next((words for words in said if len(text_of(words)) <= room), answer(verdict, kinds=0)), *rest)
 
 
 def _cluster(verdict: Verdict) -> tuple[str, str]:
@@ -237,12 +234,19 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
                 each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in story
             ]
         sections += story
+    # What the API server adds before the scheduler looks, and where it is from.
+    filled_in = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
     return [
         *sections,
         _event(verdict),
         *_effects(verdict, options),
         *_aftermath(verdict),
-        _filled_in(verdict),
+        Section(
+            "FILLED IN",
+            blocks=[Listing(filled_in, noun="field", shown=_FIELDS_SHOWN)],
+            heading="Filled in by the API server",
+            is_beside=True,
+        ),
         *assumption_sections(verdict.assumptions),
     ]
 
@@ -292,17 +296,6 @@ def _in_short(verdict: Verdict) -> list[Phrase]:
         elif effect.action in _SHORT:
             lines.append(_write(effect, _SHORT))
     return lines
-
-
-def _filled_in(verdict: Verdict) -> Section:
-    """``FILLED IN``: what the API server adds before the scheduler looks, and where it is from."""
-    items = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
-    return Section(
-        "FILLED IN",
-        blocks=[Listing(items, noun="field", shown=_FIELDS_SHOWN)],
-        heading="Filled in by the API server",
-        is_beside=True,
-    )
 
 
 def _aftermath(verdict: Verdict) -> list[Section]:

@@ -47,7 +47,20 @@ def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
 def summary_rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The row of the pod, or one for each replica where all of a workload are asked about."""
     if verdict.workload is None:
-        return [summary_row(verdict)]
+        # The cells for ``SUMMARY_COLUMNS``; a tie names its nodes, and its numbers as a range.
+        is_stuck = verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+        reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
+        return [
+            (
+                pod_name(verdict),
+                f"{verdict.pod.priority:,}",
+                str(verdict.outcome),
+                name_destinations(verdict),
+                _range(_victim_numbers(verdict)),
+                _range(_violation_numbers(verdict)),
+                reason,
+            )
+        ]
     return [
         (
             each.pod,
@@ -60,25 +73,6 @@ def summary_rows(verdict: Verdict) -> list[tuple[str, ...]]:
         )
         for each in verdict.workload.items
     ]
-
-
-def summary_row(verdict: Verdict) -> tuple[str, ...]:
-    """The cells for ``SUMMARY_COLUMNS``; a tie names its nodes, and its numbers as a range."""
-    if chance := chance_of_volumes(verdict):
-        reason = chance
-    elif verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN):
-        reason = verdict.reason or verdict.message or "-"
-    else:
-        reason = verdict.reason or "-"
-    return (
-        pod_name(verdict),
-        f"{verdict.pod.priority:,}",
-        str(verdict.outcome),
-        name_destinations(verdict),
-        _range(_victim_numbers(verdict)),
-        _range(_violation_numbers(verdict)),
-        reason,
-    )
 
 
 def name_subject(verdict: Verdict) -> str:

@@ -51,7 +51,17 @@ def replica_sections(workload: Workload) -> list[Section]:
         [f"{each.replicas:,} without a node: {each.message}"] for each in workload.pending
     ]
     waits = Listing(pending, noun="message", shown=_MESSAGES_SHOWN)
-    definition = Sentence(Span(_definition(workload), "dim"))
+    running = f"{count(workload.running, 'pod')} on nodes already; " if workload.running else ""
+    chance = (
+        f"; {workload.ties:,} of {workload.replicas:,} by one of the scheduler's equal choices" if workload.ties else ""
+    )
+    definition = Sentence(
+        Span(
+            f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
+            f" nothing comes in a victim's place{chance}",
+            "dim",
+        )
+    )
     lead = f"on {count(len(workload.nodes), 'node')}" if workload.nodes else "on no node"
     each = Table(
         columns("POD", "OUTCOME", "NODE", "VICTIMS"),
@@ -244,14 +254,3 @@ def _nodes(workload: Workload) -> Phrase:
         parts += [", " if number else "", strong(each.node), f" {each.replicas:,}{evictions}"]
     rest = len(workload.nodes) - len(shown)
     return ("by node: ", *parts, f" and {count(rest, 'more node')}" if rest else "")
-
-
-def _definition(workload: Workload) -> str:
-    running = f"{count(workload.running, 'pod')} on nodes already; " if workload.running else ""
-    chance = (
-        f"; {workload.ties:,} of {workload.replicas:,} by one of the scheduler's equal choices" if workload.ties else ""
-    )
-    return (
-        f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
-        f" nothing comes in a victim's place{chance}"
-    )

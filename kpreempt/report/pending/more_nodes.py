@@ -27,15 +27,11 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
     if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
         number = sum(each.count for each in more.nodes)
         return (strong(f"{number:,} more nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
-    return (strong(_nodes(more)), f" would place {_pods(more)}.")
-
-
-def _nodes(more: MoreNodes) -> str:
-    """``2 more nodes like node-a and 1 like gpu-1``."""
+    # ``2 more nodes like node-a and 1 like gpu-1``.
     first, *others = more.nodes
     words = [f"{first.count:,} more {'node' if first.count == 1 else 'nodes'} like {first.kind.like}"]
     words += [f"{each.count:,} like {each.kind.like}" for each in others]
-    return join_names(words, limit=_KINDS_SHOWN)
+    return (strong(join_names(words, limit=_KINDS_SHOWN)), f" would place {_pods(more)}.")
 
 
 def _pods(more: MoreNodes) -> str:

@@ -202,7 +202,15 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         return state_in_words(item, at)
     if item.victims:
         return _victims(item)
-    return (why_unschedulable(item),)
+    # The reasons with their numbers of nodes, the claims, and what else keeps preemption from helping.
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
+    own = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
+    told = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *own]
+    if item.state == PendingState.STALE_NOMINATION:
+        told.append(f"nominated to {item.nominated_node_name}, where preemption no longer helps")
+    if item.refused_for_good:
+        told.append(NO_NODE_FITS)
+    return ("; ".join(filter(None, told)),)
 
 
 def _victims(item: PendingPod) -> Phrase:
@@ -214,18 +222,6 @@ def _victims(item: PendingPod) -> Phrase:
     else:
         named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_NAMED)
     return (named, *violations, order)
-
-
-def why_unschedulable(item: PendingPod) -> str:
-    """The reasons with their numbers of nodes, the claims, and what else keeps preemption from helping."""
-    reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
-    own = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
-    told = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *own]
-    if item.state == PendingState.STALE_NOMINATION:
-        told.append(f"nominated to {item.nominated_node_name}, where preemption no longer helps")
-    if item.refused_for_good:
-        told.append(NO_NODE_FITS)
-    return "; ".join(filter(None, told))
 
 
 def _are_leaving(item: PendingPod) -> bool:

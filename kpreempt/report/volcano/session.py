@@ -37,7 +37,6 @@ from kpreempt.report.volcano.words import (
 from kpreempt.verdict.volcano import (
     JobState,
     Panic,
-    Placement,
     QueueState,
     Sample,
     SampledOutcome,
@@ -80,11 +79,20 @@ def report(answer: SessionAnswer, options: RenderOptions) -> Report:
 
 def story(session: SessionVerdict, options: RenderOptions) -> list[Section]:
     """Queues, jobs, actions, and what users see."""
+    # The conditions of pod groups that are not ready, and of pods; events if verbose.
+    lists = [
+        Listing([[line] for line in lines], noun=noun, shown=shown)
+        for lines, noun, shown in (
+            (_group_lines(session, options), "pod group", _GROUPS_SHOWN),
+            (_pod_lines(session, options), "message", _MESSAGES_SHOWN),
+            (_event_lines(session, options), "event", _MESSAGES_SHOWN),
+        )
+    ]
     return [
         _queues(session, options),
         _jobs(session, options),
         *(action_section(action, session, options) for action in session.actions),
-        _conditions(session, options),
+        Section("CONDITIONS", "of pod groups and pods" if any(each.items for each in lists) else "", lists),
     ]
 
 
@@ -282,19 +290,6 @@ def _changed_first(before: Mapping[str, msgspec.Struct], after: Mapping[str, msg
     return sorted(before, key=lambda name: after.get(name, before[name]) == before[name])
 
 
-def _conditions(session: SessionVerdict, options: RenderOptions) -> Section:
-    """The conditions of pod groups that are not ready, and of pods; events if verbose."""
-    lists = [
-        Listing([[line] for line in lines], noun=noun, shown=shown)
-        for lines, noun, shown in (
-            (_group_lines(session, options), "pod group", _GROUPS_SHOWN),
-            (_pod_lines(session, options), "message", _MESSAGES_SHOWN),
-            (_event_lines(session, options), "event", _MESSAGES_SHOWN),
-        )
-    ]
-    return Section("CONDITIONS", "of pod groups and pods" if any(each.items for each in lists) else "", lists)
-
-
 def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
     """Pod groups with their conditions; those that are ready only where verbose."""
     if session.final is None:
@@ -392,14 +387,12 @@ def _outcome(outcome: SampledOutcome, options: RenderOptions) -> Phrase:
         parts.append((Span("evicts ", "bad"), tasks_in_words(outcome.evicted, limit=limit)))
     for verb, placements in (("pipelines ", outcome.pipelined), ("binds ", outcome.binds)):
         if placements:
-            parts.append((verb, _placed(placements, limit)))
+            nodes: dict[str, list[str]] = {}
+            for placement in placements:
+                nodes.setdefault(placement.node, []).append(placement.task)
+            parts.append(
+                (verb, ", ".join(f"{tasks_in_words(tasks, limit=limit)} on {node}" for node, tasks in nodes.items()))
+            )
     if outcome.enqueued:
         parts.append(("enqueues ", tasks_in_words(outcome.enqueued, limit=limit)))
     return joined(parts or [("nothing happens",)], "; ")
-
-
-def _placed(placements: Sequence[Placement], limit: int | None) -> str:
-    nodes: dict[str, list[str]] = {}
-    for placement in placements:
-        nodes.setdefault(placement.node, []).append(placement.task)
-    return ", ".join(f"{tasks_in_words(tasks, limit=limit)} on {node}" for node, tasks in nodes.items())

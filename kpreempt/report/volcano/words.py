@@ -27,15 +27,11 @@ def volcano_amount(resource: str, amount: float) -> str:
     if amount == -1:
         return "no limit"
     if resource in ("cpu", "memory"):
-        return _quantity(resource, amount)
+        nearest = round(amount)
+        shown = format_amount(resource, nearest)
+        return shown if nearest == amount or shown.startswith("~") else f"~{shown}"
     whole, rest = divmod(amount, _THOUSANDTHS)
     return format_amount(resource, int(whole)) if not rest else f"{amount / _THOUSANDTHS:,.3f}".rstrip("0")
-
-
-def _quantity(resource: str, amount: float) -> str:
-    nearest = round(amount)
-    shown = format_amount(resource, nearest)
-    return shown if nearest == amount or shown.startswith("~") else f"~{shown}"
 
 
 def amounts_in_words(amounts: Amounts) -> str:
