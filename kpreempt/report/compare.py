@@ -243,17 +243,16 @@ def _place_of(difference: Difference) -> str:
 
 
 def _agreement(comparison: Comparison) -> Phrase:
-    """On how many of the pods that could be decided the algorithms differ."""
+    """On how many of the pods the algorithms differ, and how many could not be decided."""
+    pods = count(len(comparison.items), "pod")
     decided = sum(not item.error for item in comparison.items)
     style: Role = "warn" if comparison.differing else "good"
     subject = " and ".join(comparison.algorithms) if len(comparison.algorithms) == 2 else "The algorithms"
     number = comparison.differing
-    words = f" on {number:,} of {count(decided, 'pod')}." if number else f" on {_all(decided)}."
-    return (strong(subject), Span(" differ" if number else " agree", style), words)
-
-
-def _all(number: int) -> str:
-    return "the pod" if number == 1 else f"all {count(number, 'pod')}"
+    failed = len(comparison.items) - decided
+    words = f" on {number or decided:,} of {pods}" if number or failed else f" on all {pods}"
+    undecided = Span(f"; {failed:,} cannot be decided" if failed else "", "bad")
+    return (strong(subject), Span(" differ" if number else " agree", style), words, undecided, ".")
 
 
 def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section:

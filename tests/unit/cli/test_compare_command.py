@@ -86,7 +86,7 @@ def test_scenarios_are_compared_line_by_line(kpreempt: Kpreempt) -> None:
 def test_a_bad_line_is_told_and_the_others_are_compared(kpreempt: Kpreempt) -> None:
     run = kpreempt(*BOTH, "--batch", "-", stdin=LINE + '{"name": "bad"}\n' + LINE.replace("one", "two"))
     assert run.returncode == 3
-    assert "agree on all 2 pods" in run.stdout
+    assert "kube-1.13 and kube-1.36 agree on 2 of 3 pods; 1 cannot be decided." in run.stdout
     assert "1 pod cannot be decided\n  bad  standard input:2: " in run.stdout
 
 
