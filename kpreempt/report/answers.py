@@ -151,7 +151,7 @@ ROWS = (
     ),
     Row(
         "verdict.pending:PendingPods",
-        {"text": "pending.report:render", "html": "pending.report:render_html", "wide": "pending.wide:render_wide"},
+        {"html": "pending.report:render_html", "wide": "pending.wide:render_wide"},
         formats=PENDING_FORMATS,
         report="pending.report:report",
     ),

@@ -113,7 +113,9 @@ class Table(msgspec.Struct, frozen=True):
 
     The last column, if on the left, wraps in place. ``is_untitled`` leaves titles out of text; ``is_lettered`` has
     titles too long for the page letters, explained above. On a screen names lose their middle if the table
-    ``is_dense``, so that a row is a line. What a page is about (``is_main``) may be long there.
+    ``is_dense``, so that a row is a line. What a page is about (``is_main``) may be long there. If it ``has_details``,
+    the last column stands below each row unless the page is wide enough, as do others for which there is no room, and a
+    screen leaves it out first. ``numbers`` says of each row how many of the ``noun`` it stands for, if not 1.
     """
 
     columns: Sequence[Column]
@@ -125,6 +127,8 @@ class Table(msgspec.Struct, frozen=True):
     is_lettered: bool = False
     is_dense: bool = False
     is_main: bool = False
+    has_details: bool = False
+    numbers: Sequence[int] = ()
 
 
 class Listing(msgspec.Struct, frozen=True):

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from io import StringIO
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree as Branch
 
@@ -49,9 +48,6 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.escape import printable
 from kpreempt.report.options import Extent, RenderOptions
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _STYLES: dict[Role, str] = {
     "strong": "bold",
@@ -88,12 +84,14 @@ class _Chunk(NamedTuple):
     """Lines that stay together; ``noun`` is what they are called if they are one of several items.
 
     Without lines a chunk stands for the ``number`` of items that no screen can hold. One that ``is_whole`` is not cut.
+    The ``mark`` stands where one is cut.
     """
 
     lines: list[Text]
     noun: str = ""
     number: int = 1
     is_whole: bool = False
+    mark: str = _CUT
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -190,11 +188,14 @@ def _fitted(sections: list[list[_Chunk]], keeps: Sequence[int], room: int, gap: 
 def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
     """So many lines of a section: with less of each item, and then without the last ones, which are counted."""
     kept = list(chunks)
-    for lines in range(_LINES_OF_ITEM - 1, 0, -1):
-        if sum(len(chunk.lines) for chunk in kept) > most:
-            kept = [chunk if chunk.is_whole or not chunk.noun else _cut(chunk, lines, width) for chunk in kept]
     size, left, indent = sum(len(chunk.lines) for chunk in kept), Counter[str](), 0
     items = [at for at, chunk in enumerate(kept) if chunk.noun]
+    for lines in range(_LINES_OF_ITEM - 1, 0, -1):
+        for at in reversed(items):
+            if size > most and not kept[at].is_whole:
+                size -= len(kept[at].lines)
+                kept[at] = _cut(kept[at], lines, width)
+                size += len(kept[at].lines)
     # An item beside the label stays, so that the label does.
     while items and items[-1] and (size + bool(left) > most or not kept[items[-1]].lines):
         last = kept.pop(items.pop())
@@ -208,7 +209,7 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
 
 
 def _cut(chunk: _Chunk, most: int, width: int) -> _Chunk:
-    return chunk._replace(lines=_clipped(chunk.lines, most, width))
+    return chunk._replace(lines=_clipped(chunk.lines, most, width, chunk.mark))
 
 
 def _count(numbers: Counter[str], chunks: Iterable[_Chunk]) -> None:
@@ -272,8 +273,10 @@ class _Drawing:
         return chunks
 
     def _needs_room(self, blocks: Sequence[Block | Section], width: int) -> bool:
-        """Whether a table has rows of one line each only if it begins at the left of the page."""
+        """Whether a table has rows of one line each only if it begins at the left of the page, or has details."""
         for block in blocks:
+            if isinstance(block, Table) and block.has_details:
+                return True
             if isinstance(block, Table) and block.items:
                 rows = [[_text(cell) for cell in row] for row in block.items[: self._height or None]]
                 needed = sum(_width(column) + _GAP for column in zip(*rows, strict=True)) - _GAP
@@ -325,13 +328,13 @@ class _Drawing:
         if not block.items:
             return []
         limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
+        rest = len(block.items) - limit
         if isinstance(block, Cards):
             cards = [self._card(block.draw(item), block.noun, width) for item in block.items[:limit]]
-            return cards if block.is_summarized else [*cards, *self._rest(len(block.items) - limit, block.noun)]
-        return [
-            *_items(block, limit, width, is_screen=bool(self._height)),
-            *self._rest(len(block.items) - limit, block.noun),
-        ]
+            return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun)]
+        if isinstance(block, Table) and block.numbers:
+            rest = sum(block.numbers[limit:])
+        return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun)]
 
     def _rest(self, rest: int, noun: str) -> list[_Chunk]:
         """What is left out."""
@@ -379,8 +382,8 @@ def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> li
 def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dense: bool) -> list[_Chunk]:
     """A line for the titles, and the lines of each row, in columns if the page is wide enough for them.
 
-    If it is not, titles may become letters; failing that, the first column stands above the others, or each row is
-    a paragraph.
+    If it is not, titles may become letters, or details stand below; failing that, the first column stands above the
+    others, or each row is a paragraph.
     """
     cells = [[_text(cell) for cell in row] for row in rows]
     aligns = [column.align for column in table.columns]
@@ -395,7 +398,17 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
         lines = _in_columns([letters, *cells], aligns, width) if len(letters) == len(aligns) else None
         if lines is not None:
             legend = _wrapped(joined(f"{letter}={title}" for letter, title in titles.items()), width, _INDENT)
-    is_whole = lines is None
+    is_whole, gap = lines is None and not table.has_details, Text(" " * _GAP)
+    for shown in range(len(aligns) - 1, 1, -1) if table.has_details else ():
+        widths = [_width(column) + _GAP for column in zip(*(row[:shown] for row in [*full, *cells]), strict=True)]
+        if lines is None and sum(widths) - _GAP <= width:
+            columns = _in_columns([row[:shown] for row in [*full, *cells]], aligns[:shown], width) or []
+            rest = [gap.join(cell for cell in row[shown:] if cell.plain) for row in cells]
+            details = [_wrapped(text, width - widths[0]) if text.plain else [] for text in rest]
+            lines = [
+                [*line, *_indented(more, widths[0])]
+                for line, more in zip(columns, [*([[]] * len(full)), *details], strict=True)
+            ]
     if lines is None and len(aligns) > _FEW_COLUMNS:
         below = _in_columns([row[1:] for row in [*full, *cells]], aligns[1:], width - _INDENT)
         if below is not None:
@@ -404,10 +417,11 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
                 for (first, *_), others in zip([*full, *cells], below, strict=True)
             ]
     if lines is None:
-        gap = Text(" " * _GAP)
         lines = [_wrapped(gap.join(cell for cell in row if cell.plain), width, _INDENT) for row in [*full, *cells]]
     head = [_Chunk([*legend, *(line for each in lines[: len(full)] for line in each)])] if full else []
-    return [*head, *(_Chunk(each, table.noun, is_whole=is_whole) for each in lines[len(full) :])]
+    numbers, mark = table.numbers or [1] * len(rows), " …" if table.has_details else _CUT
+    items = zip(lines[len(full) :], numbers, strict=False)
+    return [*head, *(_Chunk(each, table.noun, number, is_whole, mark) for each, number in items)]
 
 
 def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
@@ -437,23 +451,22 @@ def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: 
         widths[-1] = min(widths[-1], max(width - before, 1))
     if before + needed > width:
         return None
-    wrapped = [_wrapped(row[-1], widths[-1]) for row in rows]
-    # Rich takes 0.2 ms for each cell, so all rows are one to it, and each cell of that one is a whole column.
-    grid = Grid.grid(padding=(0, _GAP, 0, 0))
-    for align, cells in zip(aligns, widths, strict=True):
-        grid.add_column(justify=align, width=cells, no_wrap=True)
-    others = [
-        [line for row, lines in zip(rows, wrapped, strict=True) for line in (row[at], *[Text()] * (len(lines) - 1))]
-        for at in range(len(widths) - 1)
-    ]
-    columns = [*others, [line for lines in wrapped for line in lines]]
-    grid.add_row(*(Text("\n").join(column) for column in columns))
-    drawn = iter(_drawn(grid, before + widths[-1]))
-    return [[next(drawn) for _ in lines] for lines in wrapped]
+    drawn = []
+    # By hand: rich takes 0.2 ms for each cell of a table.
+    for row in rows:
+        last, *others = _wrapped(row[-1], widths[-1])
+        parts: list[str | Text] = []
+        for cell, align, cells in zip((*row[:-1], last), aligns, widths, strict=True):
+            padding = " " * (cells - cell.cell_len)
+            parts += (padding, cell, " " * _GAP) if align == "right" else (cell, padding, " " * _GAP)
+        line = Text.assemble(*parts)
+        line.rstrip()
+        drawn.append([line, *_indented(others, before)])
+    return drawn
 
 
 def _branch(node: Node, width: int, noun: str) -> _Chunk:
-    """A line of a tree with what hangs from it; a name wider than the page runs over it.
+    """A line of a tree with what hangs from it, drawn by rich; a name wider than the page runs over it.
 
     What hangs deeper than so many levels goes on below one another.
     """
@@ -471,14 +484,9 @@ def _branch(node: Node, width: int, noun: str) -> _Chunk:
         return [branch]
 
     [tree] = grown(node, 0)
-    return _Chunk(_drawn(tree, longest), noun)
-
-
-def _drawn(renderable: RenderableType, width: int) -> list[Text]:
-    """The lines that rich makes of something on a page of this width."""
     console = _console()
-    lines = console.render_lines(renderable, console.options.update(width=max(width, 1)), pad=False)
-    return [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
+    lines = console.render_lines(tree, console.options.update(width=max(longest, 1)), pad=False)
+    return _Chunk([Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines], noun)
 
 
 def _text(words: Words, style: str = "") -> Text:
@@ -519,18 +527,18 @@ def _beside(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> 
     return [start.append_text(first), *_indented(others, column)]
 
 
-def _clipped(lines: Sequence[Text], most: int, width: int) -> list[Text]:
+def _clipped(lines: Sequence[Text], most: int, width: int, mark: str = _CUT) -> list[Text]:
     """At most so many lines; if some are left out, the last one says so."""
     if len(lines) <= most:
         return list(lines)
     last = lines[most - 1].copy()
-    room = width - len(_CUT)
+    room = width - len(mark)
     if last.cell_len > room:
         last.truncate(room)
         if " " in last.plain.strip():
             last.right_crop(len(last) - last.plain.rindex(" "))
     last.rstrip()
-    last.append(_CUT, "dim")
+    last.append(mark, "dim")
     return [*lines[: most - 1], last]
 
 

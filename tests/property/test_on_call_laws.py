@@ -17,7 +17,7 @@ from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.verdict import Verdict
@@ -74,7 +74,7 @@ def test_every_pod_is_in_one_group_and_has_one_place(scenario: dict[str, Any], c
     assert places == sorted(set(places))
     queued = [item.priority for item in answer.items if item.position is not None]
     assert queued == sorted(queued, reverse=True)
-    screen = render_answer(answer, "text", RenderOptions()).splitlines()
+    screen = render_answer(answer, "text", RenderOptions(extent=Extent.SCREEN)).splitlines()
     assert len(screen) <= 22
     assert max(map(len, screen)) <= 80
     assert f"{len(answer.items)} pod" in screen[0] or not answer.items

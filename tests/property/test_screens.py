@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.answers import Answer, render_answer
 from kpreempt.report.options import Extent, RenderOptions
-from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict import Assumption, Outcome, Victim
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.check import Check, GateStanding
 from kpreempt.verdict.compare import (
@@ -31,6 +31,7 @@ from kpreempt.verdict.compare import (
     UpgradeGroup,
     VersionChange,
 )
+from kpreempt.verdict.pending import PendingPod, PendingPods, PendingState
 from kpreempt.verdict.queue import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 from tests.checks import big_check, failed, finding, hostile_check, passed, replaced
 from tests.factories import NOW
@@ -148,7 +149,24 @@ def check(number: int, length: int) -> Check:
     return replaced(failed(), findings=findings, assumptions=ASSUMED)
 
 
-ANSWERS = (at_risk, queue, compare, compare_one, upgrade, check)
+def pending(number: int, length: int) -> PendingPods:
+    pods = names(number, length)
+    items = [
+        PendingPod(
+            pod=pod,
+            state=PendingState.WAITS_FOR_CHANGE,
+            outcome=Outcome.PREEMPTS,
+            position=at,
+            nodes=["n" * length],
+            victims={"n" * length: [Victim(each, 0) for each in pods[:at]]},
+            cause="c" * length,
+        )
+        for at, pod in enumerate(pods)
+    ]
+    return PendingPods(items=items, in_queue=2 * number, assumptions=ASSUMED)
+
+
+ANSWERS = (at_risk, queue, compare, compare_one, upgrade, check, pending)
 
 
 def screen(answer: Answer, width: int) -> list[str]:

@@ -26,7 +26,7 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
         return (Span(f"No new node like those of the cluster takes a pod that waits ({tried} tried{untried}).", "dim"),)
     if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
         number = sum(each.count for each in more.nodes)
-        return (strong(f"{number:,} more nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
+        return (strong(f"{number:,} of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
     # ``2 more nodes like node-a and 1 like gpu-1``.
     first, *others = more.nodes
     words = [f"{first.count:,} more {'node' if first.count == 1 else 'nodes'} like {first.kind.like}"]
@@ -43,7 +43,7 @@ def _pods(more: MoreNodes) -> str:
     return f"{'both' if placed == 2 else f'all {placed:,}'} pods that wait for room"
 
 
-def more_nodes_section(pending: PendingPods) -> Section:
+def more_nodes_section(pending: PendingPods, priority: int) -> Section:
     """The same in full: what the nodes have, the options that add them, which pods they do not help."""
     more = pending.more_nodes
     if not more:
@@ -58,4 +58,6 @@ def more_nodes_section(pending: PendingPods) -> Section:
             Sentence(left),
             Listing([[Span(f"assumed: {words}", "warn")] for words in more.assumed]),
         ],
+        priority=priority,
+        short=Section("MORE NODES", more_nodes_in_words(pending, is_short=True)),
     )

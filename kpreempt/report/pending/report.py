@@ -21,34 +21,43 @@ from kpreempt.report.blocks import (
     Section,
     Sentence,
     Span,
+    Table,
     Words,
+    columns,
     joined,
     name,
+    strong,
+    text_of,
 )
 from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.durations import format_since, format_time
 from kpreempt.report.evidence import format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
-from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.more_nodes import more_nodes_section
-from kpreempt.report.pending.screen import render_screen
-from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
+from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary, unknown_in_words
 from kpreempt.report.pending.words import (
     NO_NODE_FITS,
     agreement_in_words,
+    brief_fate,
+    details_in_words,
     fate_in_words,
     leaving_in_words,
     nothing_pending,
     state_in_words,
 )
 from kpreempt.verdict import Outcome, Victim
-from kpreempt.verdict.pending import Agreement, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.pending import TELLING_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import are_budgets_unread
 
 _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
+# On a screen, from the first section to the last.
+_CHANGES, _MORE_NODES, _PODS, _NOTES = 60, 50, 40, 20
+_ABOUT_ROWS = "# = place in queue; each pod is judged alone, as if it came next"
+_ROWS_KEPT = 10
 # So much of a cause stands in a heading that would not be the only one of its words.
 _CAUSE_LENGTH = 60
 _LABELS: dict[Outcome, tuple[str, Role]] = {
@@ -82,18 +91,6 @@ _STATE_WORDS: dict[PendingState, str] = {
 }
 
 
-def render(pending: PendingPods, options: RenderOptions) -> str:
-    """One screen, or with ``verbose`` every pod in full.
-
-    The screen chooses among layouts of its table, which blocks do not, and so has more rows.
-    """
-    if not options.verbose:
-        return render_screen(pending, options)
-    from kpreempt.report.terminal import render_text  # noqa: PLC0415 - a screen does without rich
-
-    return render_text(report(pending, options), msgspec.structs.replace(options, extent=Extent.REPORT))
-
-
 def render_html(pending: PendingPods, options: RenderOptions) -> str:
     """The page, which leaves out the clock's time: equal input makes equal pages."""
     from kpreempt.report.html.report import render_page  # noqa: PLC0415 - loaded when it is asked for
@@ -103,11 +100,10 @@ def render_html(pending: PendingPods, options: RenderOptions) -> str:
 
 
 def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = True) -> Report:
-    """The summary, then a section for each cause, with each kind of pod once."""
+    """The summary, then a section for each cause, with each kind of pod once; on a screen a table of these."""
     items = {item.pod: item for item in pending.items}
-    facts = absent_facts(pending.assumptions)
-    if items:
-        facts.append(facts_in_words(pending, has_time=has_time))
+    absent = absent_facts(pending.assumptions)
+    facts = [*absent, *([facts_in_words(pending, has_time=has_time)] if items else [])]
     labels = Counter(_label(group)[0] for group in pending.groups)
     numbers: Counter[str] = Counter()
     for group in pending.groups:
@@ -118,26 +114,51 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     page_facts += [f"namespace {pending.namespace}"] if pending.namespace else []
     # Without pods little is known.
     is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
+    unknown = Section("NOTES", unknown_in_words(pending))
     is_bad = any(item.outcome in (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
     return Report(
         title=("Pending pods: ", Span(f"{len(items):,}", "strong")),
         tone="bad" if is_bad else "good" if is_known else "warn",
         lead=summary(pending) if items else nothing_pending(pending),
+        short_lead=joined([summary(pending, is_short=True) if items else nothing_pending(pending), *absent], " "),
         facts=facts,
+        short_facts=facts_in_words(pending) if items else "",
         counts=[Count(label.lower(), number, label in bad) for label, number in numbers.items()],
         page_facts=page_facts,
         sections=[
-            Section("CHANGES", changes_in_words(pending)),
-            more_nodes_section(pending),
+            Section("CHANGES", changes_in_words(pending), priority=_CHANGES),
+            more_nodes_section(pending, _MORE_NODES),
+            _table(pending),
             *(
                 _group(group, number, [items[pod] for pod in group.pods], pending, options, labels)
                 for number, group in enumerate(pending.groups, 1)
             ),
             *assumption_sections(pending.assumptions),
-            Section("NOTES", notes_in_words(pending) if items else ""),
+            Section("NOTES", notes_in_words(pending), priority=_NOTES, short=unknown),
         ],
+        more=[("-v", "every pod in full"), ("-o wide", "nodes by reason, smallest changes")] if items else [],
         command="pending",
+        is_compact=True,
     )
+
+
+def _table(pending: PendingPods) -> Section:
+    """A row for each kind of pod; what is to say of it is not repeated."""
+    rows: list[list[Words]] = []
+    pods = _alike(pending.items, is_brief=True)
+    last: Phrase = ()
+    for item, *others in pods:
+        outcome, nodes = brief_fate(item)
+        place = f"{item.position:,}" if item.position is not None else "-"
+        named = (strong(item.pod), Span(f" +{len(others):,}" if others else "", "dim"))
+        details = details_in_words(item, pending.at)
+        is_repeated = bool(text_of(details)) and details == last
+        shown = Span("as above", "dim") if is_repeated else details
+        rows.append([place, named, f"{item.priority:,}", outcome, nodes, shown])
+        last = details
+    titles = columns("#", "POD", "PRIO", "OUTCOME", "NODE", "DETAILS", right=["#", "PRIO"])
+    table = Table(titles, rows, noun="pod", has_details=True, numbers=[len(each) for each in pods])
+    return Section("PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, keeps=_ROWS_KEPT)
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:
@@ -173,22 +194,21 @@ def _group(
     )
 
 
-def _alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
+def _alike(items: Sequence[PendingPod], *, is_brief: bool = False) -> list[list[PendingPod]]:
     """Pods of one owner of which the same is to say, together."""
     rows: dict[tuple[object, ...], list[PendingPod]] = {}
     for item in items:
+        what: tuple[object, ...] = (item.state, item.outcome, item.agreement, item.message)
+        if is_brief:
+            what = (item.state if item.state in TELLING_STATES else item.outcome, item.cause)
         key = (
+            what,
             item.owner or item.pod,
             item.pod.partition("/")[0],
             item.priority,
-            item.state,
-            item.outcome,
+            item.nominated_node_name,
             *item.nodes,
             *(victim.pod for each in item.victims.values() for victim in each),
-            "|",
-            item.nominated_node_name,
-            item.agreement,
-            item.message,
         )
         rows.setdefault(key, []).append(item)
     return list(rows.values())

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Phrase, Role, Span, joined, strong
 from kpreempt.report.durations import format_reading, format_time
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Part, Phrase, Span, Style, strong
 from kpreempt.report.pending.words import brief_fate, outcome_in_brief
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
@@ -35,14 +35,11 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
 
     A short one is cut within its brackets, and has 400 characters at most.
     """
-    parts = list(_parts(pending.items, _SHORT if is_short else _WHOLE))
-    joined: list[Part] = []
-    for number, (words, style) in enumerate(parts):
-        joined += [", " if number else "", Span(words, style) if style else words]
-    return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *joined, ".")
+    parts = joined(Span(*part) for part in _parts(pending.items, _SHORT if is_short else _WHOLE))
+    return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *parts, ".")
 
 
-def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Style]]:
+def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
     """Each pod is counted once, so the numbers add up."""
     held = Counter(item.state for item in items if item.state in TELLING_STATES)
     free = [item for item in items if item.state not in TELLING_STATES]
@@ -71,7 +68,7 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Sty
         yield f"{number:,} terminating", ""
 
 
-def _evictions(items: Sequence[PendingPod]) -> tuple[str, Style]:
+def _evictions(items: Sequence[PendingPod]) -> tuple[str, Role]:
     """How many evict how many; each is judged alone, so they may evict the same."""
     sets = [{victim.pod for each in item.victims.values() for victim in each} for item in items]
     victims = set().union(*sets)
@@ -136,8 +133,7 @@ def changes_in_words(pending: PendingPods) -> Phrase:
         told.append((Span("changed", "warn"), f" {_named([_changed(each, items[each.pod]) for each in changed])}"))
     if gone:
         told.append((f"gone {_named([each.pod for each in gone])}",))
-    parts = [part for number, phrase in enumerate(told) for part in (*(("; ",) if number else ()), *phrase)]
-    return (strong(since), *parts, ".")
+    return (strong(since), *joined(told, "; "), ".")
 
 
 def _named(names: Sequence[str]) -> str:
@@ -162,15 +158,23 @@ def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
 
 
 def notes_in_words(pending: PendingPods) -> str:
-    """What the places and the verdicts do not say."""
-    notes = ["# is the place in the scheduling queue; each pod is judged alone, as if it came next."]
+    """What the places and the verdicts do not say; empty if no pod is pending."""
+    if not pending.items:
+        return ""
+    meaning = "# is the place in the scheduling queue; each pod is judged alone, as if it came next."
+    return f"{meaning} {unknown_in_words(pending)}".rstrip()
+
+
+def unknown_in_words(pending: PendingPods) -> str:
+    """Of how many pods the order is not sure, and how many others are in the queue; empty if there are none."""
+    notes = []
     unsure = sum(
         item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
         and item.state not in (PendingState.NEVER_TRIED, *TELLING_STATES)
         for item in pending.items
     )
     if unsure:
-        notes.append(f"Last attempt of {count(unsure, 'pod')} unknown: order within a priority may differ.")
+        notes.append(f"Last attempt of {count(unsure, 'pod')} unknown: order within a priority may vary.")
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
         notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'was')} not asked about.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tabulate import tabulate
 
 from kpreempt.report.amounts import count
+from kpreempt.report.blocks import text_of
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.changes import describe_changes, nothing_found
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.more_nodes import more_nodes_in_words
 from kpreempt.report.pending.summary import facts_in_words, summary
@@ -33,14 +33,14 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    heading = [plain(summary(pending)), *unknown, *filter(None, [plain(more_nodes_in_words(pending))])]
+    heading = [text_of(summary(pending)), *unknown, *filter(None, [text_of(more_nodes_in_words(pending))])]
     return "\n".join([*map(printable, heading), "", *lines, "", printable(notes)]) + "\n"
 
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
     outcome, node = brief_fate(item)
     is_refused = item.state not in TELLING_STATES and not item.victims and item.outcome != Outcome.LANDS
-    cause = plain(details_in_words(item, pending.at))
+    cause = text_of(details_in_words(item, pending.at))
     if is_refused and item.reasons:
         # The reasons have a column of their own.
         cause = join_names(item.claims) if item.claims else NO_NODE_FITS if item.refused_for_good else ""
@@ -77,4 +77,4 @@ def _smallest_change(item: PendingPod) -> str:
     )
     broken = f", {count(first.num_pdb_violations, 'budget violation')}" if first.num_pdb_violations else ""
     partly = "" if search.is_complete else " (search not finished)"
-    return f"{plain(describe_changes(first.changes))}: {then}{broken}{partly}"
+    return f"{text_of(describe_changes(first.changes))}: {then}{broken}{partly}"

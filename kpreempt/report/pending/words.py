@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Phrase, Role, Span, strong
 from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.chance import order_in_brief
-from kpreempt.report.layout import Phrase, Span, Style, strong
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import TELLING_STATES, Agreement, Leaving, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.status import FOUND_PLACEMENT
@@ -20,7 +20,7 @@ _NODES_NAMED = 3
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
 NO_NODE_FITS = "no node fits, even empty"
-_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
     Outcome.LANDS: ("lands", "good"),
     Outcome.PREEMPTS: ("preempts", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
@@ -28,7 +28,7 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
-_STATES: dict[PendingState, tuple[str, Style]] = {
+_STATES: dict[PendingState, tuple[str, Role]] = {
     PendingState.BEING_DELETED: ("terminating", "dim"),
     PendingState.NO_SCHEDULER: ("no profile", "dim"),
     PendingState.GATED: ("gated", "warn"),
@@ -166,7 +166,7 @@ def nothing_pending(pending: PendingPods) -> str:
     return f"{said} {count(number, 'pod')} {agree(number, 'is')} pending in {elsewhere}: {named}."
 
 
-def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str, Style]:
+def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str, Role]:
     """A word or two on what becomes of a pod."""
     return _STATES[state] if state is not None and state in TELLING_STATES else _OUTCOMES[outcome]
 
