@@ -84,8 +84,7 @@ def usual_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
     start = min(
         pod.start or now for pod, priority in zip(pods, priorities, strict=True) if priority == highest
     ).timestamp()
-    total = sum(priorities) + len(pods) * PRIORITY_OFFSET
-    return -victims.num_violations, -priorities[0], -total, -len(pods), start
+    return -victims.num_violations, -priorities[0], -(sum(priorities) + len(pods) * PRIORITY_OFFSET), -len(pods), start
 
 
 def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:

@@ -323,8 +323,7 @@ def _with(kept: Kept, kind: int) -> Kept:
 
 def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[Kept, int]], totals: Kept) -> list[Possible[P]]:
     """The outcomes with their pods; kinds of a tie that can stand for each other are told as one."""
-    kinds = list(chain.from_iterable(ties))
-    pools = [list(each.pods) for each in kinds]
+    pools = [list(each.pods) for each in chain.from_iterable(ties)]
     sizes = list(totals)
     tie_of = [number for number, tie in enumerate(ties) for _ in tie]
     outcomes = found

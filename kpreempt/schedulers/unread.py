@@ -101,8 +101,7 @@ class Seen:
 
     def is_spread_by(self, kind: str = "") -> bool:
         """Whether default spreading counts, by the services or by a controller of this kind."""
-        spec = self.pod.spec
-        if spec.topology_spread_constraints or not (self._spreads_by_default or self._choices > 1):
+        if self.pod.spec.topology_spread_constraints or not (self._spreads_by_default or self._choices > 1):
             return False
         owner = controller_of(self.pod.metadata)
         return owner is not None and owner.kind == kind if kind else bool(self.pod.metadata.labels)

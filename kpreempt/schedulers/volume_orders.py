@@ -62,9 +62,8 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
     ``None`` where there are more ways to choose than are followed.
     """
     volumes: set[int] = set()
-    kinds = _kinds(nodes, values)
     # What a node settles of the order matters on the next; after the last it does not.
-    paths: list[tuple[_Order, tuple[_Picks, ...]]] = [(_order_within(kinds), ())]
+    paths: list[tuple[_Order, tuple[_Picks, ...]]] = [(_order_within(_kinds(nodes, values)), ())]
     for number, wishes in enumerate(nodes, 1):
         is_last = number == len(nodes)
         ended: dict[Hashable, tuple[_Order, tuple[_Picks, ...]]] = {}
@@ -90,8 +89,7 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
         if len(ended) > MAX_WAYS:
             return None
         paths = list(ended.values())
-    results = [Result(picks, _linear(order)) for order, picks in paths]
-    return Search(results, frozenset(volumes))
+    return Search([Result(picks, _linear(order)) for order, picks in paths], frozenset(volumes))
 
 
 def _kinds(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> list[Hashable]:

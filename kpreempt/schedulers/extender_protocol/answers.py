@@ -127,8 +127,7 @@ def _meta_victims(value: Any, path: str) -> MetaVictims:
     for each in [] if pods is None else _list(pods, f"MetaVictims.{place}", "[]*v1.MetaPod"):
         if each is None:
             raise ExtenderError("the answer names a pod without a UID (null)")
-        pod = _fields(each, "v1.MetaPod", f"MetaVictims.{place}")
-        uids.append(_text(_last(pod, "uid"), f"MetaPod.{place}.UID"))
+        uids.append(_text(_last(_fields(each, "v1.MetaPod", f"MetaVictims.{place}"), "uid"), f"MetaPod.{place}.UID"))
     violations = _last(fields, "numpdbviolations")
     return MetaVictims(uids, _int64(violations, "MetaVictims.NodeNameToMetaVictims.NumPDBViolations"))
 

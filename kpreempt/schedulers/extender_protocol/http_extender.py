@@ -194,8 +194,7 @@ class HttpExtender:
             return self._call(self.settings.url(verb), msgspec.json.encode(arguments))
         except ExtenderStatusError as error:
             at = {"url": self.settings.shown_url(verb), "address": self.settings.address}
-            message = self._dialect.status_words.format(verb=verb, status=error.status, **at)
-            raise ExtenderError(message) from None
+            raise ExtenderError(self._dialect.status_words.format(verb=verb, status=error.status, **at)) from None
 
 
 def _quoted(text: str) -> str:

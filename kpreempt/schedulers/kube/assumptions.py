@@ -221,7 +221,18 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
         effects += _preemption_effects(verdict.victims[node], node, pod, cluster)
     effects.append(Effect("event", _pod_target(pod.key), f"Warning FailedScheduling: {event_note(verdict.message)}"))
     effects.append(Effect("setCondition", _pod_target(pod.key), f"PodScheduled=False Unschedulable: {verdict.message}"))
-    effects += _nomination_effects(verdict, pod, result)
+    target = _pod_target(pod.key)
+    if verdict.nominated_nodes:
+        nomination_effects = [Effect("nominate", target, f"status.nominatedNodeName={_node_of(verdict, result)}")]
+    else:
+        nominated = pod.status.nominated_node_name
+        if not nominated:
+            nomination_effects = []
+        elif result is not None and result.nominated_node_names is not None:
+            nomination_effects = [Effect("clearNomination", target, f"status.nominatedNodeName={nominated} is cleared")]
+        else:
+            nomination_effects = [Effect("keepNomination", target, f"status.nominatedNodeName={nominated} stays")]
+    effects += nomination_effects
     return msgspec.structs.replace(verdict, effects=effects)
 
 
@@ -229,18 +240,6 @@ def _node_of(verdict: Verdict, result: PostFilterResult | None) -> str:
     """The node that stands for all that tie: the one that the message names, where it names one."""
     told = result.told_node if result is not None else ""
     return told if told in verdict.nominated_nodes else verdict.nominated_nodes[0]
-
-
-def _nomination_effects(verdict: Verdict, pod: Pod, result: PostFilterResult | None) -> list[Effect]:
-    target = _pod_target(pod.key)
-    if verdict.nominated_nodes:
-        return [Effect("nominate", target, f"status.nominatedNodeName={_node_of(verdict, result)}")]
-    nominated = pod.status.nominated_node_name
-    if not nominated:
-        return []
-    if result is not None and result.nominated_node_names is not None:
-        return [Effect("clearNomination", target, f"status.nominatedNodeName={nominated} is cleared")]
-    return [Effect("keepNomination", target, f"status.nominatedNodeName={nominated} stays")]
 
 
 def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: ClusterState) -> list[Effect]:
@@ -260,8 +259,7 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
         target = _pod_target(victim.pod)
         condition = f"{scheduler}: preempting to accommodate a higher priority pod"
         if behaviour.pod_disruption_conditions:
-            told = f"DisruptionTarget=True PreemptionByScheduler: {condition}"
-            effects.append(Effect("setCondition", target, told))
+            effects.append(Effect("setCondition", target, f"DisruptionTarget=True PreemptionByScheduler: {condition}"))
         effects += [
             Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
             Effect("event", target, f"Normal Preempted: Preempted by pod {uid} on node {node}"),
@@ -294,7 +292,6 @@ def victims_by_node(
 
 def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetIndex) -> list[Victim]:
     on_node = {info.key: info for info in cluster.by_name[candidate.node].pods}
-    infos = [on_node[key] for key in candidate.victims]
     return [
         Victim(
             pod=counted.pod_info.key,
@@ -305,7 +302,7 @@ def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetInde
             terminating=counted.pod_info.pod.metadata.deletion_timestamp is not None,
             budgets=counted.budgets,
         )
-        for counted in budgets.count(infos)
+        for counted in budgets.count([on_node[key] for key in candidate.victims])
     ]
 
 
@@ -323,14 +320,14 @@ def devices_on(nodes: Iterable[str], state: CycleState) -> dict[str, list[Alloca
     claims = pod_devices(state)
     if claims is None or not claims.found:
         return {}
-    known = {node: claims.found[node] for node in nodes if node in claims.found}
     return {
         node: [
             _told(claim.key, each)
             for claim, devices in zip(found.claims, found.devices, strict=True)
             for each in devices
         ]
-        for node, found in known.items()
+        for node in nodes
+        if (found := claims.found.get(node)) is not None
     }
 
 

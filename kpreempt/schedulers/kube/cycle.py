@@ -308,6 +308,12 @@ class Cycle:
         outcome = _outcome(nominated, candidates, victims, self._extending)
         status_of = evaluated.__getitem__ if self._known is None else self._known.get
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
+        # The claims for devices that PostFilter has given back.
+        claims = pod_devices(self._state)
+        if claims is None:
+            changed_claims = {}
+        else:
+            changed_claims = {"deallocated_claims": claims.deallocated, "deleted_claims": claims.deleted}
         return self._verdict(
             outcome,
             [
@@ -336,15 +342,8 @@ class Cycle:
             message=message,
             error=_error_of_dry_runs(evidence.dry_run) if evidence else "",
             post_filter=result,
-            **self._changed_claims(),
+            **changed_claims,
         )
-
-    def _changed_claims(self) -> dict[str, list[str]]:
-        """The claims for devices that PostFilter has given back."""
-        claims = pod_devices(self._state)
-        if claims is None:
-            return {}
-        return {"deallocated_claims": claims.deallocated, "deleted_claims": claims.deleted}
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""

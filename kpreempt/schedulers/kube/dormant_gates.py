@@ -35,7 +35,16 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     ):
         message = "they tolerate taints by number; here they tolerate nothing"
         found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
-    if _has_label_keys(pod) and not behaviour.match_label_keys_in_pod_affinity:
+    affinity = pod.spec.affinity
+    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    if (
+        any(
+            term.match_label_keys or term.mismatch_label_keys
+            for each in rules
+            if each is not None
+            for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+        )
+    ) and not behaviour.match_label_keys_in_pod_affinity:
         message = (
             f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: where it is off, the API"
             " server drops these keys"
@@ -70,17 +79,6 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
         # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
         found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
     return found
-
-
-def _has_label_keys(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    return any(
-        term.match_label_keys or term.mismatch_label_keys
-        for each in rules
-        if each is not None
-        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
-    )
 
 
 def _group_field(pod: Pod) -> str:

@@ -146,8 +146,7 @@ def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int
     One pod after the other takes its room, and where all filters that run look at nothing but the node, it is the same
     in which order nodes are filled.
     """
-    volumes = pod.spec.volumes
-    if pod.spec.resource_claims or any(each.ephemeral or each.persistent_volume_claim for each in volumes):
+    if pod.spec.resource_claims or any(each.ephemeral or each.persistent_volume_claim for each in pod.spec.volumes):
         # Each has claims of its own, or all share one, which only one pod may be allowed to use.
         return None
     state = CycleState(records_steps=False)

@@ -107,16 +107,16 @@ class PluginMaker:
         def at(point: str) -> list[Any]:
             return [made[name] for name in self._names_at[point]]
 
-        plugins = ProfilePlugins()
-        plugins.queue_sorts = at("queueSort")
-        plugins.pre_enqueues = at("preEnqueue")
-        plugins.pre_filters = at("preFilter")
-        plugins.filters = at("filter")
-        plugins.post_filters = at("postFilter")
-        plugins.pre_scores = at("preScore")
-        plugins.scores = at("score")
-        plugins.weights = self._weights
-        return plugins
+        return ProfilePlugins(
+            queue_sorts=at("queueSort"),
+            pre_enqueues=at("preEnqueue"),
+            pre_filters=at("preFilter"),
+            filters=at("filter"),
+            post_filters=at("postFilter"),
+            pre_scores=at("preScore"),
+            scores=at("score"),
+            weights=self._weights,
+        )
 
     def _made(self, name: str, registration: Registration, handle: Handle) -> Plugin:
         if registration.plugin is None:
@@ -158,5 +158,4 @@ def points_in(registry: Registry, name: str) -> frozenset[str]:
 def weights_of(profile: Profile) -> dict[str, int]:
     """How much the scores of each plugin count."""
     weights = {plugin.name: plugin.weight for plugin in profile.plugins}
-    score = profile.points.get("score", PointConfig())
-    return weights | {plugin.name: plugin.weight for plugin in score.enabled}
+    return weights | {plugin.name: plugin.weight for plugin in profile.points.get("score", PointConfig()).enabled}

@@ -288,14 +288,13 @@ class KubeScheduler:
             findings = framework.memory.of(pod)
         # What plugins from outside look at is not known.
         remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
-        shape_findings = framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None
         state = CycleState(
             records_steps=records_steps,
             records_scores=records_scores,
             records_nodes=records_nodes,
             phases=phases,
             findings=findings,
-            shape_findings=shape_findings,
+            shape_findings=framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None,
         )
         if self.extenders:
             ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
@@ -362,7 +361,6 @@ def _reason_not_seen(pod: Pod) -> str:
 
 
 def _summary(pod: Pod, behaviour: Behaviour) -> PodSummary:
-    requests = pod_requests(pod, pod_level=behaviour.pod_level_resources)
     return PodSummary(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
@@ -371,5 +369,5 @@ def _summary(pod: Pod, behaviour: Behaviour) -> PodSummary:
         preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
-        requests=requests_in_units(requests),
+        requests=requests_in_units(pod_requests(pod, pod_level=behaviour.pod_level_resources)),
     )

@@ -58,7 +58,23 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
         msgspec.structs.replace(each, message=own.message) != own for each in outcomes
     )
     told = VolumeChoices(choices, outcomes, is_complete, is_uncertain)
-    assumptions = [*verdict.assumptions, _assumption(f"Pod {pod.key}", told)]
+    # What competes for what, and what other orders come to.
+    subject = f"Pod {pod.key}"
+    claims = dict.fromkeys(claim for each in told.nodes for claim in each.claims)
+    volumes = dict.fromkeys(volume for each in told.nodes for volume in each.volumes)
+    message = (
+        f"on {_named([each.node for each in told.nodes])} the claims {_named(claims)} compete for the volumes"
+        f" {_named(volumes)}; the scheduler takes equal ones in a random order, here in that of the input"
+    )
+    ends = list(dict.fromkeys(map(_end, told.outcomes)))
+    if not told.uncertain:
+        message += ", and in every order the same becomes of the pod"
+    elif ends:
+        message += f", and in another order the pod {' or '.join(ends)}"
+    if not told.complete:
+        message += "; not all orders were gone through"
+    kind = AssumptionKind.UNCERTAIN if told.uncertain else AssumptionKind.TOLD
+    assumptions = [*verdict.assumptions, Assumption(subject, "spec.volumes", message, kind)]
     return msgspec.structs.replace(verdict, volume_choices=told, assumptions=assumptions)
 
 
@@ -93,25 +109,6 @@ def _distinct(outcomes: Iterable[VolumeOutcome]) -> list[VolumeOutcome]:
         if each not in found:
             found.append(each)
     return found
-
-
-def _assumption(subject: str, told: VolumeChoices) -> Assumption:
-    """What competes for what, and what other orders come to."""
-    claims = dict.fromkeys(claim for each in told.nodes for claim in each.claims)
-    volumes = dict.fromkeys(volume for each in told.nodes for volume in each.volumes)
-    message = (
-        f"on {_named([each.node for each in told.nodes])} the claims {_named(claims)} compete for the volumes"
-        f" {_named(volumes)}; the scheduler takes equal ones in a random order, here in that of the input"
-    )
-    ends = list(dict.fromkeys(map(_end, told.outcomes)))
-    if not told.uncertain:
-        message += ", and in every order the same becomes of the pod"
-    elif ends:
-        message += f", and in another order the pod {' or '.join(ends)}"
-    if not told.complete:
-        message += "; not all orders were gone through"
-    kind = AssumptionKind.UNCERTAIN if told.uncertain else AssumptionKind.TOLD
-    return Assumption(subject, "spec.volumes", message, kind)
 
 
 def _end(outcome: VolumeOutcome) -> str:

@@ -185,8 +185,7 @@ def _outcomes(
         if not counts[index]:
             result[node_info.name] = NO_VICTIMS
         elif not fits[index]:
-            status = search.refusal_without_victims(index, num_others[index])
-            result[node_info.name] = Victims(status, [], 0, [])
+            result[node_info.name] = Victims(search.refusal_without_victims(index, num_others[index]), [], 0, [])
         elif bounds[index] < bounds[index + 1]:
             on_node = list(gone[bounds[index] : bounds[index + 1]])
             result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
@@ -247,12 +246,11 @@ class StepsOfNodes:
         # Budgets were counted on the same node, in another order.
         uses = self._of_budgets(begin, end)
         tried = self._tried[begin:end]
-        refusals = self._search.refusals_on(node, self._num_others[node])
         steps = zip(
             self._victims[begin:end].tolist(),
             (tried - begin).tolist(),
             self._uses.violates[tried].tolist(),
-            refusals,
+            self._search.refusals_on(node, self._num_others[node]),
             strict=True,
         )
         return [

@@ -78,10 +78,9 @@ def node_limits(plugin: str, statuses: Sequence[Status], table: PodTable) -> Plu
     """What the filter says of each node of the question. Errors are left to the plain path."""
     most = [ALWAYS if status.is_success else NEVER for status in statuses]
     nothing = np.zeros(len(table.pods), dtype=np.int64)
-    limit = Limit(np.zeros(len(statuses), dtype=np.int64), np.array(most, dtype=np.int64), nothing)
     return PluginLimits(
         plugin,
-        [limit],
+        [Limit(np.zeros(len(statuses), dtype=np.int64), np.array(most, dtype=np.int64), nothing)],
         lambda excess: statuses[excess.node],
         np.array([status.code == Code.ERROR for status in statuses], dtype=np.bool_),
         tells_detail=True,

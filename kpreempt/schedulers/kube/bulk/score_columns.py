@@ -80,8 +80,7 @@ class ScoresAtOnce:
         if findings is None or not plugin.is_local:
             raw: Integers = np.array(rated(plugin, state, pod, nodes), np.int64)
         else:
-            column = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn)
-            raw = column.at(
+            raw = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn).at(
                 self._places, lambda places: rated(plugin, state, pod, [self._all_nodes[place] for place in places])
             )
         if type(plugin).normalize_scores is ScorePlugin.normalize_scores:
@@ -127,9 +126,7 @@ def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Seque
         half = MAX_NODE_SCORE // 2
         change = half + _balances(requested, allocatable) - _balances(allocated, allocatable)
         return _listed(half + (change / 2).astype(np.int64))
-    if score is balance_afterwards:
-        return _listed(_balances(requested, allocatable))
-    return None
+    return _listed(_balances(requested, allocatable)) if score is balance_afterwards else None
 
 
 def _means(parts: Sequence[Integers], allocatable: Sequence[Integers], weights: Sequence[int]) -> list[int]:

@@ -98,9 +98,8 @@ def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
 
 def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
     """The kind of each of these victims: pods of a tie that no limit and no budget tells apart where that matters."""
-    violates = parted.violates[asked].astype(np.int64)
     # The same number, from 0 on, where all columns have the same.
-    columns = [tie[asked], violates, *_budgets_of(asked, parted), *amounts]
+    columns = [tie[asked], parted.violates[asked].astype(np.int64), *_budgets_of(asked, parted), *amounts]
     number: Integers | None = None
     for column in columns:
         index = dense(column)

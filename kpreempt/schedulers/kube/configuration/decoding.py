@@ -135,12 +135,11 @@ class _Decoder:
                     decoded[key] = self.decode(value[key], field_type, below, joined, wanted.name)
             return decoded
         if isinstance(wanted, ListOf) and isinstance(value, list):
-            items = enumerate(value)
             return [
                 _zero_of(wanted.item)
                 if item is None
                 else self.decode(item, wanted.item, f"{path}[{index}]", fields, struct)
-                for index, item in items
+                for index, item in enumerate(value)
             ]
         if isinstance(wanted, Scalar):
             return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")

@@ -145,8 +145,7 @@ def _profile(
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
     for each in sorted(enabled & REGISTRY.keys() & args.keys()):
-        problems = REGISTRY[each].making_problems("", args[each], behaviour)
-        aggregate(problems, f'{prefix}initializing plugin "{each}": ')
+        aggregate(REGISTRY[each].making_problems("", args[each], behaviour), f'{prefix}initializing plugin "{each}": ')
     try:
         points = {**in_tree, **{each: registry[each].points for each in registry}}
         check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())

@@ -213,12 +213,11 @@ def _default_args(name: str, args: Mapping[str, Any], behaviour: Behaviour) -> d
 
 def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dict[str, Any]]:
     """The given arguments with their defaults, then those of the plugins that are enabled without any."""
-    given = profile.get("pluginConfig", [])
     configs = [
         {"name": "", **config, "args": _default_args(config["name"], config.get("args", {}), behaviour)}
         if config.get("name") in PLUGIN_ARGS
         else {"name": "", **config}
-        for config in given
+        for config in profile.get("pluginConfig", [])
     ]
     configured = {config["name"] for config in configs}
     enabled = {plugin["name"] for plugins in profile["plugins"].values() for plugin in plugins["enabled"]}

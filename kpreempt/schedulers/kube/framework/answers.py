@@ -64,20 +64,17 @@ def checked_status(value: object, point: str, codes: Collection[Code] = CODES_OF
         raise NonsenseError(f"{point} gave a Status of code {code.value or 'NONE'}, which means nothing there")
     if not isinstance(status.reasons, list | tuple) or not all(isinstance(each, str) for each in status.reasons):
         raise NonsenseError(f"{point} gave a Status whose reasons are not a list of texts")
-    return Status(code, [readable(each) for each in status.reasons], detail=_checked_finding(status.detail, point))
-
-
-def _checked_finding(detail: object, point: str) -> PluginFinding | None:
-    if detail is None:
-        return None
-    finding = of_type(PluginFinding, detail, point)
-    summary, facts = finding.summary, finding.facts
-    if not isinstance(summary, str) or not isinstance(facts, Mapping):
-        raise NonsenseError(f"{point} gave a finding that is not a summary and facts")
-    told = {
-        readable(of_type(str, name, f"{point}: the name of a fact")): _fact(fact, point) for name, fact in facts.items()
-    }
-    return PluginFinding(readable(summary), told)
+    finding = None
+    if status.detail is not None:
+        given = of_type(PluginFinding, status.detail, point)
+        if not isinstance(given.summary, str) or not isinstance(given.facts, Mapping):
+            raise NonsenseError(f"{point} gave a finding that is not a summary and facts")
+        facts = {
+            readable(of_type(str, name, f"{point}: the name of a fact")): _fact(fact, point)
+            for name, fact in given.facts.items()
+        }
+        finding = PluginFinding(readable(given.summary), facts)
+    return Status(code, [readable(each) for each in status.reasons], detail=finding)
 
 
 def _fact(value: object, point: str) -> str | int | float | bool:
@@ -100,9 +97,9 @@ def checked_eligibility(value: object) -> Eligibility:
 
 def checked_evidence(value: object, nodes: Collection[str]) -> PreemptionEvidence:
     """What a PostFilter says of a preemption, made anew; its nodes are among ``nodes``. Raises ``NonsenseError``."""
-    evidence = of_type(PreemptionEvidence, value, "post_filter")
+    of_type(PreemptionEvidence, value, "post_filter")
     try:
-        made = msgspec.json.decode(msgspec.json.encode(evidence), type=PreemptionEvidence)
+        made = msgspec.json.decode(msgspec.json.encode(value), type=PreemptionEvidence)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NonsenseError(f"post_filter gave evidence that cannot be read: {readable(str(error))}") from None
     for name in (*made.potential_nodes, *made.dry_run, *(made.selection.tied if made.selection else ())):

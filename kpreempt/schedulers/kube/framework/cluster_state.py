@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _NOWHERE: frozenset[str] = frozenset()
+# Where these are the very same objects, one cluster follows another closely.
+_BUT_FOR_PODS = frozenset(ClusterSnapshot.__struct_fields__) - {"pods", "pod_disruption_budgets"}
 
 
 class ClusterState:
@@ -75,7 +77,10 @@ class ClusterState:
         self.scheduler_names = scheduler_names
         self._ungated = ungated
         self.is_queued = is_queued
-        self.follows_closely = before is not None and _is_same_but_for_pods(cluster, before.cluster)
+        self._selected_namespaces: dict[bytes, frozenset[str]] = {}
+        self.follows_closely = before is not None and all(
+            getattr(cluster, field) is getattr(before.cluster, field) for field in _BUT_FOR_PODS
+        )
         if before is None:
             nodes = in_zone_order(cluster.nodes)
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
@@ -267,14 +272,10 @@ class ClusterState:
         text = msgspec.json.encode(selector)
         found = self._selected_namespaces.get(text)
         if found is None:
-            index, namespaces = self._namespace_index, self.cluster.namespaces
-            found = frozenset(namespaces[each].metadata.name for each in index.matching(selector))
-            self._selected_namespaces[text] = found
+            namespaces = self.cluster.namespaces
+            places = self._namespace_index.matching(selector)
+            found = self._selected_namespaces[text] = frozenset(namespaces[each].metadata.name for each in places)
         return found
-
-    @cached_property
-    def _selected_namespaces(self) -> dict[bytes, frozenset[str]]:
-        return {}
 
     @cached_property
     def _namespace_index(self) -> LabelIndex:
@@ -329,10 +330,9 @@ class ClusterState:
         """
         classes = self.cluster.device_classes
         found = {f"{CLASS_RESOURCE_PREFIX}{each.metadata.name}": each for each in classes}
-        named = [each for each in classes if each.spec.extended_resource_name]
-        for each in sorted(named, key=lambda each: each.metadata.name, reverse=True):
-            name = each.spec.extended_resource_name or ""
-            if name not in found or _created(each) >= _created(found[name]):
+        for each in sorted(classes, key=lambda each: each.metadata.name, reverse=True):
+            name = each.spec.extended_resource_name
+            if name and (name not in found or _created(each) >= _created(found[name])):
                 found[name] = each
         return found
 
@@ -376,12 +376,6 @@ _WITH_AFFINITY = {
 }
 
 
-def _is_same_but_for_pods(one: ClusterSnapshot, other: ClusterSnapshot) -> bool:
-    """Whether all else but pods and budgets are the very same objects."""
-    fields = set(ClusterSnapshot.__struct_fields__) - {"pods", "pod_disruption_budgets"}
-    return all(getattr(one, field) is getattr(other, field) for field in fields)
-
-
 def in_zone_order(nodes: list[Node]) -> list[Node]:
     """Nodes in the order of the scheduler's node tree: one of each zone in turn (``backend/cache/node_tree.go``)."""
     zones: dict[tuple[str, str], list[Node]] = {}
@@ -390,8 +384,7 @@ def in_zone_order(nodes: list[Node]) -> list[Node]:
     if len(zones) <= 1:
         return list(nodes)
     ordered: list[Node] = []
-    longest = max(map(len, zones.values()))
-    for index in range(longest):
+    for index in range(max(map(len, zones.values()))):
         ordered.extend(zone[index] for zone in zones.values() if index < len(zone))
     return ordered
 
@@ -399,8 +392,7 @@ def in_zone_order(nodes: list[Node]) -> list[Node]:
 def zone_of(node: Node) -> tuple[str, str]:
     """Region and zone of a node (``component-helpers`` v0.36.3 ``node/topology/helpers.go``)."""
     labels = node.metadata.labels
-    region = next((labels[key] for key in REGION_LABELS if key in labels), "")
-    zone = next((labels[key] for key in ZONE_LABELS if key in labels), "")
+    region, zone = (next((labels[key] for key in keys if key in labels), "") for keys in (REGION_LABELS, ZONE_LABELS))
     return region, zone
 
 

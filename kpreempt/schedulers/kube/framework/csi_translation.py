@@ -37,9 +37,7 @@ def claim_name_of(pod: Pod, volume: Volume) -> str | None:
     """The name of the claim behind one of the pod's volumes, or ``None`` where it is no claim's."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
-    if volume.ephemeral is not None:
-        return f"{pod.metadata.name}-{volume.name}"
-    return None
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
 
 
 def is_ephemeral(volume: Volume) -> bool:
@@ -97,12 +95,9 @@ def is_reachable(selector: NodeSelector | None, node_labels: Mapping[str, str]) 
 
 def format_selector(selector: NodeSelector) -> str:
     """The selector's terms in the syntax of ``kubectl -l``, one of which must hold."""
-    return " or ".join(map(_format_term, selector.node_selector_terms)) or "no node"
-
-
-def _format_term(term: NodeSelectorTerm) -> str:
-    requirements = (*term.match_expressions, *term.match_fields)
-    return ",".join(format_requirement(each.key, each.operator, each.values) for each in requirements) or "no node"
+    terms = ((*term.match_expressions, *term.match_fields) for term in selector.node_selector_terms)
+    formatted = (",".join(format_requirement(each.key, each.operator, each.values) for each in term) for term in terms)
+    return " or ".join(each or "no node" for each in formatted) or "no node"
 
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -171,8 +166,7 @@ def translate_inline(volume: Volume) -> CSIHandle | None:
 
 def translate_volume(volume: PersistentVolume) -> CSIHandle | None:
     """An in-tree persistent volume as a CSI volume, or ``None`` where it has no driver; raises ``TranslationError``."""
-    plugin = in_tree_plugin(volume.spec)
-    labels = volume.metadata.labels
+    plugin, labels = in_tree_plugin(volume.spec), volume.metadata.labels
     zones = labels.get(BETA_ZONE) or labels.get(ZONE, "")
     return CSIHandle(DRIVERS[plugin], _handle(volume.spec, zones)) if plugin else None
 
@@ -185,12 +179,23 @@ def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
     if plugin not in _TOPOLOGY_KEYS:
         return selector
     key = _TOPOLOGY_KEYS[plugin]
-    zone_label, region_label = _topology_labels(volume, selector)
+    terms = selector.node_selector_terms if selector is not None else []
+    labels = volume.metadata.labels
+    # Its node affinity tells the labels of the volume's zone and region, or else its own labels.
+    keys = {each.key for term in terms for each in term.match_expressions}
+    told = next((known for known in (keys, labels) if ZONE in known or BETA_ZONE in known), (ZONE,))
+    zone_label, region_label = (ZONE, REGION) if ZONE in told else (BETA_ZONE, BETA_REGION)
     if selector is not None and _values(selector, zone_label):
         selector = _renamed(selector, zone_label, key)
-    elif zone_label in volume.metadata.labels:
-        zones = {zone.strip() for zone in volume.metadata.labels[zone_label].split(ZONE_DELIMITER)} - {""}
-        selector = _restricted(selector, key, sorted(zones)) if zones else selector
+    elif zones := {zone.strip() for zone in labels.get(zone_label, "").split(ZONE_DELIMITER)} - {""}:
+        # One more requirement in every term.
+        added = NodeSelectorRequirement(key, "In", sorted(zones))
+        selector = NodeSelector(
+            [
+                msgspec.structs.replace(term, match_expressions=[*term.match_expressions, added])
+                for term in terms or [NodeSelectorTerm()]
+            ]
+        )
     if selector is not None and region_label == BETA_REGION and _values(selector, BETA_REGION):
         selector = _renamed(selector, BETA_REGION, REGION)
     return selector
@@ -198,7 +203,14 @@ def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
 
 def _handle(source: PersistentVolumeSpec | Volume, zones_label: str) -> str:
     if source.aws_elastic_block_store is not None:
-        return _aws_handle(source.aws_elastic_block_store.volume_id)
+        # The EBS volume of ``aws://zone/vol-id``; other texts are taken as they are.
+        volume_id = source.aws_elastic_block_store.volume_id
+        handle = urlsplit(volume_id).path.strip("/") if volume_id.startswith("aws://") else volume_id
+        if handle is not volume_id and not _AWS_VOLUME.fullmatch(handle):
+            raise TranslationError(
+                f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
+            )
+        return handle
     if source.azure_disk is not None:
         if source.azure_disk.kind.lower() != "managed":
             raise TranslationError(f"kind({source.azure_disk.kind}) is not supported in csi migration")
@@ -209,18 +221,6 @@ def _handle(source: PersistentVolumeSpec | Volume, zones_label: str) -> str:
     if source.cinder is not None:
         return source.cinder.volume_id
     return source.portworx_volume.volume_id if source.portworx_volume is not None else ""
-
-
-def _aws_handle(volume_id: str) -> str:
-    """The EBS volume of ``aws://zone/vol-id``; other texts are taken as they are."""
-    if not volume_id.startswith("aws://"):
-        return volume_id
-    handle = urlsplit(volume_id).path.strip("/")
-    if not _AWS_VOLUME.fullmatch(handle):
-        raise TranslationError(
-            f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
-        )
-    return handle
 
 
 def _gce_place(zones_label: str) -> tuple[Literal["zones", "regions"], str]:
@@ -245,17 +245,6 @@ def _gce_place(zones_label: str) -> tuple[Literal["zones", "regions"], str]:
     return "regions", regions.pop()
 
 
-def _topology_labels(volume: PersistentVolume, selector: NodeSelector | None) -> tuple[str, str]:
-    """The labels that tell the volume's zone and region: of its node affinity, or else of its own labels."""
-    keys = {each.key for term in (selector.node_selector_terms if selector else []) for each in term.match_expressions}
-    for known in (keys, volume.metadata.labels):
-        if ZONE in known:
-            return ZONE, REGION
-        if BETA_ZONE in known:
-            return BETA_ZONE, BETA_REGION
-    return ZONE, REGION
-
-
 def _values(selector: NodeSelector, key: str) -> set[str]:
     return {
         value
@@ -277,17 +266,5 @@ def _renamed(selector: NodeSelector, old: str, new: str) -> NodeSelector:
                 ],
             )
             for term in selector.node_selector_terms
-        ]
-    )
-
-
-def _restricted(selector: NodeSelector | None, key: str, values: list[str]) -> NodeSelector:
-    """The selector with one more requirement in every term."""
-    terms = selector.node_selector_terms if selector else []
-    added = NodeSelectorRequirement(key, "In", values)
-    return NodeSelector(
-        [
-            msgspec.structs.replace(term, match_expressions=[*term.match_expressions, added])
-            for term in terms or [NodeSelectorTerm()]
         ]
     )

@@ -103,16 +103,13 @@ class CycleState:
             findings=self.findings,
             shape_findings=self.shape_findings,
         )
-        copy._data = {key: _copied(key, state) for key, state in self._data.items()}
+        for key, state in self._data.items():
+            try:
+                clone = getattr(state, "clone", None)
+                copy._data[key] = state if clone is None else clone()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise CloneError(str(key)) from error
         copy._skip_filter_plugins = self._skip_filter_plugins
         return copy
-
-
-def _copied(key: str | TreeKey, state: object) -> object:
-    try:
-        clone = getattr(state, "clone", None)
-        return state if clone is None else clone()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise CloneError(str(key)) from error

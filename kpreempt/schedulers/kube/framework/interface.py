@@ -281,38 +281,30 @@ class FilterRunner(Protocol):
     @property
     def memory(self) -> Memory | None:
         """What clusters before this one left, if there were any."""
-        ...
 
     @property
     def has_foreign_plugins(self) -> bool:
         """Whether an out-of-tree plugin runs, of which nothing is known."""
-        ...
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``add_pod``."""
-        ...
 
     def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``remove_pod``."""
-        ...
 
     def without_pods(
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
         """Copies of state and node from which ``pods`` are removed."""
-        ...
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters, twice where nominated pods count."""
-        ...
 
     def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count beside those on it."""
-        ...
 
     def looks_at_nodes_alone(self, state: CycleState) -> bool:
         """Whether the filters that run look at nothing but the node."""
-        ...
 
 
 class Victims(NamedTuple):
@@ -335,14 +327,8 @@ class AtOnce(NamedTuple):
     steps_of: Callable[[str], list[Reprieve] | None] = lambda _: None
 
 
-class DryRunAtOnce(Protocol):
-    """Finds the victims on many nodes in one go (``kpreempt.schedulers.kube.bulk``)."""
-
-    def __call__(
-        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None, /
-    ) -> AtOnce:
-        """The victims on those of ``nodes`` that can be answered so."""
-        ...
+# Finds the victims on those of many nodes that can be answered in one go (``kpreempt.schedulers.kube.bulk``).
+DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None], AtOnce]
 
 
 class Handle:

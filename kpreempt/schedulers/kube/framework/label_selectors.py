@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
 
 from kpreempt.model.affinity import PodAffinityTerm, WeightedPodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
@@ -123,16 +122,13 @@ class WeightedAffinityTerm(AffinityTerm):
 
 def affinity_terms(pod: Pod, terms: list[PodAffinityTerm]) -> list[AffinityTerm]:
     """Required terms; none at all where one of them has a selector that cannot be built, as upstream."""
-    if not all(_is_valid(term) for term in terms):
-        return []
-    return [AffinityTerm(pod, term) for term in terms]
+    return [AffinityTerm(pod, term) for term in terms] if all(map(_is_valid, terms)) else []
 
 
 def weighted_affinity_terms(pod: Pod, terms: list[WeightedPodAffinityTerm]) -> list[WeightedAffinityTerm]:
     """Preferred terms; none at all where one of them has a selector that cannot be built, as upstream."""
-    if not all(_is_valid(term.pod_affinity_term) for term in terms):
-        return []
-    return [WeightedAffinityTerm(pod, term) for term in terms]
+    is_valid = all(_is_valid(term.pod_affinity_term) for term in terms)
+    return [WeightedAffinityTerm(pod, term) for term in terms] if is_valid else []
 
 
 def _is_valid(term: PodAffinityTerm) -> bool:
@@ -167,7 +163,15 @@ def label_key_problems(key: str) -> list[str]:
     if len(prefixes) > 1:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {_KEY_RULE} {optional}"]
-    problems = [f"prefix part {problem}" for prefix in prefixes for problem in _prefix_problems(prefix)]
+    problems = []
+    for prefix in prefixes:
+        if not prefix:
+            problems.append(f"prefix part {_EMPTY}")
+            continue
+        if len(prefix.encode()) > _MAX_SUBDOMAIN:
+            problems.append(f"prefix part {_too_long(_MAX_SUBDOMAIN)}")
+        if not re.fullmatch(_SUBDOMAIN, prefix):
+            problems.append(f"prefix part {_SUBDOMAIN_RULE}")
     if not name:
         problems.append(f"name part {_EMPTY}")
     elif len(name.encode()) > _MAX_NAME:
@@ -183,18 +187,8 @@ def label_value_problems(value: str) -> list[str]:
     return problems if re.fullmatch(_VALUE, value) else [*problems, _VALUE_RULE]
 
 
-def _prefix_problems(prefix: str) -> list[str]:
-    if not prefix:
-        return [_EMPTY]
-    problems = [_too_long(_MAX_SUBDOMAIN)] if len(prefix.encode()) > _MAX_SUBDOMAIN else []
-    return problems if re.fullmatch(_SUBDOMAIN, prefix) else [*problems, _SUBDOMAIN_RULE]
-
-
 def _too_long(limit: int) -> str:
     return f"must be no more than {limit} bytes"
-
-
-_Owner = TypeVar("_Owner", ReplicationController, ReplicaSet, StatefulSet)
 
 
 def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
@@ -203,24 +197,22 @@ def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
     for service in services_of(pod, cluster.services):
         labels |= service.spec.selector
     owner = controller_of(pod.metadata)
-    if owner is None:
-        return LabelSelector(match_labels=labels)
-    namespace = pod.metadata.namespace
-    kind = (owner.api_version, owner.kind)
-    if kind == ("v1", "ReplicationController"):
-        controller = _named(cluster.replication_controllers, namespace, owner.name)
-        return LabelSelector(match_labels=labels | (controller.spec.selector if controller else {}))
-    selector = None
-    if kind == ("apps/v1", "ReplicaSet"):
-        replica_set = _named(cluster.replica_sets, namespace, owner.name)
-        selector = replica_set.spec.selector if replica_set else None
-    elif kind == ("apps/v1", "StatefulSet"):
-        stateful_set = _named(cluster.stateful_sets, namespace, owner.name)
-        selector = stateful_set.spec.selector if stateful_set else None
-    # A controller's selector that cannot be parsed is left out, as upstream.
-    if selector is None or selector_error(selector) is not None:
-        return LabelSelector(match_labels=labels)
-    return narrowed(selector, labels)
+    controllers: Mapping[tuple[str, str], Sequence[ReplicationController | ReplicaSet | StatefulSet]] = {
+        ("v1", "ReplicationController"): cluster.replication_controllers,
+        ("apps/v1", "ReplicaSet"): cluster.replica_sets,
+        ("apps/v1", "StatefulSet"): cluster.stateful_sets,
+    }
+    there = controllers.get((owner.api_version, owner.kind), ()) if owner is not None else ()
+    for each in there:
+        if owner is not None and (each.metadata.name, each.metadata.namespace) == (owner.name, pod.metadata.namespace):
+            selector = each.spec.selector
+            if isinstance(selector, dict):
+                return LabelSelector(match_labels=labels | selector)
+            # A controller's selector that cannot be parsed is left out, as upstream.
+            if selector is not None and selector_error(selector) is None:
+                return narrowed(selector, labels)
+            break
+    return LabelSelector(match_labels=labels)
 
 
 def services_of(pod: Pod, services: list[Service]) -> list[Service]:
@@ -233,7 +225,3 @@ def services_of(pod: Pod, services: list[Service]) -> list[Service]:
         and service.spec.selector
         and service.spec.selector.items() <= labels
     ]
-
-
-def _named(objects: list[_Owner], namespace: str, name: str) -> _Owner | None:
-    return next((each for each in objects if each.metadata.name == name and each.metadata.namespace == namespace), None)

@@ -80,14 +80,6 @@ class PodInfo:
         """Milli-CPU and bytes of memory with which the pod counts in scores: containers ask for a minimum."""
         return self._pod_resource.non_zero_milli_cpu, self._pod_resource.non_zero_memory
 
-    def compute_resource(self) -> PodResource:
-        """What the pod occupies, and how it counts in scores."""
-        return resource_calculator(self._behaviour).of(self.pod)
-
-    def compute_host_ports(self) -> list[ContainerPort]:
-        """The ports that the pod takes."""
-        return host_ports_of(self.pod, counts_sidecars=self._behaviour.counts_ports_of_sidecars)
-
     @property
     def has_affinity(self) -> bool:
         """Whether the pod states any pod affinity or anti-affinity."""
@@ -98,11 +90,8 @@ class PodInfo:
     def has_required_anti_affinity(self) -> bool:
         """Whether the pod requires that others stay away."""
         affinity = self.pod.spec.affinity
-        return (
-            affinity is not None
-            and affinity.pod_anti_affinity is not None
-            and bool(affinity.pod_anti_affinity.required)
-        )
+        rules = affinity.pod_anti_affinity if affinity is not None else None
+        return rules is not None and bool(rules.required)
 
     @property
     def claim_keys(self) -> list[str]:
@@ -123,7 +112,7 @@ def _stated(info: PodInfo, kind: str, strength: str) -> list[Any]:
 _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "frozen_pod": lambda info: frozen(info.pod),
     "key": lambda info: info.pod.key,
-    "host_ports": PodInfo.compute_host_ports,
+    "host_ports": lambda info: host_ports_of(info.pod, counts_sidecars=info._behaviour.counts_ports_of_sidecars),
     "required_affinity_terms": lambda info: affinity_terms(info.pod, _stated(info, "pod_affinity", "required")),
     "required_anti_affinity_terms": lambda info: affinity_terms(
         info.pod, _stated(info, "pod_anti_affinity", "required")
@@ -134,7 +123,7 @@ _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "preferred_anti_affinity_terms": lambda info: weighted_affinity_terms(
         info.pod, _stated(info, "pod_anti_affinity", "preferred")
     ),
-    "_pod_resource": PodInfo.compute_resource,
+    "_pod_resource": lambda info: resource_calculator(info._behaviour).of(info.pod),
 }
 
 
@@ -214,7 +203,14 @@ class NodeInfo:
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
         if name in _AFFINITY_LISTS:
-            self._list_pods_with_affinity()
+            if (pods := self._known("pods")) is not None:
+                infos = [info for info in pods if info.pod.spec.affinity is not None]
+            else:
+                infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
+            self.pods_with_affinity = [info for info in infos if info.has_affinity]
+            self.pods_with_required_anti_affinity = [
+                info for info in self.pods_with_affinity if info.has_required_anti_affinity
+            ]
         elif name == "pods":
             self._list_pods()
         elif name in _AMOUNTS:
@@ -246,16 +242,6 @@ class NodeInfo:
     def _list_pods(self) -> None:
         known = {id(info.pod): info for info in self.pods_with_affinity}
         self.pods = [known.get(id(pod)) or PodInfo(pod, self._behaviour) for pod in self._assigned]
-
-    def _list_pods_with_affinity(self) -> None:
-        if (pods := self._known("pods")) is not None:
-            infos = [info for info in pods if info.pod.spec.affinity is not None]
-        else:
-            infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
-        self.pods_with_affinity = [info for info in infos if info.has_affinity]
-        self.pods_with_required_anti_affinity = [
-            info for info in self.pods_with_affinity if info.has_required_anti_affinity
-        ]
 
     def with_pods(self, assigned: Sequence[Pod]) -> NodeInfo:
         """The node with other pods on it; what is known of it already is brought up to date by those that differ."""

@@ -175,23 +175,20 @@ class PodsByLabels:
         following = PodsByLabels(())
         following._by_namespace = dict(self._by_namespace)
         for namespace, of_namespace in differences.items():
-            following._change(namespace, {key: by for key, by in of_namespace.items() if by})
+            there = {key: by for key, by in of_namespace.items() if by}
+            if not there:
+                continue
+            # What is shared with those before is copied first, once.
+            counts = following._by_namespace[namespace] = dict(following._by_namespace.get(namespace, {}))
+            other_labels = {labels for labels, _ in there}
+            counts |= {labels: dict(counts.get(labels, {})) for labels in other_labels}
+            for (labels, node), by in there.items():
+                if count := counts[labels].pop(node, 0) + by:
+                    counts[labels][node] = count
+            for labels in other_labels:
+                if not counts[labels]:
+                    del counts[labels]
         return following
-
-    def _change(self, namespace: str, differences: Mapping[tuple[_Labels, str], int]) -> None:
-        if not differences:
-            return
-        # What is shared with those before is copied first, once.
-        counts = self._by_namespace[namespace] = dict(self._by_namespace.get(namespace, {}))
-        for labels in {labels for labels, _ in differences}:
-            counts[labels] = dict(counts.get(labels, {}))
-        for (labels, node), by in differences.items():
-            count = counts[labels].pop(node, 0) + by
-            if count:
-                counts[labels][node] = count
-        for labels in {labels for labels, _ in differences}:
-            if not counts[labels]:
-                del counts[labels]
 
     def selected(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
         """How many pods of the namespace are selected, by the name of their node; nodes without any are left out."""

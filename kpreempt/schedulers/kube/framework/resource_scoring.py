@@ -175,9 +175,7 @@ class WeightedMean:
 
 def least_allocated(requested: int, capacity: int) -> int:
     """The share that stays free, 0 to 100."""
-    if requested > capacity:
-        return 0
-    return _share_of(capacity - requested, capacity)
+    return 0 if requested > capacity else _share_of(capacity - requested, capacity)
 
 
 def most_allocated(requested: int, capacity: int) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum, auto
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from kpreempt.model.pod import Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
@@ -66,28 +66,22 @@ def own_requests(pod: Pod, use_status: bool, resizes: Resizes) -> _Own:
         return _spec_of
     statuses = _statuses_of(pod)
     inits = {id(each) for each in pod.spec.init_containers}
+    is_of_old = resizes in (Resizes.BY_ALLOCATION, Resizes.BY_CGROUPS)
+    is_infeasible = pod.status.resize == "Infeasible" if is_of_old else is_resize_infeasible(pod)
 
-    def by_allocation(container: Container) -> NanoRequests:
-        status = None if id(container) in inits else statuses.get(container.name)
-        if status is None:
+    def own(container: Container) -> NanoRequests:
+        follows = id(container) not in inits or (is_sidecar(container) and not is_of_old)
+        status = statuses.get(container.name) if follows else None
+        if status is None or (status.resources is None and resizes is not Resizes.BY_ALLOCATION):
             return _spec_of(container)
-        return largest([status.allocated_resources], _spec_of(container), pod.status.resize == "Infeasible")
+        given = []
+        if status.resources is not None and resizes is not Resizes.BY_ALLOCATION:
+            given.append(status.resources.requests)
+        if resizes is not Resizes.BY_CGROUPS:
+            given.append(status.allocated_resources)
+        return largest(given, _spec_of(container), is_infeasible)
 
-    def by_cgroups(container: Container) -> NanoRequests:
-        status = None if id(container) in inits else statuses.get(container.name)
-        if status is None or status.resources is None:
-            return _spec_of(container)
-        return largest([status.resources.requests], _spec_of(container), pod.status.resize == "Infeasible")
-
-    def by_container(container: Container) -> NanoRequests:
-        status = statuses.get(container.name) if id(container) not in inits or is_sidecar(container) else None
-        if status is None or status.resources is None:
-            return _spec_of(container)
-        given = [status.resources.requests, status.allocated_resources]
-        return largest(given, _spec_of(container), is_resize_infeasible(pod))
-
-    ways = {Resizes.BY_ALLOCATION: by_allocation, Resizes.BY_CGROUPS: by_cgroups}
-    return ways.get(resizes, by_container)
+    return own
 
 
 def container_requests(
@@ -217,35 +211,28 @@ class Resource:
     @classmethod
     def from_quantities(cls, quantities: ResourceList) -> Resource:
         """Amounts of a resource list, such as a node's allocatable."""
-        resource = cls()
-        for name, amount in quantities.items():
-            if name == CPU:
-                resource.milli_cpu = amount.milli_value
-            elif name == MEMORY:
-                resource.memory = amount.value
-            elif name == EPHEMERAL_STORAGE:
-                resource.ephemeral_storage = amount.value
-            elif name == PODS:
-                resource.allowed_pod_number = amount.value
-            elif is_scalar_resource(name):
-                resource.scalar[name] = amount.value
-        return resource
+        return cls._of({name: each.milli_value if name == CPU else each.value for name, each in quantities.items()})
 
     @classmethod
     def from_nano(cls, requests: NanoRequests) -> Resource:
         """Amounts of exact requests, each rounded up."""
+        return cls._of({name: ceil_milli(each) if name == CPU else ceil_units(each) for name, each in requests.items()})
+
+    @classmethod
+    def _of(cls, amounts: Mapping[str, int]) -> Resource:
+        """Amounts in milli-CPU, bytes and units."""
         resource = cls()
-        for name, amount in requests.items():
+        for name, amount in amounts.items():
             if name == CPU:
-                resource.milli_cpu = ceil_milli(amount)
+                resource.milli_cpu = amount
             elif name == MEMORY:
-                resource.memory = ceil_units(amount)
+                resource.memory = amount
             elif name == EPHEMERAL_STORAGE:
-                resource.ephemeral_storage = ceil_units(amount)
+                resource.ephemeral_storage = amount
             elif name == PODS:
-                resource.allowed_pod_number = ceil_units(amount)
+                resource.allowed_pod_number = amount
             elif is_scalar_resource(name):
-                resource.scalar[name] = ceil_units(amount)
+                resource.scalar[name] = amount
         return resource
 
     def amount(self, name: str) -> int:
@@ -276,14 +263,11 @@ class Resource:
         return copy
 
 
-def is_native_resource(name: str) -> bool:
-    """Whether the resource belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
-    return "/" not in name or NATIVE_PREFIX in name
-
-
 def is_extended_resource(name: str) -> bool:
     """Whether upstream's ``IsExtendedResourceName`` holds: a qualified name that is not native."""
-    return not is_native_resource(name) and not name.startswith("requests.") and len(name) <= _MAX_EXTENDED_NAME
+    # Without a prefix, or with one in ``kubernetes.io/``, it belongs to Kubernetes itself.
+    is_native = "/" not in name or NATIVE_PREFIX in name
+    return not is_native and not name.startswith("requests.") and len(name) <= _MAX_EXTENDED_NAME
 
 
 # "requests." and the name must be a qualified name: a prefix of up to 253 characters, a slash, a name of up to 63.
@@ -327,8 +311,16 @@ def pod_requests(
     ``pod_level_status`` has them follow a resize too. ``non_missing`` stands in for what a container does not ask for.
     """
     requests = container_requests(pod, use_status, resizes, pod_level_status, non_missing)
-    if pod_level and has_pod_level_requests(pod):
-        _replace_by_pod_level(requests, pod, use_status and pod_level_status, resizes)
+    resources = pod.spec.resources
+    if pod_level and resources is not None and has_pod_level_requests(pod):
+        wanted = nano(resources.requests)
+        if use_status and pod_level_status and pod.status.resources is not None:
+            given = [pod.status.resources.requests, pod.status.allocated_resources]
+            wanted = largest(given, wanted, is_resize_infeasible(pod))
+        # Of old, only what the spec names was looked up there.
+        for name in wanted if resizes is Resizes.BY_POD else resources.requests:
+            if is_supported_pod_level(name):
+                requests[name] = wanted.get(name, 0)
     for name, amount in pod.spec.overhead.items():
         requests[name] = requests.get(name, 0) + amount.nano
     return requests
@@ -337,35 +329,6 @@ def pod_requests(
 def requests_in_units(requests: NanoRequests) -> dict[str, int]:
     """Requests in milli-CPU, bytes and units, rounded up, by name."""
     return {name: ceil_milli(each) if name == CPU else ceil_units(each) for name, each in sorted(requests.items())}
-
-
-def non_zero_requests(
-    pod: Pod,
-    requests: NanoRequests,
-    *,
-    use_status: bool,
-    pod_level: bool,
-    pod_level_status: bool = True,
-    resizes: Resizes = Resizes.BY_CONTAINER,
-) -> NanoRequests:
-    """The requests with which a running pod counts when nodes are scored (``getNonMissingContainerRequests``).
-
-    With requests of the whole pod, only what neither level asks for is filled in.
-    """
-    if pod_level and has_pod_level_requests(pod):
-        non_missing = {name: amount for name, amount in NON_MISSING_REQUESTS.items() if name not in requests}
-        if not non_missing:
-            return requests
-    else:
-        non_missing = NON_MISSING_REQUESTS
-    return pod_requests(
-        pod,
-        use_status=use_status,
-        pod_level=pod_level,
-        pod_level_status=pod_level_status,
-        non_missing=non_missing,
-        resizes=resizes,
-    )
 
 
 def non_zero_requests_without_sidecars(pod: Pod, *, use_status: bool, resizes: Resizes) -> tuple[int, int]:
@@ -393,20 +356,6 @@ def _filled_in(requests: NanoRequests) -> tuple[int, int]:
     return ceil_milli(filled[CPU]), ceil_units(filled[MEMORY])
 
 
-def _replace_by_pod_level(requests: NanoRequests, pod: Pod, follows_status: bool, resizes: Resizes) -> None:
-    resources = pod.spec.resources
-    if resources is None:
-        return
-    wanted = nano(resources.requests)
-    if follows_status and pod.status.resources is not None:
-        given = [pod.status.resources.requests, pod.status.allocated_resources]
-        wanted = largest(given, wanted, is_resize_infeasible(pod))
-    # Of old, only what the spec names was looked up there.
-    for name in wanted if resizes is Resizes.BY_POD else resources.requests:
-        if is_supported_pod_level(name):
-            requests[name] = wanted.get(name, 0)
-
-
 class PodResource(NamedTuple):
     """What a running pod occupies, and with how much of CPU and memory it counts in scores. Not to be changed."""
 
@@ -422,12 +371,17 @@ class ResourceCalculator:
     _MOST_KEPT = 65536
 
     def __init__(
-        self, *, use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
+        self, use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
     ) -> None:
-        self._use_status = use_status
+        self._requests_of = partial(
+            pod_requests,
+            use_status=use_status,
+            pod_level=pod_level,
+            pod_level_status=pod_level_status,
+            resizes=resizes,
+        )
+        self._scored_of_old = partial(non_zero_requests_without_sidecars, use_status=use_status, resizes=resizes)
         self._pod_level = pod_level
-        self._pod_level_status = pod_level_status
-        self._resizes = resizes
         self._adds_sidecars = adds_sidecars
         self._known: dict[Hashable, PodResource] = {}
 
@@ -442,57 +396,37 @@ class ResourceCalculator:
         return known
 
     def _compute(self, pod: Pod) -> PodResource:
-        use_status, pod_level, pod_level_status = self._use_status, self._pod_level, self._pod_level_status
-        resizes = self._resizes
-        requests = pod_requests(
-            pod, use_status=use_status, pod_level=pod_level, pod_level_status=pod_level_status, resizes=resizes
-        )
+        requests = self._requests_of(pod)
         if not self._adds_sidecars:
-            counted = non_zero_requests_without_sidecars(pod, use_status=use_status, resizes=resizes)
-            return PodResource(Resource.from_nano(requests), *counted)
-        non_zero = non_zero_requests(
-            pod,
-            requests,
-            use_status=use_status,
-            pod_level=pod_level,
-            pod_level_status=pod_level_status,
-            resizes=resizes,
-        )
+            return PodResource(Resource.from_nano(requests), *self._scored_of_old(pod))
+        # What it counts for when nodes are scored (``getNonMissingContainerRequests``): with requests of the whole
+        # pod, only what neither level asks for is filled in.
+        fills_all = not (self._pod_level and has_pod_level_requests(pod))
+        filled = {name: each for name, each in NON_MISSING_REQUESTS.items() if fills_all or name not in requests}
+        scored = self._requests_of(pod, non_missing=filled) if filled else requests
         return PodResource(
-            Resource.from_nano(requests), ceil_milli(non_zero.get(CPU, 0)), ceil_units(non_zero.get(MEMORY, 0))
+            Resource.from_nano(requests), ceil_milli(scored.get(CPU, 0)), ceil_units(scored.get(MEMORY, 0))
         )
 
 
 def resource_calculator(behaviour: Behaviour) -> ResourceCalculator:
     """The calculator for what holds, shared by all clusters."""
+    if behaviour.follows_allocated_resources_alone:
+        resizes = Resizes.BY_ALLOCATION
+    elif behaviour.follows_actuated_resources_alone:
+        resizes = Resizes.BY_CGROUPS
+    else:
+        resizes = Resizes.BY_POD if behaviour.compares_resizes_by_pod else Resizes.BY_CONTAINER
     return _calculator(
         behaviour.in_place_pod_vertical_scaling,
         behaviour.pod_level_resources,
         behaviour.in_place_pod_level_resources_vertical_scaling,
-        _resizes(behaviour),
+        resizes,
         behaviour.adds_sidecars_to_scored_requests,
     )
 
 
-def _resizes(behaviour: Behaviour) -> Resizes:
-    if behaviour.follows_allocated_resources_alone:
-        return Resizes.BY_ALLOCATION
-    if behaviour.follows_actuated_resources_alone:
-        return Resizes.BY_CGROUPS
-    return Resizes.BY_POD if behaviour.compares_resizes_by_pod else Resizes.BY_CONTAINER
-
-
-@cache
-def _calculator(
-    use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
-) -> ResourceCalculator:
-    return ResourceCalculator(
-        use_status=use_status,
-        pod_level=pod_level,
-        pod_level_status=pod_level_status,
-        resizes=resizes,
-        adds_sidecars=adds_sidecars,
-    )
+_calculator = cache(ResourceCalculator)
 
 
 def has_only_containers(pod: Pod) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -155,29 +155,17 @@ SomeScores = TypeVar("SomeScores")
 _MOST_WEIGHT = 2**48
 
 
-class ProfilePlugins:
+class ProfilePlugins(NamedTuple):
     """The plugins of a profile at each extension point, in order, and the weights of the scoring ones."""
 
-    __slots__ = (
-        "filters",
-        "post_filters",
-        "pre_enqueues",
-        "pre_filters",
-        "pre_scores",
-        "queue_sorts",
-        "scores",
-        "weights",
-    )
-
-    def __init__(self) -> None:
-        self.queue_sorts: list[QueueSortPlugin] = []
-        self.pre_enqueues: list[PreEnqueuePlugin] = []
-        self.pre_filters: list[PreFilterPlugin] = []
-        self.filters: list[FilterPlugin] = []
-        self.post_filters: list[PostFilterPlugin] = []
-        self.pre_scores: list[PreScorePlugin] = []
-        self.scores: list[ScorePlugin] = []
-        self.weights: dict[str, int] = {}
+    queue_sorts: list[QueueSortPlugin]
+    pre_enqueues: list[PreEnqueuePlugin]
+    pre_filters: list[PreFilterPlugin]
+    filters: list[FilterPlugin]
+    post_filters: list[PostFilterPlugin]
+    pre_scores: list[PreScorePlugin]
+    scores: list[ScorePlugin]
+    weights: dict[str, int]
 
     @property
     def has_foreign(self) -> bool:
@@ -223,43 +211,36 @@ class Framework:
         nodes. An Unschedulable status lets the other plugins prepare for a preemption first.
         """
         skipped: set[str] = set()
-        try:
-            return self._run_pre_filter(state, pod, skipped)
-        finally:
-            state.skip_filters(skipped)
-
-    def _run_pre_filter(
-        self, state: CycleState, pod: Pod, skipped: set[str]
-    ) -> tuple[frozenset[str] | None, Status, list[str]]:
         node_names: frozenset[str] | None = None
         restricting: list[str] = []
         rejected = SUCCESS
-        for plugin in self.plugins.pre_filters:
-            result, status = plugin.pre_filter(state, pod, self.cluster.node_infos)
-            if status.is_skip:
-                skipped.add(plugin.name)
-                continue
-            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return None, status.of_plugin(plugin.name), []
-            if status.code == Code.UNSCHEDULABLE:
-                rejected = status.of_plugin(plugin.name)
-                if not self._behaviour.continues_after_a_rejection:
-                    return None, rejected, []
-                continue
-            if not status.is_success:
-                raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
-            if result is not None:
-                restricting.append(plugin.name)
-                node_names = result.node_names if node_names is None else node_names & result.node_names
-                if not node_names:
-                    names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
-                    reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
-                    if len(names) == 1:
-                        reason = f"node(s) didn't satisfy plugin {names[0]}"
-                    is_final = self._behaviour.rules_out_conflicting_plugins
-                    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE
-                    return node_names, Status(code, [reason]), sorted(restricting)
-        return node_names, rejected, sorted(restricting)
+        try:
+            for plugin in self.plugins.pre_filters:
+                result, status = plugin.pre_filter(state, pod, self.cluster.node_infos)
+                if status.is_skip:
+                    skipped.add(plugin.name)
+                elif status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return None, status.of_plugin(plugin.name), []
+                elif status.code == Code.UNSCHEDULABLE:
+                    rejected = status.of_plugin(plugin.name)
+                    if not self._behaviour.continues_after_a_rejection:
+                        return None, rejected, []
+                elif not status.is_success:
+                    raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
+                elif result is not None:
+                    restricting.append(plugin.name)
+                    node_names = result.node_names if node_names is None else node_names & result.node_names
+                    if not node_names:
+                        names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
+                        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+                        if len(names) == 1:
+                            reason = f"node(s) didn't satisfy plugin {names[0]}"
+                        is_final = self._behaviour.rules_out_conflicting_plugins
+                        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE
+                        return node_names, Status(code, [reason]), sorted(restricting)
+            return node_names, rejected, sorted(restricting)
+        finally:
+            state.skip_filters(skipped)
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         for plugin in self._extended:
@@ -371,18 +352,12 @@ class Framework:
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
-        return self._beside_nominated(state, pod, node_info) or self.run_filters(state, pod, node_info)
-
-    def _beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
-        """The refusal of a node together with the pods nominated to it, if there are any that count."""
-        if not self.cluster.nominated_pods:
-            return None
-        nominated = self.nominated_pods_beside(pod, node_info.name)
-        if not nominated:
-            return None
-        state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
-        status = self.run_filters(state_with_nominated, pod, with_nominated)
-        return None if status.is_success else status
+        if self.cluster.nominated_pods and (nominated := self.nominated_pods_beside(pod, node_info.name)):
+            with_nominated = self.with_pods(state, pod, node_info, nominated)
+            status = self.run_filters(with_nominated[0], pod, with_nominated[1])
+            if not status.is_success:
+                return status
+        return self.run_filters(state, pod, node_info)
 
     def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
@@ -440,7 +415,18 @@ class Framework:
             min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
             for scores in columns.values()
         ):
-            raise FrameworkError(_out_of_range(columns))
+            # The error of the first node that has an invalid score.
+            name, score = next(
+                (name, score)
+                for scores in zip(*columns.values(), strict=True)
+                for name, score in zip(columns, scores, strict=True)
+                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE
+            )
+            reason = (
+                f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {score},'
+                f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+            )
+            raise FrameworkError(Status(Code.ERROR, [reason]))
         weighted = [[score * self.plugins.weights[name] for score in scores] for name, scores in columns.items()]
         by_node = list(zip(*weighted, strict=True)) if weighted else [()] * len(nodes)
         # Many nodes have the same scores: one record does for them.
@@ -507,21 +493,6 @@ def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: Nod
 def wrapped(doing: str, status: Status, plugin: str) -> Status:
     """The error that ends a cycle: what a plugin was doing, and the status that it ended in."""
     return Status(Code.ERROR, [f"{doing}: {status.message}"], plugin=plugin)
-
-
-def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:
-    """The error of the first node that has an invalid score."""
-    name, score = next(
-        (name, score)
-        for scores in zip(*columns.values(), strict=True)
-        for name, score in zip(columns, scores, strict=True)
-        if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE
-    )
-    reason = (
-        f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {score},'
-        f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
-    )
-    return Status(Code.ERROR, [reason])
 
 
 def cloned(state: CycleState) -> CycleState:

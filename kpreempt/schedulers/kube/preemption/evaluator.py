@@ -126,8 +126,7 @@ class Evaluator:
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
-            order = search_order(filtered, is_list_known=is_list_known)
-            odds = self._odds(names, helped, order) if is_usual else None
+            odds = self._odds(names, helped, search_order(filtered, is_list_known=is_list_known)) if is_usual else None
         alternatives = self._alternatives(state, helped, victims, criteria, selection, is_usual=is_usual)
         if reviewed is not None:
             candidates = reviewed

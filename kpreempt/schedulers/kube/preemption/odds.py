@@ -91,8 +91,7 @@ def odds_of(
     else:
         outcomes = outcomes_in_any_order(candidates, wanted)
     size = len(potential_nodes)
-    chunk_size = max(1, min(math.isqrt(size), size // parallelism + 1))
-    return Odds(order, wanted, outcomes, parallelism, chunk_size)
+    return Odds(order, wanted, outcomes, parallelism, max(1, min(math.isqrt(size), size // parallelism + 1)))
 
 
 def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: int) -> list[OddsOutcome]:
@@ -211,8 +210,7 @@ def _won(
     for rank in sorted(tiers, reverse=True):
         tier = tiers[rank]
         spans = [(first_start(index), index + 1) for index in tier]
-        around = (first_start(tier[0] + size), size)
-        won, left = _divided(left, sorted([*spans, around]))
+        won, left = _divided(left, sorted([*spans, (first_start(tier[0] + size), size)]))
         if won:
             yield tier, [start for span in won for start in range(*span)]
         if not left:
@@ -252,8 +250,7 @@ def _is_reached(index: int, size: int, ends: Sequence[int], starts: list[int]) -
     """Whether one of ``starts`` (ascending) comes to the node, before or after the end of the list."""
     first_start = _first_start(ends)
     before = bisect_right(starts, index) - bisect_left(starts, first_start(index))
-    around = len(starts) - bisect_left(starts, first_start(index + size))
-    return before > 0 or around > 0
+    return before > 0 or bisect_left(starts, first_start(index + size)) < len(starts)
 
 
 MIN_FEASIBLE_NODES = 100

@@ -141,10 +141,9 @@ class _Known:
         # As many pods find what they need as before.
         enough = min(then.allowed, there.allowed) if _disrupted(then) == _disrupted(there) else -1
         is_same = then.allowed == there.allowed and enough >= 0
-        there_are = names & self.tried.keys()
         self.forget(
             name
-            for name in there_are
+            for name in names & self.tried.keys()
             if self.tried[name].victims.steps or (not is_same and self._seen[name].budgets.get(position, 0) > enough)
         )
 

@@ -57,8 +57,7 @@ def select_victims(
     """
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
-        message = rules.no_victims_message(pod, read_only_node(node_info))
-        reason = readable(of_type(str, message, "no_victims_message"))
+        reason = readable(of_type(str, rules.no_victims_message(pod, read_only_node(node_info)), "no_victims_message"))
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
     behaviour = rules.handle.behaviour
     potential, state, node_info = without
@@ -91,7 +90,16 @@ def without_potential_victims(
 ) -> WithoutVictims | None:
     """Take all pods off the node that may go for ``pod``; ``None`` where there are none. Nothing passed in changes."""
     if rules.overrides("may_evict"):
-        return _without_those_that_may_go(framework, rules, state, pod, node_info, now)
+        # Where the plugin decides: one after the other, as what is gone may matter to it.
+        state, node_info = cloned(state), node_info.snapshot()
+        view = read_only_node(node_info)
+        potential = []
+        for info in _least_important_first(rules, node_info.pods, now):
+            if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
+                potential.append(info)
+                node_info.remove_pod(info)
+                framework.run_pre_filter_remove_pod(state, pod, info, node_info)
+        return WithoutVictims(potential, state, node_info) if potential else None
     potential = [info for info in node_info.pods if info.priority < pod.priority]
     if rules.overrides("is_eligible_pod"):
         view = read_only_node(node_info)
@@ -186,8 +194,7 @@ def _in_other_orders(
     if not found.is_open:
         outcomes = found.as_it_went(num_violations)
     else:
-        back = [each.counted.pod_info for each in put if each.kept]
-        trial = _Trial(framework, rules, without, pod, back)
+        trial = _Trial(framework, rules, without, pod, [each.counted.pod_info for each in put if each.kept])
         try:
             outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
         except (FrameworkError, PluginError):
@@ -237,21 +244,6 @@ class _Trial:
             return _status(self._framework, self._rules, self._state, self._pod, self._node_info, info).is_success
         except FrameworkError:
             return False
-
-
-def _without_those_that_may_go(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
-) -> WithoutVictims | None:
-    """Where the plugin decides: one after the other, as what is gone may matter to it."""
-    state, node_info = cloned(state), node_info.snapshot()
-    view = read_only_node(node_info)
-    potential = []
-    for info in _least_important_first(rules, node_info.pods, now):
-        if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
-            potential.append(info)
-            node_info.remove_pod(info)
-            framework.run_pre_filter_remove_pod(state, pod, info, node_info)
-    return WithoutVictims(potential, state, node_info) if potential else None
 
 
 def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:

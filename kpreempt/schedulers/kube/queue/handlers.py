@@ -122,8 +122,7 @@ class KubeQueue(PriorityQueue):
 
     def _leaves_nominated_node(self, pod: Pod, now: datetime) -> None:
         """The room that was kept for the pod is free for those that had to respect it (``getLEPriorityPreCheck``)."""
-        left = Happening(ASSIGNED_POD_DELETE, pod, None)
-        self.move(left, now, lambda other: other.pod.priority <= pod.priority)
+        self.move(Happening(ASSIGNED_POD_DELETE, pod, None), now, lambda other: other.pod.priority <= pod.priority)
 
 
 def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
@@ -132,7 +131,6 @@ def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
         _queued(queue, info, Place.ACTIVE, [Mover(MoverKind.POP)], position)
         for position, info in enumerate(queue.active.in_order(), start=1)
     ]
-    waiting = [*queue.backoff.pods.in_order(), *queue.backoff.error_pods.in_order()]
     backoff = [
         _queued(
             queue,
@@ -144,7 +142,7 @@ def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
             ],
             position,
         )
-        for position, info in enumerate(waiting, start=1)
+        for position, info in enumerate([*queue.backoff.pods.in_order(), *queue.backoff.error_pods.in_order()], start=1)
     ]
     aside = list(queue.unschedulable.values())
     unschedulable = [

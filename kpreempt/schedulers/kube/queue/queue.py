@@ -99,9 +99,7 @@ class Aside(dict[str, QueuedPodInfo]):
     def refused_by(self, is_wanted: Callable[[frozenset[str]], bool]) -> Iterable[QueuedPodInfo]:
         """The pods that such plugins refused. Mostly few sets of plugins refused all of them."""
         wanted = {kind for kind, count in self._num_of_kind.items() if count and is_wanted(kind)}
-        if not wanted:
-            return ()
-        return [info for key, info in self.items() if self._kinds[key] in wanted]
+        return [info for key, info in self.items() if self._kinds[key] in wanted] if wanted else ()
 
     def oldest(self, *, with_gated: bool) -> QueuedPodInfo | None:
         """The one that is here since the earliest time."""
@@ -298,13 +296,11 @@ class PriorityQueue(SchedulingQueue):
         elif not self._asks_hints:
             # Whether more than the pod's status is new (``isPodUpdated``).
             before = msgspec.structs.replace(old.metadata, resource_version="")
-            after = msgspec.structs.replace(new.metadata, resource_version="")
-            if (before, old.spec) != (after, new.spec):
+            if (before, old.spec) != (msgspec.structs.replace(new.metadata, resource_version=""), new.spec):
                 self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
         else:
             for event in events:
-                strategy = self._strategy(info, Happening(event, old, new), self._awaiting(event))
-                self._requeue(info, strategy, event, now)
+                self._requeue(info, self._strategy(info, Happening(event, old, new), self._awaiting(event)), event, now)
                 if info.key not in self.unschedulable:
                     return
 
@@ -333,8 +329,7 @@ class PriorityQueue(SchedulingQueue):
 
     def move(self, happening: Happening, now: datetime, is_asked: Asked | None = None) -> None:
         """Something happened that may help unschedulable pods; only those that ``is_asked`` selects are looked at."""
-        with_others = self._rules.awaits_everything
-        if not is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
+        if not is_of_interest(happening.event, with_others=self._rules.awaits_everything, asks_hints=self._asks_hints):
             return
         infos: Iterable[QueuedPodInfo]
         if is_asked is not None:
@@ -607,8 +602,7 @@ class InFlight:
 
     def since(self, pod: Pod) -> list[Happening]:
         """What happened since the pod was popped."""
-        start = self.entries.index(pod.identity)
-        return [entry for entry in self.entries[start:] if isinstance(entry, Happening)]
+        return [entry for entry in self.entries[self.entries.index(pod.identity) :] if isinstance(entry, Happening)]
 
     def end(self, pod: Pod) -> None:
         """The pod is not in flight any more; what only it needed to know is forgotten."""
