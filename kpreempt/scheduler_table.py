@@ -16,7 +16,7 @@ class SchedulerRow(NamedTuple):
 
     It has ``choice_rules`` rules by which it chooses between nodes. ``reads_budgets`` says whether
     PodDisruptionBudgets mean anything to it, ``has_queue`` whether its scheduling queue is modeled. An old scheduler is
-    in its ``package``.
+    in its ``module``.
     """
 
     release: str
@@ -25,7 +25,7 @@ class SchedulerRow(NamedTuple):
     choice_rules: int = 5
     reads_budgets: bool = True
     has_queue: bool = True
-    package: str = ""
+    module: str = ""
 
 
 # Today's kube-schedulers, which one engine models: what each minor version stands for, the release whose decisions are
@@ -79,7 +79,7 @@ LEGACY_ROWS: Mapping[str, SchedulerRow] = {
         ),
         choice_rules=3,
         reads_budgets=False,
-        package="v1_8",
+        module="v1_8",
     ),
     "kube-1.13": SchedulerRow(
         "v1.13.12",
@@ -93,7 +93,7 @@ LEGACY_ROWS: Mapping[str, SchedulerRow] = {
             "Lower-priority pods lose their nomination to the chosen node; the pod its own where no node helps.",
         ),
         choice_rules=4,
-        package="v1_13",
+        module="v1_13",
     ),
     "kube-1.18": SchedulerRow(
         "v1.18.19",
@@ -107,7 +107,7 @@ LEGACY_ROWS: Mapping[str, SchedulerRow] = {
             "Victims waiting at Permit are rejected; lower-priority pods lose their nomination to the chosen node.",
         ),
         has_queue=False,
-        package="v1_18",
+        module="v1_18.version",
     ),
 }
 # Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).

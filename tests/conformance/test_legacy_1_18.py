@@ -16,12 +16,10 @@ from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import FilterRun, LegacyError
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
+from kpreempt.schedulers.legacy.base.predicates import DryRun, FilterRun, LegacyError, Victims, choose
 from kpreempt.schedulers.legacy.factory import legacy_scheduler
+from kpreempt.schedulers.legacy.v1_18.filters import InterPodAffinity, NodeResourcesFit, PodTopologySpread
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin
-from kpreempt.schedulers.legacy.v1_18.node_filters import NodeResourcesFit
-from kpreempt.schedulers.legacy.v1_18.pod_filters import InterPodAffinity, PodTopologySpread
 from kpreempt.schedulers.legacy.v1_18.version import Version118
 from kpreempt.verdict import SUCCESS, Code, Outcome, PodSummary, Status, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of, read_lines

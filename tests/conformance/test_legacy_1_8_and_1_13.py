@@ -17,14 +17,11 @@ from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import Filter, FilterRun, LegacyError
-from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
+from kpreempt.schedulers.legacy.base.predicates import DryRun, Filter, FilterRun, LegacyError, Victims, choose
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
-from kpreempt.schedulers.legacy.v1_8 import predicates as predicates_1_8
-from kpreempt.schedulers.legacy.v1_8.version import Version18
-from kpreempt.schedulers.legacy.v1_13 import predicates as predicates_1_13
-from kpreempt.schedulers.legacy.v1_13.version import Version113
+from kpreempt.schedulers.legacy.factory import LegacyScheduler
+from kpreempt.schedulers.legacy.v1_8 import Version18
+from kpreempt.schedulers.legacy.v1_13 import Version113
 from kpreempt.verdict import Code, Outcome, PodSummary, Status, Verdict
 from tests.conformance.cases import cluster_of, pod_of, read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
@@ -35,8 +32,8 @@ Case = dict[str, Any]
 LEGACY = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "legacy"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 VERSIONS: dict[str, tuple[Version, Sequence[Filter]]] = {
-    "v1.8.15": (Version18(), predicates_1_8.PREDICATES),
-    "v1.13.12": (Version113(), predicates_1_13.PREDICATES),
+    "v1.8.15": (Version18(), Version18.predicates),
+    "v1.13.12": (Version113(), Version113.predicates),
 }
 CASES = [case for minor in ("1.8", "1.13") for case in read_lines(LEGACY / "upstream" / f"upstream-{minor}.jsonl.gz")]
 KINDS = ("nodesWherePreemptionMightHelp", "pickOneNodeForPreemption", "preempt", "selectNodesForPreemption")

@@ -20,20 +20,20 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import unfollowed
-from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import Filter, FilterRun, LegacyError, State
-from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, aggregate
-from kpreempt.schedulers.legacy.base.victims import (
-    BudgetRule,
+from kpreempt.schedulers.legacy.base.predicates import (
     DryRun,
+    Filter,
+    FilterRun,
     Importance,
+    LegacyError,
+    State,
     Victims,
     choose,
-    put_back_order,
     really_taken,
 )
+from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, aggregate
 from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
 from kpreempt.verdict import (
     Alternatives,
@@ -52,7 +52,6 @@ from kpreempt.verdict import (
     Verdict,
     Victim,
 )
-from kpreempt.verdict.at_risk import Standing
 from kpreempt.verdict.status import is_lasting
 
 
@@ -103,7 +102,7 @@ class Cycle:
                 return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
             with self._phases.phase("filter"):
                 state = self._version.prepare_pod(self._cluster, self._info)
-                evaluated = self._filter(state)
+                evaluated = {each.name: self.fits.status(state, each) for each in self._cluster.node_infos}
                 errors = [status.message for status in evaluated.values() if status.code == Code.ERROR]
                 if errors:
                     raise LegacyError(aggregate(errors))
@@ -120,15 +119,6 @@ class Cycle:
         if feasible:
             return self._land(evaluated, feasible)
         return self._preempt(state, evaluated)
-
-    def _filter(self, state: State) -> dict[str, Status]:
-        evaluated = {}
-        for node_info in self._cluster.node_infos:
-            try:
-                evaluated[node_info.name] = self.fits(state, node_info)
-            except LegacyError as error:
-                evaluated[node_info.name] = Status(Code.ERROR, [str(error)])
-        return evaluated
 
     def _land(self, evaluated: dict[str, Status], feasible: list[str]) -> Verdict:
         about, assumptions = f"Pod {self._pod.key}", []
@@ -182,7 +172,11 @@ class Cycle:
                 error = f"the preemption ends in an error: {failure}"
         victims = {node: victims_of(left[node].pods, self._cluster.budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
-        outcome = _outcome(nominated, left, victims)
+        # A budget is violated where the scheduler counts so, and where it really is.
+        overdraws = any(use.left < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
+        outcome = Outcome.PREEMPTS if nominated else Outcome.NEVER_LANDS
+        if overdraws or any(left[node].num_violations for node in nominated):
+            outcome = Outcome.PREEMPTS_VIOLATING_BUDGETS
         # Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope.
         if not self._version.clears_nominations:
             nominations_to_clear = []
@@ -223,14 +217,9 @@ class Cycle:
         """The victims on the nodes where preemption helps, and why it does not on the others."""
         version, now = self._version, self._cluster.now
         dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._cluster.budgets)
-        candidates, refusals = {}, {}
-        for node_info in potential:
-            outcome = dry_run.select_victims(state, node_info)
-            if isinstance(outcome, Victims):
-                candidates[node_info.name] = outcome
-            else:
-                refusals[node_info.name] = outcome
-        return candidates, refusals
+        outcomes = {info.name: dry_run.select_victims(state, info) for info in potential}
+        candidates = {node: found for node, found in outcomes.items() if isinstance(found, Victims)}
+        return candidates, {node: found for node, found in outcomes.items() if isinstance(found, Status)}
 
     def _choose(self, candidates: dict[str, Victims]) -> tuple[dict[str, Victims], Selection | None, list[str]]:
         """The candidates that are left, how the choice went, and the nodes that it can end with."""
@@ -282,16 +271,6 @@ class Cycle:
         return with_effects(verdict, self._pod, self._version, self._cluster)
 
 
-def _outcome(nominated: list[str], candidates: Mapping[str, Victims], victims: Mapping[str, list[Victim]]) -> Outcome:
-    """What becomes of the pod. A budget is violated where the scheduler counts so, and where it really is."""
-    if not nominated:
-        return Outcome.NEVER_LANDS
-    overdraws = any(use.left < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
-    if overdraws or any(candidates[node].num_violations for node in nominated):
-        return Outcome.PREEMPTS_VIOLATING_BUDGETS
-    return Outcome.PREEMPTS
-
-
 _CUT = " ..."
 
 
@@ -310,13 +289,6 @@ def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster)
         Effect("event", target, f"Warning FailedScheduling: {told}"),
         Effect("setCondition", target, f"PodScheduled=False Unschedulable: {verdict.message}"),
     ]
-    preemption = _preemption(verdict, pod, version, cluster)
-    effects = [*failure, *preemption] if words.reports_failure_first else [*preemption, *failure]
-    return msgspec.structs.replace(verdict, effects=effects)
-
-
-def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) -> list[Effect]:
-    target, words = f"pod {pod.key}", version.words
     effects = []
     if verdict.nominated_nodes:
         node = verdict.nominated_nodes[0]
@@ -335,7 +307,8 @@ def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) 
     effects += [Effect("clearNomination", f"pod {key}", f"{words.nomination} is cleared") for key in cleared]
     if nominated and not verdict.nominated_nodes and pod.key not in verdict.nominations_to_clear:
         effects.append(Effect("keepNomination", target, f"{words.nomination}={nominated} stays"))
-    return effects
+    effects = [*failure, *effects] if words.reports_failure_first else [*effects, *failure]
+    return msgspec.structs.replace(verdict, effects=effects)
 
 
 def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victim]:
@@ -351,25 +324,6 @@ def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victi
             budgets=taken,
         )
         for info, taken in zip(pods, really_taken(pods, budgets), strict=True)
-    ]
-
-
-def rank_victims(
-    node_info: NodeInfo, priority: int, is_more_important: Importance, rule: BudgetRule, budgets: SelectingBudgets
-) -> list[Standing]:
-    """The node's pods below ``priority``, the last to be put back and so the first to go first."""
-    potential = [info for info in node_info.pods if info.priority < priority]
-    put_back = put_back_order(sorted_as_before_go_1_19(potential, is_more_important), rule, budgets)
-    return [
-        Standing(
-            pod=each.pod_info.key,
-            priority=each.pod_info.priority,
-            place=place,
-            start_time=each.pod_info.start,
-            violates_budget=each.violates,
-            budgets=each.budgets,
-        )
-        for place, each in enumerate(reversed(put_back), start=1)
     ]
 
 
@@ -408,17 +362,15 @@ def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]
     situations = run.situations(state, node_info)
     statuses = []
     for each in run.filters:
-        answers = [_status(each, *situation) for situation in situations]
+        answers = []
+        for situation in situations:
+            try:
+                answers.append(each.check(*situation))
+            except LegacyError as error:
+                answers.append(Status(Code.ERROR, [str(error)]))
         refusals = (status for status in answers if not status.is_success)
         statuses.append(next(refusals, answers[-1]).of_plugin(each.name))
     return statuses
-
-
-def _status(each: Filter, state: State, node_info: NodeInfo) -> Status:
-    try:
-        return each.check(state, node_info)
-    except LegacyError as error:
-        return Status(Code.ERROR, [str(error)])
 
 
 class Parted(NamedTuple):
@@ -453,15 +405,12 @@ def part_equals(victims: Victims, is_more_important: Importance, budgets: Select
             certain += going
             continue
         choices.append(PodChoice(len(going), [info.key for info, _ in group]))
-        is_exact &= all(_is_alike(group[0][0], info, budgets) for info, _ in group)
+        like = group[0][0].pod
+        is_exact &= all(
+            like.metadata.namespace == info.pod.metadata.namespace
+            and like.metadata.labels == info.pod.metadata.labels
+            and like.spec == info.pod.spec
+            and budgets.selecting(like) == budgets.selecting(info.pod)
+            for info, _ in group
+        )
     return Parted(certain, choices, is_exact)
-
-
-def _is_alike(one: PodInfo, other: PodInfo, budgets: SelectingBudgets) -> bool:
-    mine, its = one.pod, other.pod
-    return (
-        mine.metadata.namespace == its.metadata.namespace
-        and mine.metadata.labels == its.metadata.labels
-        and mine.spec == its.spec
-        and budgets.selecting(one.pod) == budgets.selecting(other.pod)
-    )

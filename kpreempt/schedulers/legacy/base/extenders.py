@@ -13,17 +13,13 @@ import msgspec
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol import (
-    Connect,
-    Dialect,
     ExtenderError,
-    ExtenderSettings,
     HttpExtender,
     NodeVictims,
 )
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import LegacyError
+from kpreempt.schedulers.legacy.base.predicates import LegacyError, Victims
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims import Victims
 from kpreempt.verdict import ExtenderCall, Status
 
 
@@ -62,18 +58,6 @@ class Extender(Protocol):
         """The candidates that it leaves, whose victims it may have changed; ``node_infos`` are all that there are."""
 
 
-class AskedNodes(NamedTuple):
-    """What the extenders made of the nodes that fit.
-
-    ``fitting`` are the nodes that they leave, be it others than they were asked about. ``statuses`` are those of all
-    nodes of the cluster, ``strangers`` those of nodes that are not in it but were named as failing.
-    """
-
-    fitting: list[str]
-    statuses: dict[str, Status]
-    strangers: dict[str, Status]
-
-
 class Asking:
     """Asks extenders about one pod, and keeps what they say in ``calls``."""
 
@@ -84,10 +68,12 @@ class Asking:
         self._cluster = cluster
         self._pod = pod
 
-    def filter_nodes(self, evaluated: Mapping[str, Status]) -> AskedNodes:
+    def filter_nodes(self, evaluated: Mapping[str, Status]) -> tuple[list[str], dict[str, Status], dict[str, Status]]:
         """Have the extenders refuse some of the nodes that fit, one after the other.
 
-        One that fails is passed over where it may be ignored; otherwise its ``LegacyError`` ends the attempt.
+        Returns the nodes that they leave, possibly others than they were asked about; the statuses of all nodes of the
+        cluster; and those of nodes that are not in it but were named as failing. One that fails is passed over where it
+        may be ignored; otherwise its ``LegacyError`` ends the attempt.
         """
         infos = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
         failures = {name: status for name, status in evaluated.items() if not status.is_success}
@@ -125,7 +111,7 @@ class Asking:
             elif status.is_success and name not in fitting:
                 statuses[name] = self._version.extender_refusal(dropped_by[name], "")
         strangers = {name: status for name, status in failures.items() if name not in evaluated}
-        return AskedNodes(fitting, statuses, strangers)
+        return fitting, statuses, strangers
 
     def process_preemption(self, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
         """The candidates that all extenders leave, which are asked before the choice (1.13 and 1.18).
@@ -208,14 +194,7 @@ class Asking:
         self.calls.append(msgspec.structs.replace(call, **found))
 
 
-def http_extenders(settings: Sequence[ExtenderSettings], dialect: Dialect, connect: Connect | None) -> list[Extender]:
-    """The extenders in the order in which they are asked; none without ``connect``."""
-    if connect is None:
-        return []
-    return [_OverHttp(HttpExtender(each, dialect, connect(each))) for each in settings]
-
-
-class _OverHttp:
+class OverHttp:
     """An HTTP extender in an old scheduler's terms."""
 
     def __init__(self, extender: HttpExtender) -> None:
@@ -239,17 +218,14 @@ class _OverHttp:
         self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
     ) -> dict[str, Victims]:
         """The candidates that it leaves. The steps of a dry run are kept where the victims stay the same."""
-
-        def pods_of(node: str) -> Sequence[Pod] | None:
-            info = node_infos.get(node)
-            return None if info is None else [each.pod for each in info.pods]
-
         asked = {
             node: NodeVictims([info.pod for info in each.pods], each.num_violations)
             for node, each in candidates.items()
         }
         try:
-            answer = self._extender.process_preemption(pod, asked, pods_of)
+            answer = self._extender.process_preemption(
+                pod, asked, lambda node: [each.pod for each in node_infos[node].pods] if node in node_infos else None
+            )
         except ExtenderError as error:
             raise LegacyError(str(error)) from None
         left = {}

@@ -10,7 +10,9 @@ today's, it knows them in full.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -21,7 +23,6 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import update_of
-from kpreempt.verdict.details import Shortfall
 
 # Address, protocol and number; what a version does not tell apart is empty.
 PortKey = tuple[str, str, int]
@@ -86,14 +87,9 @@ class NodeInfo:
 
     def clone(self) -> NodeInfo:
         """A copy to which pods can be added and from which they can be removed without touching this one."""
-        copy = NodeInfo.__new__(NodeInfo)
-        copy.node, copy.name, copy.labels = self.node, self.name, self.labels
-        copy.allocatable, copy.allowed_pods = self.allocatable, self.allowed_pods
-        copy._accounting = self._accounting
-        copy.pods = list(self.pods)
-        copy.requested = dict(self.requested)
-        copy.used_ports = set(self.used_ports)
-        return copy
+        made = copy(self)
+        made.pods, made.requested, made.used_ports = list(self.pods), dict(self.requested), set(self.used_ports)
+        return made
 
     def add_pod(self, info: PodInfo) -> None:
         """Put a pod on the node."""
@@ -105,10 +101,7 @@ class NodeInfo:
         """Take a pod off the node; raises ``ValueError`` if it is not there."""
         self.pods.remove(info)
         kept = self._accounting.never_returned
-        if kept:
-            add(self.requested, {name: amount for name, amount in info.occupied.items() if name not in kept}, -1)
-        else:
-            add(self.requested, info.occupied, -1)
+        add(self.requested, {name: amount for name, amount in info.occupied.items() if name not in kept}, -1)
         self.used_ports.difference_update(info.ports)
 
 
@@ -124,7 +117,7 @@ Amounts = dict[str, int]
 # Whether a scheduler counts a resource of that name, besides CPU, memory, ephemeral storage and pods.
 IsCounted = Callable[[str], bool]
 
-_ALWAYS_COUNTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
+ALWAYS_COUNTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 def amounts_of(quantities: ResourceList, is_counted: IsCounted) -> Amounts:
@@ -132,7 +125,7 @@ def amounts_of(quantities: ResourceList, is_counted: IsCounted) -> Amounts:
     return {
         name: amount.milli_value if name == CPU else amount.value
         for name, amount in quantities.items()
-        if name in _ALWAYS_COUNTED or (name != PODS and is_counted(name))
+        if name in ALWAYS_COUNTED or (name != PODS and is_counted(name))
     }
 
 
@@ -163,31 +156,6 @@ def add(total: Amounts, more: Amounts, sign: int = 1) -> None:
 def is_native(name: str) -> bool:
     """Whether a name belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
     return "/" not in name or NATIVE_PREFIX in name
-
-
-def shortfalls(request: Amounts, used: Amounts, allocatable: Amounts, names: Iterable[str]) -> list[Shortfall]:
-    """Those of the resources ``names`` of which there is too little, in their order."""
-    return [
-        Shortfall(
-            resource=name,
-            requested=request.get(name, 0),
-            used=used.get(name, 0),
-            allocatable=allocatable.get(name, 0),
-            exceeds_node=request.get(name, 0) > allocatable.get(name, 0),
-        )
-        for name in names
-        if allocatable.get(name, 0) < request.get(name, 0) + used.get(name, 0)
-    ]
-
-
-def names_to_compare(request: Amounts, more: Iterable[str] = (), ignored: frozenset[str] = frozenset()) -> list[str]:
-    """CPU, memory, ephemeral storage and ``more``, asked for or not, then what else is; nothing for no request at all.
-
-    An over-committed node so refuses a pod that asks for something else only, be that ``ignored`` or not.
-    """
-    always = (*_ALWAYS_COUNTED, *more)
-    others = [name for name in request if name not in always]
-    return [*always, *(name for name in others if name not in ignored)] if others or any(request.values()) else []
 
 
 class Cluster:
@@ -250,39 +218,30 @@ _NO_PAIRS: frozenset[Pair] = frozenset()
 class TopologyPairs:
     """How many pods each topology pair has, and the pairs of each pod.
 
-    Copies share what was there at first, and keep what has changed since beside it.
+    Copies share what was there when they were made, which must not change as long as they are used.
     """
 
     def __init__(self) -> None:
         self._counts: dict[Pair, int] = {}
-        self._first: dict[PodInfo, frozenset[Pair]] = {}
-        self._changed: dict[PodInfo, frozenset[Pair]] = {}
+        self._pairs: ChainMap[PodInfo, frozenset[Pair]] = ChainMap()
 
     def clone(self) -> TopologyPairs:
-        copy = TopologyPairs()
-        copy._counts = dict(self._counts)
-        copy._first = self._first
-        copy._changed = dict(self._changed)
-        return copy
+        made = TopologyPairs()
+        made._counts, made._pairs = dict(self._counts), self._pairs.new_child()
+        return made
 
-    def settle(self) -> None:
-        """Take all that is there for the beginning, which copies share."""
-        self._first, self._changed = {**self._first, **self._changed}, {}
-
-    def add(self, info: PodInfo, pairs: Iterable[Pair]) -> None:
+    def add(self, info: PodInfo, pairs: Collection[Pair]) -> None:
         """The pod counts for these pairs, too."""
-        before = self._pairs_of(info)
-        new = frozenset(pairs) - before
-        if new:
-            self._changed[info] = before | new
-            for pair in new:
+        if pairs:
+            before = self._pairs.get(info, _NO_PAIRS)
+            self._pairs[info] = before.union(pairs)
+            for pair in self._pairs[info] - before:
                 self._counts[pair] = self._counts.get(pair, 0) + 1
 
     def remove(self, info: PodInfo) -> None:
         """The pod counts no more."""
-        pairs = self._pairs_of(info)
-        if pairs:
-            self._changed[info] = _NO_PAIRS
+        if pairs := self._pairs.get(info):
+            self._pairs[info] = _NO_PAIRS
             for pair in pairs:
                 self._counts[pair] -= 1
                 if not self._counts[pair]:
@@ -290,11 +249,7 @@ class TopologyPairs:
 
     def holders(self, pair: Pair) -> list[str]:
         """The pods of a pair."""
-        return [info.key for info in {**self._first, **self._changed} if pair in self._pairs_of(info)]
-
-    def _pairs_of(self, info: PodInfo) -> frozenset[Pair]:
-        changed = self._changed.get(info)
-        return self._first.get(info, _NO_PAIRS) if changed is None else changed
+        return [info.key for info, pairs in self._pairs.items() if pair in pairs]
 
     def __contains__(self, pair: Pair | None) -> bool:
         return pair in self._counts
@@ -309,17 +264,6 @@ PID_PRESSURE = "PIDPressure"
 READY = "Ready"
 OUT_OF_DISK = "OutOfDisk"
 NETWORK_UNAVAILABLE = "NetworkUnavailable"
-# The status that these must have for pods to come.
-_WANTED = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
-
-
-def bad_conditions(node: Node) -> list[str]:
-    """The types of the conditions that keep all pods off, in their order. One that is not stated keeps nobody off."""
-    return [
-        condition.type
-        for condition in node.status.conditions
-        if condition.type in _WANTED and condition.status != _WANTED[condition.type]
-    ]
 
 
 def is_true(node: Node, condition_type: str) -> bool:

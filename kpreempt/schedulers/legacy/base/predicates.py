@@ -1,4 +1,4 @@
-"""Filters: how they are run on one node, the predicates that 1.8 and 1.13 have in common, and what filters are made of.
+"""Filters: how they run on a node and in a dry run, the predicates that 1.8 and 1.13 share, and their building blocks.
 
 ``podFitsOnNode`` (``core/generic_scheduler.go``): v1.8.15 runs every predicate on the node alone; v1.13.12 and v1.18.19
 stop at the first that fails, and run all twice if pods of equal or higher priority are nominated to the node.
@@ -6,37 +6,46 @@ stop at the first that fails, and run all twice if pods of equal or higher prior
 The predicates take the words of a version, and follow ``algorithm/predicates/predicates.go`` of v1.8.15 and v1.13.12,
 with ``isVolumeConflict``, ``MaxPDVolumeCountChecker`` and ``VolumeZoneChecker``. The plugins of v1.18.19 that took
 their place have the same checks; each version says what a refusal means.
+
+The dry run (``selectVictimsOnNode``): take every pod of lower priority off a copy of the node. If the pod does not fit
+then, the node is out. Otherwise put the pods back, those whose eviction violates a budget first, each part most
+important first; what leaves no room goes again and becomes a victim. A node without victims stays a candidate. Whether
+a budget makes a pod's eviction a violation differs between versions (``BudgetRule``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod, Volume
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
 from kpreempt.model.taints import Taint, find_untolerated_taint
+from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.node_info import (
+    ALWAYS_COUNTED,
     MEMORY_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    OUT_OF_DISK,
     PODS,
+    READY,
     Amounts,
     Cluster,
     NodeInfo,
     PodInfo,
     PortKey,
-    bad_conditions,
     is_best_effort,
     is_same_pod,
     is_true,
-    names_to_compare,
-    shortfalls,
 )
-from kpreempt.verdict import Code, Detail, Status
+from kpreempt.verdict import BudgetUse, Code, Detail, Reprieve, Selection, Status
 from kpreempt.verdict.details import (
     InsufficientResources,
     NodeAffinityMismatch,
@@ -45,10 +54,11 @@ from kpreempt.verdict.details import (
     Shortfall,
     UntoleratedTaint,
     VolumeConflict,
+    VolumeLimitExceeded,
 )
 
 
-class Metadata(ABC):
+class Metadata:
     """The pod, what it requests, and what is known beforehand of pods that want each other near or far.
 
     That is ``predicateMetadata``. ``ignored`` are resources that are left to extenders (1.13).
@@ -60,35 +70,40 @@ class Metadata(ABC):
         self.request = request
         self.ignored = ignored
 
-    @abstractmethod
-    def clone(self) -> Self:
-        """A copy that can be changed without touching this one."""
-
-    @abstractmethod
-    def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node."""
-
-    @abstractmethod
-    def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was taken off the node."""
-
-    @abstractmethod
-    def check_affinity(self, node_info: NodeInfo) -> Status:
-        """Whether the pod's terms hold, and those of the pods that are there."""
-
 
 # Gets the version's state, which knows the pod, and the node.
 Check = Callable[[Any, NodeInfo], Status]
+
+
+# The status that conditions must have for pods to come. One that is not stated keeps no pod off.
+_WANTED = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
 
 
 def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
     """The node is ready, has disk and network, and is not cordoned; ``reasons`` are by the type of the condition."""
 
     def check(_: Metadata, node_info: NodeInfo) -> Status:
-        failed = [reasons[condition] for condition in bad_conditions(node_info.node)]
+        failed = [
+            reasons[condition.type]
+            for condition in node_info.node.status.conditions
+            if condition.type in reasons and condition.status != _WANTED[condition.type]
+        ]
         if node_info.node.spec.unschedulable:
             failed.append(unschedulable)
         return refusal(*failed) if failed else PASSES
+
+    return check
+
+
+def not_cordoned(reason: str, code: Code = Code.NONE) -> Check:
+    """The node is not cordoned, or the pod tolerates the taint that goes with it."""
+    taint = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+    def check(state: Any, node_info: NodeInfo) -> Status:
+        is_refused = node_info.node.spec.unschedulable and not any(
+            toleration.tolerates(taint) for toleration in state.pod.pod.spec.tolerations
+        )
+        return refusal(reason, code=code) if is_refused else PASSES
 
     return check
 
@@ -108,12 +123,11 @@ def no_pressure(condition: str, reason: str) -> Check:
     return lambda _, node_info: refusal(reason) if is_true(node_info.node, condition) else PASSES
 
 
-def pod_fits_resources(always: Iterable[str] = ()) -> Check:
+def pod_fits_resources(*always: str) -> Check:
     """There is room for one more pod, and enough of everything; see ``insufficient_resources``."""
-    compared = tuple(always)
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        short = insufficient_resources(meta.request, node_info, compared, meta.ignored)
+        short = insufficient_resources(meta.request, node_info, always, meta.ignored)
         if short is None:
             return PASSES
         return refusal(*(f"Insufficient {each.resource}" for each in short.shortfalls), detail=short)
@@ -201,6 +215,13 @@ class FilterRun:
                 break
         return status
 
+    def status(self, state: State, node_info: NodeInfo) -> Status:
+        """The same, with an error as the status."""
+        try:
+            return self(state, node_info)
+        except LegacyError as error:
+            return Status(Code.ERROR, [str(error)])
+
     def situations(self, state: State, node_info: NodeInfo) -> list[tuple[State, NodeInfo]]:
         """The node with nominated pods that count, if there are any, then as it is."""
         nominated = self.nominated_pods(node_info.name)
@@ -245,7 +266,7 @@ class FilterRun:
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods ask for, not one to bind to)
 DEFAULT_PROTOCOL = "TCP"
-UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+
 _EFFECTS_THAT_REPEL = frozenset(("NoSchedule", "NoExecute"))
 
 PASSES = Status(Code.NONE)
@@ -257,11 +278,28 @@ def refusal(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE)
 
 
 def insufficient_resources(
-    request: Amounts, node_info: NodeInfo, always: Iterable[str] = (), ignored: frozenset[str] = frozenset()
+    request: Amounts, node_info: NodeInfo, always: Sequence[str] = (), ignored: frozenset[str] = frozenset()
 ) -> InsufficientResources | None:
-    """What the node has too little of, the number of pods first, or ``None``; see ``names_to_compare``."""
-    names = names_to_compare(request, always, ignored)
-    short = shortfalls(request, node_info.requested, node_info.allocatable, names)
+    """What the node has too little of, or ``None``: the number of pods, then CPU, memory, storage, ``always``, others.
+
+    Those are compared whether the pod requests them or not, and nothing is if it requests nothing at all: an
+    over-committed node so refuses a pod that requests something else only, be that ``ignored`` or not.
+    """
+    compared = (*ALWAYS_COUNTED, *always)
+    others = [name for name in request if name not in compared]
+    names = [*compared, *(name for name in others if name not in ignored)] if others or any(request.values()) else []
+    used, allocatable = node_info.requested, node_info.allocatable
+    short = [
+        Shortfall(
+            resource=name,
+            requested=request.get(name, 0),
+            used=used.get(name, 0),
+            allocatable=allocatable.get(name, 0),
+            exceeds_node=request.get(name, 0) > allocatable.get(name, 0),
+        )
+        for name in names
+        if allocatable.get(name, 0) < request.get(name, 0) + used.get(name, 0)
+    ]
     count = len(node_info.pods)
     if count + 1 > node_info.allowed_pods:
         short.insert(0, Shortfall(PODS, 1, count, node_info.allowed_pods, exceeds_node=node_info.allowed_pods < 1))
@@ -272,12 +310,6 @@ def untolerated_taint(pod: Pod, node_info: NodeInfo) -> UntoleratedTaint | None:
     """The first taint that keeps the pod off the node, or ``None``."""
     taint = find_untolerated_taint(node_info.node.spec.taints, pod.spec.tolerations, _EFFECTS_THAT_REPEL)
     return UntoleratedTaint(taint.key, taint.value, taint.effect) if taint else None
-
-
-def tolerates_unschedulable(pod: Pod) -> bool:
-    """Whether the pod tolerates the taint that goes with ``spec.unschedulable``."""
-    taint = Taint(UNSCHEDULABLE_TAINT, effect="NoSchedule")
-    return any(toleration.tolerates(taint) for toleration in pod.spec.tolerations)
 
 
 def name_mismatch(pod: Pod, node_info: NodeInfo) -> NodeNameMismatch | None:
@@ -348,35 +380,52 @@ def term_selects(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
 
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-CSI_LIMIT_PREFIX = "attachable-volumes-csi-"
+LIMIT_PREFIX = "attachable-volumes-"
+CSI_LIMIT_PREFIX = f"{LIMIT_PREFIX}csi-"
 _LONGEST_LIMIT_KEY = 63
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
 _ZONE_DELIMITER = "__"
 
 
 class DiskType(NamedTuple):
-    """A kind of disk whose number on a node is limited: its identity in a pod's volume and in a persistent volume."""
+    """A kind of disk whose number on a node is limited: its name, its plugin's, and its identity in a source."""
 
     name: str
-    of_volume: Callable[[Volume], str | None]
-    of_persistent_volume: Callable[[PersistentVolume], str | None]
+    plugin: str
+    of: Callable[[Volume | PersistentVolumeSpec], str | None]
 
 
 EBS = DiskType(
-    "EBS",
-    lambda volume: None if (disk := volume.aws_elastic_block_store) is None else disk.volume_id,
-    lambda volume: None if (disk := volume.spec.aws_elastic_block_store) is None else disk.volume_id,
+    "EBS", "aws-ebs", lambda source: None if (disk := source.aws_elastic_block_store) is None else disk.volume_id
 )
 GCE_PD = DiskType(
-    "GCE",
-    lambda volume: None if (disk := volume.gce_persistent_disk) is None else disk.pd_name,
-    lambda volume: None if (disk := volume.spec.gce_persistent_disk) is None else disk.pd_name,
+    "GCE", "gce-pd", lambda source: None if (disk := source.gce_persistent_disk) is None else disk.pd_name
 )
 AZURE_DISK = DiskType(
-    "AzureDisk",
-    lambda volume: None if (disk := volume.azure_disk) is None else disk.disk_name,
-    lambda volume: None if (disk := volume.spec.azure_disk) is None else disk.disk_name,
+    "AzureDisk", "azure-disk", lambda source: None if (disk := source.azure_disk) is None else disk.disk_name
 )
+CINDER = DiskType("Cinder", "cinder", lambda source: None if (disk := source.cinder) is None else disk.volume_id)
+_NITRO = re.compile("^[cmr]5.*|t3|z1d")
+
+
+def default_disk_limit(disk_type: DiskType, instance_type: str = "") -> int:
+    """How many disks a node takes that does not say so."""
+    if disk_type is EBS and _NITRO.search(instance_type):
+        return 25
+    return {EBS: 39, CINDER: 256}.get(disk_type, 16)
+
+
+def too_many_disks(
+    name: str, disks_of: Callable[[Pod], set[str]], pod: Pod, node_info: NodeInfo, limit: int
+) -> VolumeLimitExceeded | None:
+    """More disks than the limit, those of the node and those that the pod would add, each once, or ``None``."""
+    wanted = disks_of(pod)
+    if not wanted:
+        return None
+    there = {disk for info in node_info.pods for disk in disks_of(info.pod)}
+    if len(there | wanted) <= limit:
+        return None
+    return VolumeLimitExceeded(name, len(there), len(wanted - there), limit)
 
 
 def disk_conflict(pod: Pod, node_info: NodeInfo) -> VolumeConflict | None:
@@ -471,3 +520,98 @@ def csi_limit_key(driver: str) -> str:
         return CSI_LIMIT_PREFIX + driver
     digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
     return f"{CSI_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"
+
+
+# Whether the first pod is put back before the second.
+Importance = Callable[[PodInfo, PodInfo], bool]
+
+
+class Victims(NamedTuple):
+    """The victims on a node in the order in which they were found, and how many of them violate a budget."""
+
+    pods: list[PodInfo]
+    num_violations: int
+    steps: list[Reprieve]
+    # All that were put back, in that order.
+    tried: Sequence[PodInfo] = ()
+
+
+class DryRun(NamedTuple):
+    """What the dry runs of one version share: the filters, and who goes first."""
+
+    fits: FilterRun
+    is_more_important: Importance
+    rule: BudgetRule
+    budgets: SelectingBudgets
+
+    def select_victims(self, state: State, node_info: NodeInfo) -> Victims | Status:
+        """The victims on the node, or why preemption does not help there; nothing that is passed in is changed."""
+        state, node_info = state.clone(), node_info.clone()
+        potential = [info for info in node_info.pods if info.priority < self.fits.pod.priority]
+        for info in potential:
+            node_info.remove_pod(info)
+            state.remove_pod(info, node_info)
+        # An error is a refusal to a dry run.
+        status = self.fits.status(state, node_info)
+        if not status.is_success:
+            return status
+        ordered = put_back_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
+        steps = [self._reprieve(state, node_info, each) for each in ordered]
+        return Victims(
+            [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.kept],
+            sum(step.violates_budget and not step.kept for step in steps),
+            steps,
+            [each.pod_info for each in ordered],
+        )
+
+    def _reprieve(self, state: State, node_info: NodeInfo, each: PodWithBudgets) -> Reprieve:
+        info = each.pod_info
+        node_info.add_pod(info)
+        state.add_pod(info, node_info)
+        status = self.fits.status(state, node_info)
+        if not status.is_success:
+            node_info.remove_pod(info)
+            state.remove_pod(info, node_info)
+        return Reprieve(
+            pod=info.key,
+            priority=info.priority,
+            kept=status.is_success,
+            start_time=info.start,
+            violates_budget=each.violates,
+            budgets=each.budgets,
+            blocked_by=None if status.is_success else status,
+        )
+
+
+def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
+    """Pods that come most important first, in the order in which they are put back."""
+    counted = rule(pods, budgets)
+    return [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
+
+
+def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Selection:
+    """The choice by a version's rules (``pickOneNodeForPreemption``); a candidate without victims wins at once."""
+    if any(not victims.pods for victims in candidates.values()):
+        criteria = [FEWEST_VICTIMS]
+    victims_of = {
+        node: CandidateVictims([info.pod for info in victims.pods], victims.num_violations)
+        for node, victims in candidates.items()
+    }
+    return select_nodes(victims_of, criteria)
+
+
+class PodWithBudgets(NamedTuple):
+    """A pod that may be evicted, whether that would violate a budget, and what it takes from which."""
+
+    pod_info: PodInfo
+    violates: bool
+    budgets: list[BudgetUse]
+
+
+# Marks the pods, which come most important first, whose eviction would violate a budget.
+BudgetRule = Callable[[Sequence[PodInfo], SelectingBudgets], list[PodWithBudgets]]
+
+
+def really_taken(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[list[BudgetUse]]:
+    """What each eviction in turn takes from the pod's budgets, whatever the scheduler makes of that."""
+    return taken_in_turn(budgets.selecting(info.pod) for info in pods)

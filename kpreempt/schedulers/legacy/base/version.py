@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import Criterion
-from kpreempt.schedulers.legacy.base.configuration import Dialect
+from kpreempt.schedulers.legacy.base.configuration import KIND, Dialect, Policy, named_filters
 from kpreempt.schedulers.legacy.base.node_info import Accounting, Amounts, Cluster, PodInfo, largest_request
-from kpreempt.schedulers.legacy.base.policy import KIND, Policy, named_filters
-from kpreempt.schedulers.legacy.base.predicates import Filter, State
-from kpreempt.schedulers.legacy.base.victims import BudgetRule, Importance
+from kpreempt.schedulers.legacy.base.predicates import BudgetRule, Filter, Importance, State
 from kpreempt.verdict import Assumption, Code, Eligibility, Status
 
 NO_NODES = "no nodes available to schedule pods"
 
 
-def count_reasons(statuses: Iterable[Status]) -> dict[str, int]:
+def count_reasons(statuses: Iterable[Status]) -> Counter[str]:
     """How many nodes have each reason. A reason that a node has twice counts twice, as upstream counts."""
-    counts: dict[str, int] = {}
-    for status in statuses:
-        for reason in status.reasons:
-            counts[reason] = counts.get(reason, 0) + 1
-    return counts
+    return Counter(reason for status in statuses for reason in status.reasons)
 
 
 def numbered_message(num_nodes: int, statuses: Mapping[str, Status]) -> str:
@@ -36,10 +31,8 @@ def numbered_message(num_nodes: int, statuses: Mapping[str, Status]) -> str:
 
 def aggregate(errors: Iterable[str]) -> str:
     """Several errors as one (``CreateAggregateFromMessageCountMap``): each once, with its number; several as a list."""
-    counts: dict[str, int] = {}
-    for error in errors:
-        counts[error] = counts.get(error, 0) + 1
-    messages = [error if count == 1 else f"{error} (repeated {count} times)" for error, count in counts.items()]
+    counted = Counter(errors).items()
+    messages = [error if count == 1 else f"{error} (repeated {count} times)" for error, count in counted]
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
@@ -161,6 +154,8 @@ class PredicateVersion(Version):
     removed: ClassVar[Mapping[bool, frozenset[str]]]
     mandatory: ClassVar[Mapping[bool, Sequence[str]]]
     ordering: ClassVar[Sequence[str]] = ()
+    # The state of a pod, which is a ``Metadata``.
+    metadata: ClassVar[type[Any]]
 
     def __init__(self, *, by_taints: bool | None = None, ignored: frozenset[str] = frozenset()) -> None:
         self._by_taints = self.dialect.gates[BY_TAINTS] if by_taints is None else by_taints
@@ -193,6 +188,10 @@ class PredicateVersion(Version):
     def requests(self, pod: Pod) -> Amounts:
         """All containers, or an init container that asks for more."""
         return largest_request(pod, self.accounting.is_counted)
+
+    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
+        state: State = self.metadata(cluster, pod, self.requests(pod.pod), self.ignored)
+        return state
 
     def may_help(self, status: Status) -> bool:
         """Whether none of the reasons is on the list."""

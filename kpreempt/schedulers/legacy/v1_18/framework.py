@@ -15,8 +15,8 @@ from typing import TypeVar
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, is_label_key, is_label_value
 from kpreempt.model.node import Node
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import Filter, LegacyError
-from kpreempt.verdict import Code, Detail, Status
+from kpreempt.schedulers.legacy.base.predicates import LegacyError
+from kpreempt.verdict import Status
 
 S = TypeVar("S", bound="PodState")
 
@@ -25,16 +25,16 @@ class PreFilterRejectedError(LegacyError):
     """A plugin's PreFilter refuses the pod, which 1.18 takes for an error of the attempt: nobody is preempted."""
 
 
-class PodState(ABC):
+class PodState:
     """What a plugin computed for the pod at PreFilter."""
 
     __slots__ = ()
 
-    @abstractmethod
     def clone(self) -> PodState:
-        """A copy that changes independently."""
+        """A copy that changes independently; the state itself if it never changes."""
+        return self
 
-    def update(self, moved: PodInfo, node: Node, delta: int) -> None:  # noqa: B027 (most states know only the pod)
+    def update(self, moved: PodInfo, node: Node, delta: int) -> None:
         """``moved`` came to the node (1, AddPod) or left it (-1, RemovePod)."""
 
 
@@ -104,16 +104,6 @@ def run_pre_filters(plugins: Sequence[FilterPlugin], pod: PodInfo, cluster: Clus
         if state is not None:
             states.append(state)
     return CycleState(cluster, pod, states)
-
-
-def filters_of(plugins: Sequence[FilterPlugin]) -> list[Filter]:
-    """The plugins as the filters that a run takes."""
-    return [Filter(plugin.name, plugin.check) for plugin in plugins]
-
-
-def refused(code: Code, *reasons: str, detail: Detail | None = None) -> Status:
-    """A refusal with its reasons and what the plugin saw."""
-    return Status(code, list(reasons), detail=detail)
 
 
 def selector_error(selector: LabelSelector | None) -> str:

@@ -29,11 +29,10 @@ from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.scheduler_table import ALL_ALGORITHMS
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.predicates import LegacyError
-from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
-from kpreempt.schedulers.legacy.base.victims import Victims
-from kpreempt.schedulers.legacy.v1_8.version import Version18
-from kpreempt.schedulers.legacy.v1_13.version import Version113
+from kpreempt.schedulers.legacy.base.predicates import LegacyError, Victims
+from kpreempt.schedulers.legacy.factory import LegacyScheduler
+from kpreempt.schedulers.legacy.v1_8 import Version18
+from kpreempt.schedulers.legacy.v1_13 import Version113
 from kpreempt.verdict import Effect, Outcome, Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod
 

@@ -28,8 +28,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint, Toleration
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.predicates import LegacyError
-from kpreempt.schedulers.legacy.base.victims import Victims
+from kpreempt.schedulers.legacy.base.predicates import LegacyError, Victims
 from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import Code, Outcome, Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod

@@ -1,20 +1,26 @@
-"""The predicates of 1.13 in the order in which they run.
+"""Kubernetes 1.13 (v1.13.12): its predicates in the order in which they run, and its preemption.
 
-Follows ``predicates.go``, ``metadata.go`` (``predicateMetadata``) and ``csi_volume_predicate.go`` in
-``algorithm/predicates`` of v1.13.12. GeneralPredicates is four in one: it says all that is wrong with resources, host
-name, ports and selector. For affinity it is known which topology pairs hold pods that matter, and kept right while pods
-come and go. Of CheckVolumeBinding only bound claims are modeled; a claim that waits for its first pod is assumed to
-find a volume.
+Preemption follows ``core/generic_scheduler.go`` and ``scheduler.go``, the predicates ``predicates.go``, ``metadata.go``
+(``predicateMetadata``) and ``csi_volume_predicate.go`` in ``algorithm/predicates``. GeneralPredicates is four in one:
+it says all that is wrong with resources, host name, ports and selector. For affinity it is known which topology pairs
+hold pods that matter, and kept right while pods come and go. Of CheckVolumeBinding only bound claims are modeled; a
+claim that waits for its first pod is assumed to find a volume.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
+from typing import ClassVar
 
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
+from kpreempt.schedulers.extender_protocol import V1_13
+from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, PRIORITIES, SERVICE_AFFINITY, Dialect
 from kpreempt.schedulers.legacy.base.node_info import (
     DISK_PRESSURE,
     HUGE_PAGES_PREFIX,
@@ -38,17 +44,21 @@ from kpreempt.schedulers.legacy.base.predicates import (
     CSI_LIMIT_PREFIX,
     EBS,
     GCE_PD,
+    LIMIT_PREFIX,
     PASSES,
     Check,
     DiskType,
     Filter,
     LegacyError,
     Metadata,
+    PodWithBudgets,
     addressed_ports,
+    check_claims,
     claim_names,
     claim_of,
     class_of_claim,
     csi_limit_key,
+    default_disk_limit,
     disk_conflict,
     general_predicates,
     is_reachable,
@@ -56,17 +66,19 @@ from kpreempt.schedulers.legacy.base.predicates import (
     name_mismatch,
     no_pressure,
     node_condition,
+    not_cordoned,
     pod_fits_resources,
     port_conflict,
     refusal,
     refuses_on,
     selector_mismatch,
     term_selects,
-    tolerates_unschedulable,
+    too_many_disks,
     untolerated_taint,
     zone_conflict,
 )
-from kpreempt.verdict import Assumption, AssumptionKind, Status
+from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words
+from kpreempt.verdict import Assumption, AssumptionKind, BudgetUse, Status
 from kpreempt.verdict.details import AffinityConflict, VolumeConflict, VolumeLimitExceeded
 
 MAX_VOLUMES_EXCEEDED = "node(s) exceed max volume count"
@@ -75,35 +87,24 @@ NODE_AFFINITY_CONFLICT = "node(s) had volume node affinity conflict"
 
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
-_NITRO = re.compile("^[cmr]5.*|t3|z1d")
-_MAX_EBS, _MAX_EBS_NITRO, _MAX_OTHERS = 39, 25, 16
-_LIMIT_KEYS = {
-    EBS.name: "attachable-volumes-aws-ebs",
-    GCE_PD.name: "attachable-volumes-gce-pd",
-    AZURE_DISK.name: "attachable-volumes-azure-disk",
-}
 
 
 def _max_volume_count(disk_type: DiskType) -> Check:
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
-        if not wanted:
-            return PASSES
-        there = {disk for info in node_info.pods for disk in _disks(meta.cluster, info.pod, disk_type)}
-        limit = node_info.allocatable.get(_LIMIT_KEYS[disk_type.name], _default_limit(disk_type, node_info))
-        if len(there | wanted) <= limit:
-            return PASSES
-        detail = VolumeLimitExceeded(disk_type.name, len(there), len(wanted - there), limit)
-        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+        disks_of = partial(_disks, meta.cluster, disk_type)
+        default = default_disk_limit(disk_type, node_info.labels.get(_INSTANCE_TYPE, ""))
+        limit = node_info.allocatable.get(f"{LIMIT_PREFIX}{disk_type.plugin}", default)
+        detail = too_many_disks(disk_type.name, disks_of, meta.pod.pod, node_info, limit)
+        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
 
     return check
 
 
-def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
+def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
     """The pod's disks of the type. A claim whose volume is not known counts, as a disk of its own."""
     disks = set()
     for volume in pod.spec.volumes:
-        disk = disk_type.of_volume(volume)
+        disk = disk_type.of(volume)
         if disk is not None:
             disks.add(disk)
         elif volume.persistent_volume_claim is not None:
@@ -112,21 +113,15 @@ def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
                 raise LegacyError("PersistentVolumeClaim had no name")
             claim = claim_of(cluster, pod, name)
             bound = cluster.persistent_volumes.get(claim.spec.volume_name) if claim else None
-            disk = disk_type.of_persistent_volume(bound) if bound else f"\0{pod.metadata.namespace}/{name}"
+            disk = disk_type.of(bound.spec) if bound else f"\0{pod.metadata.namespace}/{name}"
             if disk is not None:
                 disks.add(disk)
     return disks
 
 
-def _default_limit(disk_type: DiskType, node_info: NodeInfo) -> int:
-    if disk_type is not EBS:
-        return _MAX_OTHERS
-    return _MAX_EBS_NITRO if _NITRO.search(node_info.labels.get(_INSTANCE_TYPE, "")) else _MAX_EBS
-
-
 def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
     """No CSI driver gets more volumes than the node's allocatable says."""
-    limits = {name for name in node_info.allocatable if name.startswith("attachable-volumes-")}
+    limits = {name for name in node_info.allocatable if name.startswith(LIMIT_PREFIX)}
     wanted = dict(_csi_volumes(meta.cluster, meta.pod.pod)) if limits else {}
     if not wanted:
         return PASSES
@@ -256,19 +251,14 @@ class PodMetadata(Metadata):
                 self.refusing.add(info, self._pairs_refusing(info, node_info.labels))
                 if pod.has_affinity:
                     self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
-                    terms = (
-                        term for term in self.pod.anti_affinity_terms if term_selects(self.pod.pod, term, info.pod)
-                    )
+                    terms = [term for term in pod.anti_affinity_terms if term_selects(pod.pod, term, info.pod)]
                     self.refused.add(info, _pairs(terms, node_info.labels))
-        for pairs in (self.wanted, self.refused, self.refusing):
-            pairs.settle()
 
     def clone(self) -> PodMetadata:
         """A copy that can be changed without touching this one."""
-        copy = PodMetadata.__new__(PodMetadata)
-        copy.cluster, copy.pod, copy.request, copy.ignored = self.cluster, self.pod, self.request, self.ignored
-        copy.wanted, copy.refused, copy.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
-        return copy
+        made = copy(self)
+        made.wanted, made.refused, made.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
+        return made
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was put on the node.
@@ -338,17 +328,10 @@ def _conflict(rule: str, term: PodAffinityTerm, labels: Mapping[str, str], holde
 def is_counted(name: str) -> bool:
     """Whether a resource counts besides CPU and memory (``IsScalarResourceName``)."""
     is_extended = not is_native(name) and not name.startswith("requests.")
-    return is_extended or name.startswith((HUGE_PAGES_PREFIX, "attachable-volumes-")) or NATIVE_PREFIX in name
+    return is_extended or name.startswith((HUGE_PAGES_PREFIX, LIMIT_PREFIX)) or NATIVE_PREFIX in name
 
 
 ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counted), addressed_ports)
-
-
-def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:
-    """A cordoned node takes only pods that tolerate the taint that goes with it."""
-    if node_info.node.spec.unschedulable and not tolerates_unschedulable(meta.pod.pod):
-        return refusal(NODE_UNSCHEDULABLE)
-    return PASSES
 
 
 FITS_RESOURCES = pod_fits_resources()
@@ -358,7 +341,7 @@ FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
 # All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
 PREDICATES = (
     Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
-    Filter("CheckNodeUnschedulable", check_node_unschedulable),
+    Filter("CheckNodeUnschedulable", not_cordoned(NODE_UNSCHEDULABLE)),
     Filter(
         "GeneralPredicates",
         general_predicates(FITS_RESOURCES, FITS_HOST_NAME, FITS_HOST_PORTS, MATCHES_SELECTOR),
@@ -381,3 +364,84 @@ NOT_MATCHED = "node(s) didn't match pod affinity/anti-affinity"
 AFFINITY_NOT_MATCHED = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+DIALECT = Dialect(
+    algorithm="kube-1.13",
+    gates={"PodPriority": True, BY_TAINTS: True},
+    api_versions=(f"{CONFIGURATION_GROUP}/v1alpha1",),
+    priorities=PRIORITIES | {"RequestedToCapacityRatioPriority"},
+    priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
+    protocol=V1_13,
+)
+_TAINTS = "PodToleratesNodeTaints"
+_CONDITION = "CheckNodeCondition"
+_UNSCHEDULABLE = "CheckNodeUnschedulable"
+_NAMES = [each.name for each in PREDICATES]
+_BEHIND_TAINTS = _NAMES.index(_TAINTS) + 1
+
+
+def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
+    """Which evictions violate a budget (``filterPodsWithPDBViolation``): where one of the pod's allows none now.
+
+    Nothing is counted: a budget that allows one disruption is violated by no number of them.
+    """
+    marked = []
+    for info in pods:
+        matching = budgets.selecting(info.pod)
+        uses = [BudgetUse(budget.key, budget.allowed, budget.allowed - 1) for budget in matching]
+        marked.append(PodWithBudgets(info, any(use.allowed <= 0 for use in uses), uses))
+    return marked
+
+
+class Version113(PredicateVersion):
+    """1.13: the first failing predicate decides, budgets count, and nominated pods keep their room."""
+
+    dialect = DIALECT
+    accounting = ACCOUNTING
+    predicates = PREDICATES
+    metadata = PodMetadata
+    label_reason = LABELS_NOT_PRESENT
+    unresolvable = frozenset(
+        (
+            SELECTOR_NOT_MATCHED,
+            AFFINITY_NOT_MATCHED,
+            HOST_NOT_MATCHED,
+            TAINTS_NOT_TOLERATED,
+            LABELS_NOT_PRESENT,
+            NODE_NOT_READY,
+            NODE_NETWORK_UNAVAILABLE,
+            UNDER_DISK_PRESSURE,
+            UNDER_PID_PRESSURE,
+            UNDER_MEMORY_PRESSURE,
+            NODE_OUT_OF_DISK,
+            NODE_UNSCHEDULABLE,
+            "node(s) had unknown conditions",
+            ZONE_CONFLICT,
+            NODE_AFFINITY_CONFLICT,
+            "node(s) didn't find available persistent volumes to bind",
+        )
+    )
+    # By default taints stand for conditions, which then no predicate looks at.
+    removed: ClassVar = {
+        True: frozenset((_CONDITION, "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")),
+        False: frozenset((_UNSCHEDULABLE,)),
+    }
+    mandatory: ClassVar = {True: (_UNSCHEDULABLE, _TAINTS), False: (_CONDITION,)}
+    # Those of one's own labels and services come behind the taints.
+    ordering = (
+        *_NAMES[:_BEHIND_TAINTS],
+        "PodToleratesNodeNoExecuteTaints",
+        "CheckNodeLabelPresence",
+        SERVICE_AFFINITY,
+        *_NAMES[_BEHIND_TAINTS:],
+    )
+    check_pod = staticmethod(check_claims)
+    budget_rule = staticmethod(mark_violations)
+    # Budgets, the first victim's priority, the sum, the count; then any.
+    criteria = staticmethod(lambda _: (FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
+    assumptions_about = staticmethod(claim_assumptions)
+    words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
+
+
+VERSION = Version113

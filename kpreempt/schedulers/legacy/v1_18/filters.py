@@ -1,32 +1,58 @@
-"""The filters that count pods by topology: InterPodAffinity and PodTopologySpread (v1.18.19).
+"""The filters of 1.18 that need no volumes, each after its plugin in ``framework/plugins`` of v1.18.19.
 
-Follows ``plugins/interpodaffinity/filtering.go`` and ``plugins/podtopologyspread/filtering.go``. Both count once for
-the whole cluster, and keep the counts up to date in a dry run, pod by pod.
+InterPodAffinity and PodTopologySpread count pods by topology, once for the whole cluster, and keep the counts right in
+a dry run, pod by pod. InterPodAffinity has three oddities of that: a term of another pod's anti-affinity without
+namespaces is then taken in the namespace of the pod that is scheduled; counts can so fall below zero and hide a
+conflict; and pods that are only nominated, which have no node name, do not count for the pod's own terms.
+PodTopologySpread does not count pods that are being deleted, but takes them off when they are removed in a dry run;
+constraints over one topology key share their counts.
 
-InterPodAffinity has three oddities of that: a term of another pod's anti-affinity without namespaces is then taken in
-the namespace of the pod that is scheduled; counts can so fall below zero and hide a conflict; and pods that are only
-nominated, which have no node name, do not count for the pod's own terms. PodTopologySpread does not count pods that are
-being deleted, but takes them off when they are removed in a dry run; constraints over one topology key share their
-counts.
+The others look at one node alone: its spec, its labels, what it offers and what its pods hold. For NodeResourcesFit
+(``noderesources/fit.go`` and ``nodeinfo/node_info.go``) a pod requests its containers together or its largest init
+container, and its overhead as well; running pods are counted in the same way (since 1.18.3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from copy import copy
 
 from kpreempt.model.affinity import PodAffinityTerm
-from kpreempt.model.labels import LabelSelector
+from kpreempt.model.labels import LabelSelector, is_label_key
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.predicates import LegacyError, term_selects
+from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.schedulers.legacy.base.node_info import (
+    HUGE_PAGES_PREFIX,
+    NATIVE_PREFIX,
+    PODS,
+    Amounts,
+    NodeInfo,
+    PodInfo,
+    add,
+    amounts_of,
+    is_native,
+    largest_request,
+)
+from kpreempt.schedulers.legacy.base.predicates import (
+    LIMIT_PREFIX,
+    Check,
+    LegacyError,
+    disk_conflict,
+    insufficient_resources,
+    name_mismatch,
+    not_cordoned,
+    port_conflict,
+    refusal,
+    refuses_on,
+    selector_mismatch,
+    term_selects,
+    untolerated_taint,
+)
 from kpreempt.schedulers.legacy.v1_18.framework import (
     CycleState,
     FilterPlugin,
     PodState,
     PreFilterRejectedError,
-    refused,
     selector_error,
 )
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -45,15 +71,19 @@ MAX_HOLDERS = 20
 class Counts(dict[TopologyPair, int]):
     """Numbers of matching pods. What comes to zero is left out: whether any count is left decides for a first pod."""
 
+    def on(self, node: Node, term: PodAffinityTerm) -> int:
+        """How many pods count in the node's pair for the term."""
+        key = term.topology_key
+        return self.get((key, node.labels[key]), 0) if key in node.labels else 0
+
     def count(self, term: PodAffinityTerm, node: Node, delta: int) -> None:
         """Count a pod in the node's pair for the term, if the node has the label."""
-        pair = pair_on(node, term)
-        if pair is None:
+        key = term.topology_key
+        if key not in node.labels:
             return
-        total = self.get(pair, 0) + delta
-        if total:
-            self[pair] = total
-        else:
+        pair = key, node.labels[key]
+        self[pair] = self.get(pair, 0) + delta
+        if not self[pair]:
             del self[pair]
 
 
@@ -72,14 +102,10 @@ class AffinityState(PodState):
 
     def clone(self) -> AffinityState:
         """A copy with counts of its own."""
-        copy = AffinityState.__new__(AffinityState)
-        copy._pod = self._pod
-        copy.affinity_terms = self.affinity_terms
-        copy.anti_affinity_terms = self.anti_affinity_terms
-        copy.affinity = Counts(self.affinity)
-        copy.anti_affinity = Counts(self.anti_affinity)
-        copy.existing = Counts(self.existing)
-        return copy
+        made = copy(self)
+        made.affinity, made.anti_affinity = Counts(self.affinity), Counts(self.anti_affinity)
+        made.existing = Counts(self.existing)
+        return made
 
     def count_all(self, nodes: Sequence[NodeInfo]) -> None:
         """Count the pods of all nodes, each with its own terms in its own namespace."""
@@ -117,27 +143,12 @@ class AffinityState(PodState):
         A pod that is the first of its group, which no pod anywhere matches in all terms but it itself, has none.
         """
         for term in self.affinity_terms:
-            pair = pair_on(node, term)
-            if pair is None or self.affinity.get(pair, 0) <= 0:
+            if self.affinity.on(node, term) <= 0:
                 is_first = not self.affinity and all(
                     term_selects(self._pod, each, self._pod) for each in self.affinity_terms
                 )
                 return None if is_first else term
         return None
-
-    def refusing_on(self, node: Node) -> PodAffinityTerm | None:
-        """The first of the pod's anti-affinity terms for which a pod counts on the node."""
-        for term in self.anti_affinity_terms:
-            pair = pair_on(node, term)
-            if pair is not None and self.anti_affinity.get(pair, 0) > 0:
-                return term
-        return None
-
-
-def pair_on(node: Node, term: PodAffinityTerm) -> TopologyPair | None:
-    """The node's value of the term's topology key; ``None`` where it has no such label."""
-    value = node.labels.get(term.topology_key)
-    return None if value is None else (term.topology_key, value)
 
 
 class InterPodAffinity(FilterPlugin):
@@ -174,28 +185,28 @@ class InterPodAffinity(FilterPlugin):
                 for term in other.anti_affinity_terms
                 if term.topology_key == pair[0] and term_selects(other.pod, term, state.pod.pod)
             }
-            selector = _text(next(iter(found.values()))) if found else ""
+            selector = _text(next(iter(found.values())).label_selector) if found else ""
             detail = AffinityConflict("existingAntiAffinity", *pair, selector, list(found)[:MAX_HOLDERS])
-            return refused(Code.UNSCHEDULABLE, REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail)
+            return refusal(REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
         unmet = counts.unmet_on(node)
         if unmet is not None:
             detail = _conflict("affinity", unmet, node, [])
-            return refused(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REASON, REASON_AFFINITY, detail=detail)
-        term = counts.refusing_on(node)
-        if term is not None:
-            holders = [other.key for other in node_info.pods if term_selects(state.pod.pod, term, other.pod)]
-            detail = _conflict("antiAffinity", term, node, holders)
-            return refused(Code.UNSCHEDULABLE, REASON, REASON_ANTI_AFFINITY, detail=detail)
+            return refusal(REASON, REASON_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        for term in counts.anti_affinity_terms:
+            if counts.anti_affinity.on(node, term) > 0:
+                holders = [other.key for other in node_info.pods if term_selects(state.pod.pod, term, other.pod)]
+                detail = _conflict("antiAffinity", term, node, holders)
+                return refusal(REASON, REASON_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
         return SUCCESS
 
 
 def _conflict(rule: str, term: PodAffinityTerm, node: Node, holders: list[str]) -> AffinityConflict:
     value = node.labels.get(term.topology_key, "")
-    return AffinityConflict(rule, term.topology_key, value, _text(term), holders[:MAX_HOLDERS])
+    return AffinityConflict(rule, term.topology_key, value, _text(term.label_selector), holders[:MAX_HOLDERS])
 
 
-def _text(term: PodAffinityTerm) -> str:
-    return "nothing" if term.label_selector is None else str(term.label_selector)
+def _text(selector: LabelSelector | None) -> str:
+    return "nothing" if selector is None else str(selector)
 
 
 REASON_SPREAD = "node(s) didn't match pod topology spread constraints"
@@ -205,16 +216,9 @@ NO_COUNT = 2**31 - 1
 MAX_DOMAINS = 20
 
 
-class Constraint(NamedTuple):
-    """A hard constraint; no selector selects nothing."""
-
-    max_skew: int
-    topology_key: str
-    selector: LabelSelector | None
-
-    def selects(self, pod: Pod) -> bool:
-        """Whether the pod has the labels."""
-        return self.selector is not None and self.selector.matches(pod.metadata.labels)
+def _selects(constraint: TopologySpreadConstraint, pod: Pod) -> bool:
+    """Whether the pod has the labels; no selector selects nothing."""
+    return constraint.label_selector is not None and constraint.label_selector.matches(pod.metadata.labels)
 
 
 class CriticalPaths:
@@ -262,22 +266,17 @@ class SpreadState(PodState):
 
     def __init__(self, pod: Pod) -> None:
         self._namespace = pod.metadata.namespace
-        self.constraints = [
-            Constraint(each.max_skew, each.topology_key, each.label_selector)
-            for each in pod.spec.topology_spread_constraints
-            if each.when_unsatisfiable == "DoNotSchedule"
-        ]
+        constraints = pod.spec.topology_spread_constraints
+        self.constraints = [each for each in constraints if each.when_unsatisfiable == "DoNotSchedule"]
         self.counts: dict[tuple[str, str], int] = {}
         self.paths = {constraint.topology_key: CriticalPaths() for constraint in self.constraints}
 
     def clone(self) -> SpreadState:
         """A copy with counts of its own."""
-        copy = SpreadState.__new__(SpreadState)
-        copy._namespace = self._namespace
-        copy.constraints = self.constraints
-        copy.counts = dict(self.counts)
-        copy.paths = {key: paths.clone() for key, paths in self.paths.items()}
-        return copy
+        made = copy(self)
+        made.counts = dict(self.counts)
+        made.paths = {key: paths.clone() for key, paths in self.paths.items()}
+        return made
 
     def count_all(self, pod: Pod, nodes: Sequence[NodeInfo]) -> None:
         """Count on the nodes that the pod's node affinity takes and that have all topology keys."""
@@ -287,18 +286,17 @@ class SpreadState(PodState):
             node = node_info.node
             if not pod.spec.selects(node.name, node.labels) or not self._has_all_keys(node):
                 continue
+            counted = [
+                other.pod
+                for other in node_info.pods
+                if other.pod.metadata.deletion_timestamp is None and other.pod.metadata.namespace == self._namespace
+            ]
             for constraint in self.constraints:
-                matching = sum(1 for other in self._counted(node_info.pods) if constraint.selects(other))
+                matching = sum(_selects(constraint, other) for other in counted)
                 pair = (constraint.topology_key, node.labels[constraint.topology_key])
                 self.counts[pair] = self.counts.get(pair, 0) + matching
         for (key, domain), count in self.counts.items():
             self.paths[key].update(domain, count)
-
-    def _counted(self, pods: Sequence[PodInfo]) -> Iterator[Pod]:
-        for other in pods:
-            metadata = other.pod.metadata
-            if metadata.deletion_timestamp is None and metadata.namespace == self._namespace:
-                yield other.pod
 
     def _has_all_keys(self, node: Node) -> bool:
         return all(constraint.topology_key in node.labels for constraint in self.constraints)
@@ -309,7 +307,7 @@ class SpreadState(PodState):
         if pod.metadata.namespace != self._namespace or not self._has_all_keys(node):
             return
         for constraint in self.constraints:
-            if constraint.selects(pod):
+            if _selects(constraint, pod):
                 key = constraint.topology_key
                 domain = node.labels[key]
                 count = self.counts.get((key, domain), 0) + delta
@@ -332,7 +330,7 @@ class PodTopologySpread(FilterPlugin):
         """Count all pods; a selector that cannot be parsed ends the attempt."""
         state = SpreadState(pod.pod)
         for constraint in state.constraints:
-            error = selector_error(constraint.selector)
+            error = selector_error(constraint.label_selector)
             if error:
                 raise LegacyError(f"obtaining pod's hard topology spread constraints: {error}")
         state.count_all(pod.pod, nodes)
@@ -345,10 +343,12 @@ class PodTopologySpread(FilterPlugin):
         for constraint in spread.constraints:
             key = constraint.topology_key
             if key not in labels:
-                missing = SpreadConflict(key, "", max_skew=constraint.max_skew, selector=_selector_text(constraint))
-                return refused(Code.UNSCHEDULABLE, REASON_SPREAD, detail=missing)
+                missing = SpreadConflict(
+                    key, "", max_skew=constraint.max_skew, selector=_text(constraint.label_selector)
+                )
+                return refusal(REASON_SPREAD, detail=missing, code=Code.UNSCHEDULABLE)
             count, minimum = spread.counts.get((key, labels[key]), 0), spread.paths[key].minimum
-            self_match = int(constraint.selects(state.pod.pod))
+            self_match = int(_selects(constraint, state.pod.pod))
             skew = count + self_match - minimum
             if skew > constraint.max_skew:
                 detail = SpreadConflict(
@@ -359,12 +359,116 @@ class PodTopologySpread(FilterPlugin):
                     minimum=minimum,
                     skew=skew,
                     max_skew=constraint.max_skew,
-                    selector=_selector_text(constraint),
+                    selector=_text(constraint.label_selector),
                     counts=spread.shown_counts(key, labels[key]),
                 )
-                return refused(Code.UNSCHEDULABLE, REASON_SPREAD, detail=detail)
+                return refusal(REASON_SPREAD, detail=detail, code=Code.UNSCHEDULABLE)
         return SUCCESS
 
 
-def _selector_text(constraint: Constraint) -> str:
-    return "nothing" if constraint.selector is None else str(constraint.selector)
+REASON_LABELS = "node(s) didn't have the requested labels"
+
+_FINAL = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+class NodeCheck(FilterPlugin):
+    """A plugin whose check is that of a predicate."""
+
+    def __init__(self, name: str, check: Check) -> None:
+        self.name = name
+        self._check = check
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Refuse the node if the predicate does."""
+        status = self._check(state, node_info)
+        return SUCCESS if status.is_success else status
+
+
+NODE_UNSCHEDULABLE = NodeCheck("NodeUnschedulable", not_cordoned("node(s) were unschedulable", _FINAL))
+NODE_NAME = NodeCheck("NodeName", refuses_on(name_mismatch, "node(s) didn't match the requested hostname", _FINAL))
+NODE_PORTS = NodeCheck(
+    "NodePorts",
+    refuses_on(port_conflict, "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE),
+)
+NODE_AFFINITY = NodeCheck("NodeAffinity", refuses_on(selector_mismatch, "node(s) didn't match node selector", _FINAL))
+TAINT_TOLERATION = NodeCheck(
+    "TaintToleration",
+    refuses_on(untolerated_taint, "node(s) had taint {{{0.key}: {0.value}}}, that the pod didn't tolerate", _FINAL),
+)
+# Two pods may have the same in-line disk only if both only read it, and an EBS disk never.
+VOLUME_RESTRICTIONS = NodeCheck(
+    "VolumeRestrictions", refuses_on(disk_conflict, "node(s) had no available disk", Code.UNSCHEDULABLE)
+)
+
+
+class NodeLabel(FilterPlugin):
+    """Refuses nodes that lack one of some labels or have one of others; only a Policy file asks for it."""
+
+    name = "NodeLabel"
+
+    def __init__(self) -> None:
+        # Labels that a node must have, and must not have, whatever their value.
+        self.present: list[str] = []
+        self.absent: list[str] = []
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Look at the keys of the node's labels."""
+        labels = node_info.labels
+        if all(key in labels for key in self.present) and not any(key in labels for key in self.absent):
+            return SUCCESS
+        return refusal(REASON_LABELS, code=_FINAL)
+
+
+REASON_TOO_MANY_PODS = "Too many pods"
+
+_QUOTA_PREFIX = "requests."
+
+
+def is_scalar(name: str) -> bool:
+    """Whether a resource is counted besides CPU, memory and ephemeral storage (``IsScalarResourceName``)."""
+    # Of a device plugin or the like (``IsExtendedResourceName``).
+    is_extended = not is_native(name) and not name.startswith(_QUOTA_PREFIX) and is_label_key(_QUOTA_PREFIX + name)
+    return is_extended or name.startswith((HUGE_PAGES_PREFIX, LIMIT_PREFIX)) or NATIVE_PREFIX in name
+
+
+def requests_of(pod: Pod, *, counts_overhead: bool = True) -> Amounts:
+    """What the pod takes of a node; the overhead counts under the gate PodOverhead, which is on by default."""
+    total = largest_request(pod, is_scalar)
+    if counts_overhead:
+        add(total, amounts_of(pod.spec.overhead, is_scalar))
+    return total
+
+
+class RequestState(PodState):
+    """What the pod asks for; no other pod changes it."""
+
+    __slots__ = ("requests",)
+
+    def __init__(self, requests: Amounts) -> None:
+        self.requests = requests
+
+
+class NodeResourcesFit(FilterPlugin):
+    """Refuses nodes that have too little left of what the pod asks for, or no place for another pod.
+
+    Resources that are ``ignored`` are left to extenders.
+    """
+
+    name = "NodeResourcesFit"
+
+    def __init__(self, *, counts_overhead: bool = True, ignored: frozenset[str] = frozenset()) -> None:
+        self._counts_overhead = counts_overhead
+        self._ignored = ignored
+
+    def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> RequestState:
+        """Compute what the pod asks for."""
+        return RequestState(requests_of(pod.pod, counts_overhead=self._counts_overhead))
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Every resource that is short is a reason; none is for good, be the node ever so small."""
+        short = insufficient_resources(state.of(RequestState).requests, node_info, ignored=self._ignored)
+        if short is None:
+            return SUCCESS
+        names = [shortfall.resource for shortfall in short.shortfalls]
+        reasons = [REASON_TOO_MANY_PODS if name == PODS else f"Insufficient {name}" for name in names]
+        return refusal(*reasons, detail=short, code=Code.UNSCHEDULABLE)

@@ -1,19 +1,28 @@
-"""The predicates of 1.8 (``predicates.go`` and ``metadata.go`` in ``algorithm/predicates``, v1.8.15).
+"""Kubernetes 1.8 (v1.8.15): its predicates, and preemption as it did it first.
 
-They run in the order of a Go map, which is any, and all of them: the reasons of all that fail are known. Of affinity
-the terms of the pods that are there are known beforehand; the pod's own are looked up among all pods every time, so
-each may be met by another pod. NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, and is
-not modeled otherwise.
+Preemption (``core/generic_scheduler.go`` and ``scheduler.go``) knows no budgets and no nominated pods: the node is
+nominated by an annotation, which keeps the pod from preempting again while its victims leave, and does nothing more.
+
+The predicates (``predicates.go`` and ``metadata.go`` in ``algorithm/predicates``) run in the order of a Go map, which
+is any, and all of them: the reasons of all that fail are known. Of affinity the terms of the pods that are there are
+known beforehand; the pod's own are looked up among all pods every time, so each may be met by another pod.
+NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, and is not modeled otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from functools import partial
+from typing import ClassVar
 
 from kpreempt.model.affinity import PodAffinityTerm, is_valid_node_requirement
 from kpreempt.model.labels import matches_requirement
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
+from kpreempt.schedulers.extender_protocol import V1_8
+from kpreempt.schedulers.legacy.base.configuration import PRIORITIES, Dialect
 from kpreempt.schedulers.legacy.base.node_info import (
     DISK_PRESSURE,
     EPHEMERAL_STORAGE,
@@ -26,7 +35,6 @@ from kpreempt.schedulers.legacy.base.node_info import (
     Cluster,
     NodeInfo,
     PodInfo,
-    PortKey,
     TopologyPairs,
     is_native,
     sum_of_containers,
@@ -42,8 +50,10 @@ from kpreempt.schedulers.legacy.base.predicates import (
     Filter,
     LegacyError,
     Metadata,
+    PodWithBudgets,
     claim_names,
     claim_of,
+    default_disk_limit,
     disk_conflict,
     general_predicates,
     host_ports,
@@ -56,41 +66,39 @@ from kpreempt.schedulers.legacy.base.predicates import (
     refuses_on,
     selector_mismatch,
     term_selects,
+    too_many_disks,
     untolerated_taint,
     zone_conflict,
 )
+from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words, count_reasons
 from kpreempt.verdict import Status
-from kpreempt.verdict.details import AffinityConflict, PortConflict, VolumeConflict, VolumeLimitExceeded
+from kpreempt.verdict.details import AffinityConflict, PortConflict, VolumeConflict
 
 MAX_VOLUMES_EXCEEDED = "MaxVolumeCount"
 ZONE_CONFLICT = "NoVolumeZoneConflict"
 
 
-def _max_volume_count(disk_type: DiskType, limit: int) -> Check:
+def _max_volume_count(disk_type: DiskType) -> Check:
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
-        if not wanted:
-            return PASSES
-        there = {disk for info in node_info.pods for disk in _disks(meta.cluster, info.pod, disk_type)}
-        if len(there | wanted) <= limit:
-            return PASSES
-        detail = VolumeLimitExceeded(disk_type.name, len(there), len(wanted - there), limit)
-        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+        disks_of = partial(_disks, meta.cluster, disk_type)
+        limit = default_disk_limit(disk_type)
+        detail = too_many_disks(disk_type.name, disks_of, meta.pod.pod, node_info, limit)
+        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
 
     return check
 
 
-def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
+def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
     """The pod's disks of the type. What is not found counts as a disk of its own, and those after it not at all."""
     disks: set[str] = set()
     for volume in pod.spec.volumes:
-        disk = disk_type.of_volume(volume)
+        disk = disk_type.of(volume)
         if disk is None and volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
             bound = _bound_volume(cluster, pod, name)
             if bound is None:
                 return {*disks, f"\0{pod.key}/{name}"}
-            disk = disk_type.of_persistent_volume(bound)
+            disk = disk_type.of(bound.spec)
         if disk is not None:
             disks.add(disk)
     return disks
@@ -127,9 +135,9 @@ def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
 
 VOLUME_PREDICATES = (
     Filter("NoVolumeZoneConflict", no_volume_zone_conflict),
-    Filter("MaxEBSVolumeCount", _max_volume_count(EBS, 39)),
-    Filter("MaxGCEPDVolumeCount", _max_volume_count(GCE_PD, 16)),
-    Filter("MaxAzureDiskVolumeCount", _max_volume_count(AZURE_DISK, 16)),
+    Filter("MaxEBSVolumeCount", _max_volume_count(EBS)),
+    Filter("MaxGCEPDVolumeCount", _max_volume_count(GCE_PD)),
+    Filter("MaxAzureDiskVolumeCount", _max_volume_count(AZURE_DISK)),
 )
 
 
@@ -167,15 +175,12 @@ class PodMetadata(Metadata):
         for node_info in cluster.node_infos:
             for info in node_info.pods:
                 self.add_pod(info, node_info)
-        self._refusing.settle()
 
     def clone(self) -> PodMetadata:
         """A copy that can be changed without touching this one."""
-        copy = PodMetadata.__new__(PodMetadata)
-        copy.cluster, copy.pod, copy.request, copy.ignored = self.cluster, self.pod, self.request, self.ignored
-        copy._wanted, copy._refused = self._wanted, self._refused
-        copy._refusing = self._refusing.clone()
-        return copy
+        made = copy(self)
+        made._refusing = self._refusing.clone()
+        return made
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was put on the node.
@@ -202,7 +207,7 @@ class PodMetadata(Metadata):
                     detail=AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair)),
                 )
         for wanted in self._wanted:
-            if not wanted.is_met(node_info) and not (wanted.selects_its_pod() and not wanted.is_anywhere(node_info)):
+            if not wanted.is_met(node_info, allows_first=True):
                 return refusal(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
         for refused in self._refused:
             if refused.is_met(node_info):
@@ -227,18 +232,16 @@ class _OwnTerm:
                     self._in_domain[domain] = self._in_domain.get(domain, 0) + count
         self._total = sum(self._on_node.values())
 
-    def is_met(self, node_info: NodeInfo) -> bool:
-        """Whether a selected pod is in the node's domain; of the node's own pods those that are on it now count."""
+    def is_met(self, node_info: NodeInfo, *, allows_first: bool = False) -> bool:
+        """Whether a selected pod is in the node's domain; of the node's own pods those that are on it now count.
+
+        The first of a group, which selects itself and no pod on any node, has no pod yet to be next to.
+        """
+        change = self._count(node_info) - self._on_node.get(node_info.name, 0)
         domain = self._domain(node_info.labels)
-        return domain is not None and self._in_domain.get(domain, 0) + self._change(node_info) > 0
-
-    def is_anywhere(self, node_info: NodeInfo) -> bool:
-        """Whether a selected pod is on any node."""
-        return self._total + self._change(node_info) > 0
-
-    def selects_its_pod(self) -> bool:
-        """Whether the pod selects itself: the first of a group has nobody yet to be beside."""
-        return term_selects(self._pod, self._term, self._pod)
+        if domain is not None and self._in_domain.get(domain, 0) + change > 0:
+            return True
+        return allows_first and self._total + change <= 0 and term_selects(self._pod, self._term, self._pod)
 
     def conflict(self, rule: str, node_info: NodeInfo) -> AffinityConflict:
         """What the node lacks, or has."""
@@ -246,9 +249,6 @@ class _OwnTerm:
         domain = self._domain(node_info.labels) or ""
         holders = [info.key for info in node_info.pods if term_selects(self._pod, self._term, info.pod)]
         return AffinityConflict(rule, self._term.topology_key, domain, selector, holders)
-
-    def _change(self, node_info: NodeInfo) -> int:
-        return self._count(node_info) - self._on_node.get(node_info.name, 0)
 
     def _count(self, node_info: NodeInfo) -> int:
         return sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
@@ -262,16 +262,12 @@ def is_counted(name: str) -> bool:
     return name == NVIDIA_GPU or not is_native(name) or name.startswith((_OPAQUE_PREFIX, HUGE_PAGES_PREFIX))
 
 
-def numbered_ports(pod: Pod) -> list[PortKey]:
-    """The pod's host ports by number alone: protocol and address do not count."""
-    return [("", "", port.host_port) for port in host_ports(pod)]
-
-
 # RemovePod of that version forgets to give ephemeral storage back.
 ACCOUNTING = Accounting(
     is_counted,
     lambda pod: sum_of_containers(pod, is_counted),
-    numbered_ports,
+    # By number alone: protocol and address do not count.
+    lambda pod: [("", "", port.host_port) for port in host_ports(pod)],
     never_returned=frozenset((EPHEMERAL_STORAGE,)),
 )
 
@@ -313,7 +309,7 @@ def _selects(pod: Pod, node_info: NodeInfo) -> bool:
     return False
 
 
-FITS_RESOURCES = pod_fits_resources((NVIDIA_GPU,))
+FITS_RESOURCES = pod_fits_resources(NVIDIA_GPU)
 FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
 # All that may be named.
 PREDICATES = (
@@ -337,3 +333,66 @@ PREDICATES = (
 
 
 AFFINITY_NOT_MATCHED = "MatchInterPodAffinity"
+
+
+DIALECT = Dialect(
+    algorithm="kube-1.8",
+    # PodPriority was off by default, and with it preemption; to ask for this version is to turn it on.
+    gates={"PodPriority": True, BY_TAINTS: False},
+    assumed_gates={"PodPriority": "it is assumed to be on; by default it is off in 1.8, and nobody is preempted"},
+    api_versions=("componentconfig/v1alpha1",),
+    priorities=PRIORITIES,
+    priority_arguments=("serviceAntiAffinity", "labelPreference"),
+    extender_weight_always=True,
+    has_preempt_verb=False,
+    folds_case=False,
+    protocol=V1_8,
+)
+_CONDITION = "CheckNodeCondition"
+
+
+def fit_error(_: int, statuses: Mapping[str, Status]) -> str:
+    """``No nodes are available that match all of the predicates: REASON (2), OTHER (3).``, sorted as text."""
+    parts = sorted(f"{reason} ({count})" for reason, count in count_reasons(statuses.values()).items())
+    return f"No nodes are available that match all of the predicates: {', '.join(parts)}."
+
+
+class Version18(PredicateVersion):
+    """1.8: every predicate runs, priorities alone decide, extenders have the last word."""
+
+    dialect = DIALECT
+    accounting = ACCOUNTING
+    predicates = PREDICATES
+    metadata = PodMetadata
+    label_reason = LABELS_NOT_PRESENT
+    unresolvable = frozenset(
+        (
+            SELECTOR_NOT_MATCHED,
+            HOST_NOT_MATCHED,
+            TAINTS_NOT_TOLERATED,
+            LABELS_NOT_PRESENT,
+            NODE_NOT_READY,
+            NODE_NETWORK_UNAVAILABLE,
+            NODE_UNSCHEDULABLE,
+            "NodeUnknownCondition",
+        )
+    )
+    removed: ClassVar = {True: frozenset((_CONDITION,)), False: frozenset()}
+    mandatory: ClassVar = {True: ("PodToleratesNodeTaints",), False: (_CONDITION,)}
+    stops_at_first = False
+    counts_nominated = False
+    budget_rule = staticmethod(lambda pods, _: [PodWithBudgets(info, False, []) for info in pods])
+    asks_extenders_after_choice = True
+    clears_nominations = False
+    # The highest victim's priority, the sum, the count; then any.
+    criteria = staticmethod(lambda _: (LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
+    message = staticmethod(fit_error)
+    words = Words("annotation NominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
+
+    def nominated_node(self, pod: Pod) -> str:
+        """What the annotation says."""
+        annotations = pod.metadata.annotations
+        return annotations.nominated_node_name if annotations else ""
+
+
+VERSION = Version18

@@ -1,1 +1,0 @@
-"""kube-scheduler 1.8, where preemption began."""
