@@ -15,8 +15,7 @@ from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.output import Output, Stopwatch, check_profile_path, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.runner import time_of_answer
 from kpreempt.cli.scenarios import (
     KeptSchedulers,

@@ -1,4 +1,4 @@
-"""``kpreempt check``: whether a change may go to a cluster."""
+"""Simulations to which rules are put: whether a change may go to a cluster, and whether nodes get empty (``drain``)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
 from kpreempt.library.check import applier_for, check_options, only_in_base
+from kpreempt.library.drain import drain_options
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.manifests import as_change
 from kpreempt.library.questions import answer
@@ -24,7 +25,7 @@ from kpreempt.library.reading import with_objects
 from kpreempt.snapshot.collect import Needs
 
 if TYPE_CHECKING:
-    from kpreempt.cli.gate_options import CheckRequest
+    from kpreempt.cli.gate_options import CheckRequest, DrainRequest
     from kpreempt.snapshot.archives import Intake
     from kpreempt.verdict.check import Check
 
@@ -71,3 +72,18 @@ def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = Fa
     """
     found = (manifest_objects(path, intake, may_be_empty=may_be_empty) for path in paths)
     return as_change(each for objects in found for each in objects)
+
+
+def drain(request: DrainRequest) -> int:
+    """Answer the request, and return the exit code."""
+    # Most mistakes are in the options: they are told before a cluster is read.
+    drain_options(request)
+    request.refuse_contradictions()
+    run = Run(request)
+    now = run.now()
+    request = request.having(rules=gate_settings(request.gate, now, command="drain"))
+    live = run.connect()
+    asked = run.read_scheduler()
+    context = run.context(run.load(live, Needs(wanted=asked.wanted)), asked, now, live)
+    found = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
+    return write_gated(run, request.rules, found)

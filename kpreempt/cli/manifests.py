@@ -14,7 +14,7 @@ from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import Kustomization
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError, UsageError
-from kpreempt.library.rejections import refuse_rejected
+from kpreempt.library.manifests import refuse_rejected
 from kpreempt.model.quantity import quantity
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest

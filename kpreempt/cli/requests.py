@@ -1060,7 +1060,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     ),
     "pending": CommandRow(
         "requests:PendingRequest",
-        "pending:pending",
+        "on_call:pending",
         (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
     ),
     "queue": CommandRow(
@@ -1070,7 +1070,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     ),
     "who-preempted": CommandRow(
         "requests:WhoPreemptedRequest",
-        "who_preempted:who_preempted",
+        "history:who_preempted",
         (
             f"who-preempted encode-1 -n batch {_ON_CALL}",
             f"who-preempted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
@@ -1078,7 +1078,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     ),
     "at-risk": CommandRow(
         "requests:AtRiskRequest",
-        "at_risk:at_risk",
+        "on_call:at_risk",
         (f"at-risk -n batch {_ON_CALL}", f"at-risk -A --limit 3 {_ON_CALL}"),
     ),
     "check": CommandRow(
@@ -1091,7 +1091,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     ),
     "drain": CommandRow(
         "gate_options:DrainRequest",
-        "drain:drain",
+        "check:drain",
         (
             f"drain n1 --ignore-daemonsets {_DRAIN}",
             f"drain -l pool=general --ignore-daemonsets {_DRAIN} -o markdown",
@@ -1100,7 +1100,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "rules": CommandRow("requests:RulesRequest", "about:rules", ("rules", "rules lost-pods")),
     "budgets": CommandRow(
         "requests:BudgetsRequest",
-        "budgets:budgets",
+        "on_call:budgets",
         (
             "budgets --snapshot fixtures/budgets/cluster.yaml",
             "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",

@@ -13,8 +13,7 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace
 from kpreempt.cli.families import family_of
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.output import Output, Stopwatch, check_profile_path, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.requests import AnswerRequest
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError

@@ -17,12 +17,11 @@ from kpreempt.cli.terminal import (
     write_to_stderr,
 )
 from kpreempt.errors import UsageError
-from kpreempt.fleet.dataset import Dataset
+from kpreempt.fleet import imported
+from kpreempt.fleet.dataset import Dataset, summary_of
 from kpreempt.fleet.engine import Workers, connected, swept
-from kpreempt.fleet.extra import imported
 from kpreempt.fleet.plan import Given, Plan, make_plan
 from kpreempt.fleet.sources import Target, targets_of
-from kpreempt.fleet.summary import summary_of
 from kpreempt.report.amounts import count
 from kpreempt.report.answers import formats_named
 from kpreempt.report.escape import printable

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.output import Stopwatch
 from kpreempt.errors import KpreemptError
 
 Item = TypeVar("Item")

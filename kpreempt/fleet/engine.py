@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import KpreemptError, UsageError
-from kpreempt.fleet.extra import imported
+from kpreempt.fleet import imported
 from kpreempt.fleet.plan import Plan
 from kpreempt.fleet.sources import Size, Target
 from kpreempt.fleet.work import HINT, Done, failed, need_of, sweep_cluster, version_here

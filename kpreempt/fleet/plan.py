@@ -1,27 +1,34 @@
-"""The plan of a sweep: which clusters are asked what, and whose schedulers decide. It comes from a file or options."""
+"""The plan of a sweep: which clusters are asked what, and whose schedulers decide. It comes from a file or options.
+
+``KINDS`` are the kinds of questions: what a plan may say of each, how a cluster is asked, and its rows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.algorithms import AUTO, scheduler_for
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.files import name_of, read_file
-from kpreempt.fleet.questions import KINDS, Question
-from kpreempt.fleet.rows import SCHEMA_VERSION
+from kpreempt.fleet.rows import SCHEMA_VERSION, Rows, add_budgets, add_gate, add_pending, add_verdicts
+from kpreempt.library.cluster import Cluster
 from kpreempt.library.gate.config import parse_toml
 from kpreempt.library.gate.settings import Gate, settings_of
+from kpreempt.library.options import LADDER, Request, fields_of, kind_of, option_of
+from kpreempt.library.requests import Budgets, Check, Drain, Explain, Pending
 from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
 from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
 from kpreempt.snapshot.manifest import read_manifest
+from kpreempt.verdict.records import Assumption, AssumptionKind
 
 # More than anybody asks; a plan is told so before its grid takes all memory.
 MOST_QUESTIONS = 10_000
@@ -278,3 +285,89 @@ def _manifests(entry: _Entry, folder: Path) -> list[dict[str, Any]]:
 
 def _time(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One question: its id in the rows, its kind, what the plan says of it, and the objects of its manifests."""
+
+    id: str
+    kind: str
+    says: dict[str, Any] = {}
+    manifests: list[dict[str, Any]] = []
+
+
+class Key(NamedTuple):
+    """What a plan may say: its type, and whether a list of such values asks once for each."""
+
+    type: type
+    is_ladder: bool = False
+
+
+def _keys(question: type[Request], **more: Key) -> Mapping[str, Key]:
+    """What a plan may say of a question: its options that are for plans, and ``more`` than that."""
+    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(question).items()}
+    return {
+        **{
+            name.replace("_", "-"): Key(kind, option.in_plans == LADDER)
+            for name, (kind, option) in options.items()
+            if option is not None and option.in_plans
+        },
+        **more,
+    }
+
+
+class Kind(NamedTuple):
+    """A kind of question. ``ask`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
+
+    One of ``needs`` has to be said, where there are any.
+    """
+
+    ask: Callable[[Cluster, Question, Rows], None]
+    keys: Mapping[str, Key]
+    has_manifest: bool = False
+    instead: str = ""
+    needs: tuple[str, ...] = ()
+
+
+def _explain(cluster: Cluster, question: Question, rows: Rows) -> None:
+    says = _options(question)
+    pod = says.pop("pod", None)
+    answer = cluster.explain_all(question.manifests if pod is None else pod, **says)
+    add_verdicts(rows, question.kind, answer.items)
+
+
+def _pending(cluster: Cluster, question: Question, rows: Rows) -> None:
+    add_pending(rows, question.kind, cluster.pending(**question.says))
+
+
+def _budgets(cluster: Cluster, question: Question, rows: Rows) -> None:
+    add_budgets(rows, question.kind, cluster.budgets(**question.says))
+
+
+def _check(cluster: Cluster, question: Question, rows: Rows) -> None:
+    with warnings.catch_warnings(record=True) as ignored:
+        warnings.simplefilter("always", UserWarning)
+        answer = cluster.check(question.manifests, gate=_gate(question), **_options(question))
+    add_gate(rows, question.kind, answer)
+    rows.assume("", [Assumption("manifest", "", str(each.message), AssumptionKind.TOLD) for each in ignored])
+
+
+def _drain(cluster: Cluster, question: Question, rows: Rows) -> None:
+    add_gate(rows, question.kind, cluster.drain(gate=_gate(question), **_options(question)))
+
+
+def _options(question: Question) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in question.says.items() if name != "rules"}
+
+
+def _gate(question: Question) -> Gate:
+    return Gate(rules=question.says.get("rules", {}))
+
+
+KINDS: Mapping[str, Kind] = {
+    "explain": Kind(_explain, _keys(Explain), has_manifest=True, instead="pod"),
+    "pending": Kind(_pending, _keys(Pending)),
+    "budgets": Kind(_budgets, _keys(Budgets)),
+    "check": Kind(_check, _keys(Check, rules=Key(dict)), has_manifest=True),
+    "drain": Kind(_drain, _keys(Drain, rules=Key(dict)), needs=("nodes", "selector", "pool")),
+}

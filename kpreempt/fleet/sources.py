@@ -19,7 +19,7 @@ import msgspec
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of, open_file
-from kpreempt.fleet.extra import imported
+from kpreempt.fleet import imported
 from kpreempt.snapshot.archives import InputStream, Intake, unpacked
 
 MOST_CLUSTERS = 100_000

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.fleet.dataset import Mark, encoded
-from kpreempt.fleet.plan import Plan, Settings
-from kpreempt.fleet.questions import KINDS, Question
+from kpreempt.fleet.plan import KINDS, Plan, Question, Settings
 from kpreempt.fleet.rows import TABLES, Rows, Tables, failure, no_rows, reason_of
 from kpreempt.fleet.sources import Size, Target, staged, unpacked_size
 from kpreempt.library.cluster import Cluster

@@ -22,8 +22,8 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
+from kpreempt.library.manifests import rejection_of
 from kpreempt.library.reading import assuming_none
-from kpreempt.library.rejections import rejection_of
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.check.summary import summary

@@ -14,7 +14,7 @@ from unittest import mock
 
 from kpreempt.cli import process
 from kpreempt.cli.extensions import Extensions
-from kpreempt.cli.pending import pending
+from kpreempt.cli.on_call import pending
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.live.flags import ConnectionFlags

@@ -18,8 +18,16 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
 from kpreempt import Cluster
-from kpreempt.assistant.server import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, answer_text, cut, refusal_of
-from kpreempt.assistant.tools import LEAST, TOOLS
+from kpreempt.assistant.server import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LEAST,
+    PARSE_ERROR,
+    TOOLS,
+    answer_text,
+    cut,
+    refusal_of,
+)
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
 API = (DEMO / "api.yaml").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.completion.cluster import _NEVER_IN, SECONDS_FROM_START, SECONDS_KEPT, LiveNames, deadline_of_process
+from kpreempt.cli.completion.process import _NEVER_IN, SECONDS_FROM_START, SECONDS_KEPT, LiveNames, deadline_of_process
 from kpreempt.cli.completion.values import complete
 
 LONG_SECONDS = 60.0

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 from kpreempt import Cluster
-from kpreempt.cli import pending as watching
+from kpreempt.cli import on_call as watching
 from kpreempt.cli.extensions import Extensions
-from kpreempt.cli.pending import pending
+from kpreempt.cli.on_call import pending
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kpreempt.cli import profile, terminal
+from kpreempt.cli import output, terminal
 from kpreempt.cli.terminal import Progress, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 
@@ -133,7 +133,7 @@ def test_off_a_terminal_there_is_no_progress_and_no_thread(monkeypatch: pytest.M
 
 def test_a_stopwatch_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(profile.ACTIVITY, "begin", lambda what="": begun.append(what))
-    with profile.Stopwatch().phase("dryRun"):
+    monkeypatch.setattr(output.ACTIVITY, "begin", lambda what="": begun.append(what))
+    with output.Stopwatch().phase("dryRun"):
         pass
     assert begun == ["", "dryRun"]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kpreempt.cli import workers
-from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.output import Stopwatch
 from kpreempt.cli.workers import Spread, in_order, num_cores
 from kpreempt.errors import InputError, KpreemptError
 

@@ -10,12 +10,10 @@ import pytest
 import yaml
 from dask.utils import parse_bytes
 
-from kpreempt.fleet.dataset import Dataset
-from kpreempt.fleet.plan import Given, Plan, make_plan
-from kpreempt.fleet.questions import KINDS
+from kpreempt.fleet.dataset import Dataset, summary_of
+from kpreempt.fleet.plan import KINDS, Given, Plan, make_plan
 from kpreempt.fleet.rows import TABLES
 from kpreempt.fleet.sources import Target, targets_of
-from kpreempt.fleet.summary import summary_of
 from kpreempt.fleet.work import failed, sweep_cluster
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions

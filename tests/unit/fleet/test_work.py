@@ -11,8 +11,7 @@ import pytest
 
 from kpreempt.errors import KpreemptError
 from kpreempt.fleet import work
-from kpreempt.fleet.plan import Given, Plan, make_plan
-from kpreempt.fleet.questions import KINDS, Kind
+from kpreempt.fleet.plan import KINDS, Given, Kind, Plan, make_plan
 from kpreempt.fleet.rows import TABLES
 from kpreempt.fleet.sources import Target
 from kpreempt.fleet.work import Done, sweep_cluster
