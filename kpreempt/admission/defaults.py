@@ -206,8 +206,7 @@ def container_defaults(*, is_pod: bool = False, on_host_network: bool = False) -
 def template_with_defaults(template: dict[str, Any], *, is_pod: bool = False) -> dict[str, Any]:
     """A pod template that is plain data with the API's defaults; ``is_pod`` for those that only pods get."""
     spec = template.get("spec")
-    on_host_network = isinstance(spec, dict) and bool(spec.get("hostNetwork"))
-    return _template(is_pod, on_host_network).filled(template)
+    return _template(is_pod, isinstance(spec, dict) and bool(spec.get("hostNetwork"))).filled(template)
 
 
 @cache
@@ -255,8 +254,7 @@ def _completions(job: dict[str, Any], given: Any) -> Any:
 
 
 def _backoff_limit(job: dict[str, Any], given: Any) -> Any:
-    default = 6 if job.get("backoffLimitPerIndex") is None else _INT32
-    return default if given is None else given
+    return (6 if job.get("backoffLimitPerIndex") is None else _INT32) if given is None else given
 
 
 def _replacement_policy(job: dict[str, Any], given: Any) -> Any:

@@ -88,5 +88,4 @@ def _rounded_up(amount: Quantity) -> Quantity:
     if rest == 0:
         return amount
     # Away from zero, as upstream rounds.
-    nano = amount.nano - rest if amount.nano < 0 else amount.nano - rest + NANO_PER_MILLI
-    return quantity(format_nano(nano))
+    return quantity(format_nano(amount.nano - rest if amount.nano < 0 else amount.nano - rest + NANO_PER_MILLI))

@@ -62,9 +62,7 @@ def reconcile_daemon_set(
     """
     state = _Sync(daemon_set, pods, nodes, now)
     actions = state.manage()
-    if actions or daemon_set.strategy != "RollingUpdate":
-        return actions
-    return state.update()
+    return actions if actions or daemon_set.strategy != "RollingUpdate" else state.update()
 
 
 class _Pair(msgspec.Struct, frozen=True):

@@ -167,8 +167,7 @@ class _Sync:
             ordered = [in_deletion_order(by_index[index]) for index in sorted(by_index)]
             going += (pod for same in ordered for pod in same[:-1])
             staying = [same[-1] for same in ordered]
-        missing = least - len(going)
-        going += in_deletion_order(staying)[: max(missing, 0)]
+        going += in_deletion_order(staying)[: max(least - len(going), 0)]
         # Their finalizer goes first, so that they count for nothing.
         return [
             action

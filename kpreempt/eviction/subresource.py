@@ -171,8 +171,7 @@ class Store:
 
 def with_next_version(pod: Pod) -> Pod:
     """The pod as it is stored once more: with another resourceVersion, where it has one that is a number."""
-    version = parse_int64(pod.metadata.resource_version)
-    changed = str((version or 0) + 1)
+    changed = str((parse_int64(pod.metadata.resource_version) or 0) + 1)
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
 
 

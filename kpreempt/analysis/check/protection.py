@@ -348,8 +348,7 @@ class _Moved:
         number = {**after.number, **before.number}
         new = {key: workload for key, workload in after.workload_of.items() if workload not in before.number}
         union |= {key: after.covering[key] for key in new}
-        workload_of = {**new, **before.workload_of}
-        members = _members(after.budgets, union, workload_of, number, sizes)
+        members = _members(after.budgets, union, {**new, **before.workload_of}, number, sizes)
         self._allowed = {key: _allowed(each.spec, members[key]) for key, each in after.budgets.items()}
         self.lost: dict[str, Counter[str]] = {}
 
@@ -737,8 +736,7 @@ def _label(key: str, labels: Mapping[str, str]) -> str:
 
 def _pod_spec(workload: Document | None) -> Document:
     spec = mapping_in(workload or {}, "spec")
-    job = mapping_in(spec, "jobTemplate", "spec")
-    return mapping_in(job or spec, "template", "spec")
+    return mapping_in(mapping_in(spec, "jobTemplate", "spec") or spec, "template", "spec")
 
 
 def _template_labels(workload: Document) -> dict[str, str]:

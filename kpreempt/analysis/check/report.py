@@ -89,13 +89,11 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         play = Rollouts(plan, decode, context)
         specs = (mapping_in(each.after, "spec") for each in plan.workloads if each.after is not None)
         replicas = sum(size for spec in specs if isinstance(size := spec.get("replicas"), int))
-        decisions = replicas * len(plan.cluster.nodes)
-        return Simulations(play, context, decisions=decisions, cluster=plan.cluster)
+        return Simulations(play, context, decisions=replicas * len(plan.cluster.nodes), cluster=plan.cluster)
 
     summary = summed_up(question.cluster, context.now)
     # Controllers may have much to do where nothing is scheduled.
-    settings = of_settings(scheduler)
-    general = [*question.assumptions, *settings, *_of_the_way(question, scheduler.algorithm)]
+    general = [*question.assumptions, *of_settings(scheduler), *_of_the_way(question, scheduler.algorithm)]
 
     def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, more: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]

@@ -251,8 +251,7 @@ class Simulations(Generic[SomeSimulated]):
             paced = self._drawn(range(seed + 1, seed + 1 + _PACED_PLAYS)) if first.simulation.displaced else ()
             if all(_kind_of(each.simulation) in kinds for each in paced):
                 return found, is_all
-        runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
-        seeds = range(seed + 1 + len(more), seed + runs)
+        seeds = range(seed + 1 + len(more), seed + min(max(room, _LEAST_PLAYS), _FEW_PLAYS))
         return [first, *more, *self._drawn(seeds, is_long=made >= _MANY_DECISIONS)], False
 
     def _drawn(self, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:

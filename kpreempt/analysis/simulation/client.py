@@ -154,8 +154,7 @@ class Endings:
         run_time, owner = self.of(pod), owner_key(pod)
         is_guess = run_time is not None and run_time.is_guess
         for each in waiting:
-            is_other = owner is None or owner_key(each) != owner
-            if is_other and (is_guess or ran(each.key)):
+            if (owner is None or owner_key(each) != owner) and (is_guess or ran(each.key)):
                 self._waited.setdefault(each.key, pod)
 
     def found_room(self, key: str) -> Pod | None:

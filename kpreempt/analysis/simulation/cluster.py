@@ -238,8 +238,7 @@ class SimulatedCluster:
         self._told.setdefault(pod.spec.node_name, {})[key] = None
         gone_at = self.at + seconds_to_stop(pod, grace)
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.started + timedelta(seconds=gone_at))
-        leaving = msgspec.structs.replace(pod, metadata=metadata)
-        self._put(leaving)
+        self._put(msgspec.structs.replace(pod, metadata=metadata))
         self.lose(key)
         return gone_at
 

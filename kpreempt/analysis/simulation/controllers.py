@@ -163,8 +163,7 @@ class DeploymentController(Controller):
         self._new = new
         self._sets = {each.name: each for each in (*old, new)}
         owners = [self._owner(each) for each in self._sets]
-        workload = f"Deployment {namespace}/{name}"
-        super().__init__(owners, deployment.replicas, new.min_ready_seconds, workload)
+        super().__init__(owners, deployment.replicas, new.min_ready_seconds, f"Deployment {namespace}/{name}")
 
     def sync(self, client: Client) -> bool:
         """``syncDeployment``, then ``syncReplicaSet`` of each."""
@@ -219,8 +218,7 @@ class DeploymentController(Controller):
                 )
         total = sum(each.pods for each in states.values())
         deployment = msgspec.structs.replace(self._deployment, status_replicas=total)
-        new = states.pop(self._new.name, None)
-        return deployment, new, list(states.values())
+        return deployment, states.pop(self._new.name, None), list(states.values())
 
     def _owner(self, name: str) -> OwnerKey:
         return (self._namespace, "ReplicaSet", name)
@@ -289,8 +287,7 @@ class DaemonSetController(Controller):
     """Keeps a pod on each of its nodes; the nodes do not change in a simulation."""
 
     def __init__(self, owner: OwnerKey, daemon_set: DaemonSetState, maker: Maker, nodes: Sequence[DaemonNode]) -> None:
-        wanted = sum(node.should_run for node in nodes)
-        super().__init__([owner], wanted, daemon_set.min_ready_seconds)
+        super().__init__([owner], sum(node.should_run for node in nodes), daemon_set.min_ready_seconds)
         self._set = daemon_set
         self._maker = maker
         self._nodes = nodes

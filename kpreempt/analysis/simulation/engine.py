@@ -220,8 +220,7 @@ class _Run:
         }
         found = result_of(self.cluster, self._chain, self._steps, self._everyone, ended)
         arriving = [*self._start.arriving, *(pod for stage in self._start.later for pod in stage.arriving)]
-        unread = unread_in_simulation(self._initial, found, arriving)
-        return found, list(dict.fromkeys([*unread, *assumptions]))
+        return found, list(dict.fromkeys([*unread_in_simulation(self._initial, found, arriving), *assumptions]))
 
     def _go_on(self) -> SimulationEnd:
         seen = {self._shape()}
@@ -632,8 +631,7 @@ class _Run:
         """A pod is deleted without asking its budgets."""
         pod = self.cluster.pods.get(key)
         if pod is not None:
-            is_counted = key in self.cluster.ready
-            violated = self.cluster.budgets.broken_by([pod])[key] if is_counted else []
+            violated = self.cluster.budgets.broken_by([pod])[key] if key in self.cluster.ready else []
             self.cluster.budgets.violated(violated)
             self._drain(key, grace, node, violated)
 

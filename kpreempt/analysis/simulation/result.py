@@ -96,8 +96,7 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
     came = {*ended.first, *ended.messages}
     found = []
     for key, pod in cluster.pods.items():
-        is_told = key in came or chain.is_replacement(key)
-        if pod.spec.node_name or pod.is_terminal or not is_told:
+        if pod.spec.node_name or pod.is_terminal or not (key in came or chain.is_replacement(key)):
             continue
         message = ended.messages.get(key, "")
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)

@@ -48,8 +48,7 @@ class Scheduling:
         self._scheduler = scheduler
         self._choose = choose
         start = cluster.started
-        rules = scheduler.queue_rules(cluster.prepared)
-        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
+        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, scheduler.queue_rules(cluster.prepared))
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}

@@ -374,8 +374,7 @@ def _shown(value: object) -> str:
         return "an array"
     if isinstance(value, int) and abs(value) > LARGEST_LIMIT:
         return "a number as large as that"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return _short(text)
+    return _short(f'"{value}"' if isinstance(value, str) else str(value))
 
 
 def _short(text: str) -> str:

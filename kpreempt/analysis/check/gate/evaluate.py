@@ -97,7 +97,7 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
         if measure.rule.row.about_input or measure.rule.row.is_damage:
             continue
         for part in measure.parts:
-            fingerprint = measure.part_fingerprint(part)
+            fingerprint = measure.fingerprint_of([part.change])
             found[fingerprint] = max(part.amount, found.get(fingerprint, 0))
     return found
 
@@ -258,8 +258,7 @@ def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: Gat
     if not custom:
         return check
     # What is printed, without what is not written because it has its default.
-    result = msgspec.json.decode(msgspec.json.encode(check))
-    broken = list(_custom_measures(custom, result, rules))
+    broken = list(_custom_measures(custom, msgspec.json.decode(msgspec.json.encode(check)), rules))
     findings = [
         msgspec.structs.replace(_by_severity(each, rules, ()), in_runs=check.runs, of_runs=check.runs)
         for measure in broken
@@ -478,12 +477,21 @@ class Excuse(NamedTuple):
 
 
 def excuse_of(measure: Measure, part: Part, excuses: Excuses, objections: list[str]) -> Excuse | None:
-    """Why what one change brings about does not count, if so: a waiver, or it is there without the change, too."""
-    waiver = _waiver(measure, part.change, excuses, objections)
+    """Why what one change brings about does not count, if so: a waiver, or it is there without the change, too.
+
+    The first waiver that counts is taken; if there is none, ``objections`` get why the others do not.
+    """
+    asked = [
+        (waiver, waiver.objection(excuses.today))
+        for waiver in excuses.waivers
+        if waiver.change in ("", part.change) and waiver.is_about(measure.rule, measure.subject)
+    ]
+    waiver = next((waiver for waiver, objection in asked if not objection), None)
     if waiver is not None:
         expires = waiver.expires.isoformat() if waiver.expires is not None else ""
         return Excuse(GateStanding.WAIVED, waiver.reason, waiver.by, expires)
-    if part.amount <= excuses.base.get(measure.part_fingerprint(part), -1):
+    objections += sorted(objection for _, objection in asked)
+    if part.amount <= excuses.base.get(measure.fingerprint_of([part.change]), -1):
         return Excuse(GateStanding.NOT_NEW, by="--base")
     return None
 
@@ -499,19 +507,6 @@ def excuses_together(excuses: Sequence[Excuse]) -> Excuse | None:
         ", ".join(dict.fromkeys(excuse.by for excuse in excuses)),
         min((excuse.expires for excuse in excuses if excuse.expires), default=""),
     )
-
-
-def _waiver(measure: Measure, change: str, excuses: Excuses, objections: list[str]) -> Waiver | None:
-    """The first waiver of what a change brings about that counts; without any, ``objections`` get why none does."""
-    asked = [
-        (waiver, waiver.objection(excuses.today))
-        for waiver in excuses.waivers
-        if waiver.change in ("", change) and waiver.is_about(measure.rule, measure.subject)
-    ]
-    counts = next((waiver for waiver, objection in asked if not objection), None)
-    if counts is None:
-        objections += sorted(objection for _, objection in asked)
-    return counts
 
 
 def accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> Excuse | None:

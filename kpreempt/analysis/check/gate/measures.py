@@ -112,13 +112,10 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fingerprint(self) -> str:
         """The same from run to run for the same rule, subject and changes; no pod's name is in it."""
-        return self._digest(sorted({part.change for part in self.parts}))
+        return self.fingerprint_of(sorted({part.change for part in self.parts}))
 
-    def part_fingerprint(self, part: Part) -> str:
-        """The same for what one of the changes brings about."""
-        return self._digest([part.change])
-
-    def _digest(self, changes: list[str]) -> str:
+    def fingerprint_of(self, changes: list[str]) -> str:
+        """The same for what some of the changes bring about."""
         text = "\0".join([self.rule, self.subject, self.aspect, *changes])
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_FINGERPRINT_LENGTH]
 
@@ -155,10 +152,16 @@ class Case:
         self._changed = {change.object for change in changes}
         self._owners = dict(facts.workloads)
         self._workload_of = self._workloads_by_pod()
-        self._parents = list(_parents(simulation.displaced))
+        # By victim the one whose replacement it goes for, -1 where that pod came first; and the first of that line. The
+        # list is depth first: the parent is the last one before that is one less deep.
+        self._parents: list[int] = []
         self._roots: list[int] = []
-        for index, parent in enumerate(self._parents):
-            self._roots.append(index if parent < 0 else self._roots[parent])
+        line: list[int] = []
+        for index, victim in enumerate(simulation.displaced):
+            del line[max(victim.depth - 1, 0) :]
+            self._parents.append(line[-1] if line else -1)
+            line.append(index)
+            self._roots.append(line[0])
         self.order, self.since = _departures(simulation)
         self.workloads = [each.workload or self.workload_of(each.pod) for each in simulation.displaced]
         self.behind = [self.change_of(self.root_workload(index)) for index in range(len(simulation.displaced))]
@@ -170,13 +173,17 @@ class Case:
         """
         return pod if pod in self._changed else self._workload_of.get(pod) or f"Pod {pod}"
 
+    def workload_waiting(self, waiting: Waiting) -> str:
+        """What a pod that waits belongs to."""
+        return waiting.workload or self.workload_of(waiting.pod)
+
     def change_of(self, workload: str) -> str:
         """The workload, where the change is about it, else an empty text."""
         return workload if workload in self._changed else ""
 
     def root_workload(self, victim: int) -> str:
         """What the pod belongs to that came first, and for which all followed."""
-        return self.workload_of(self._root_pod(victim))
+        return self.workload_of(self.simulation.displaced[self._roots[victim]].cause)
 
     def chain_to(self, victim: int) -> list[str]:
         """The line of evictions: the pod that came first, then each victim with what took its place, the last alone."""
@@ -185,8 +192,10 @@ class Case:
         while at >= 0:
             line.append(at)
             at = self._parents[at]
-        steps = [_told(self.simulation.displaced[index]) for index in reversed(line[1:])]
-        return [self._root_pod(victim), *steps, self.simulation.displaced[victim].pod]
+        displaced = self.simulation.displaced
+        passed = (displaced[index] for index in reversed(line[1:]))
+        steps = [f"{each.pod} → {each.replacement}" if each.replacement else each.pod for each in passed]
+        return [displaced[self._roots[victim]].cause, *steps, displaced[victim].pod]
 
     def parts(self, victims: Iterable[int], unnamed: int = 0) -> list[Part]:
         """What each change brings about of these victims."""
@@ -195,9 +204,6 @@ class Case:
     def group_of(self, rule: RuleId, workload: str, namespace: str = "") -> int:
         """The override that decides about a workload, or about what else is of its namespace; -1 for none."""
         return self.rules.group_of(rule, namespace or namespace_of(workload), workload)
-
-    def _root_pod(self, victim: int) -> str:
-        return self.simulation.displaced[self._roots[victim]].cause
 
     def _workloads_by_pod(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -257,22 +263,6 @@ def _departures(simulation: Simulation) -> tuple[list[int], list[float]]:
         since.append(at)
         places.append((position, index))
     return [index for _, index in sorted(places)], since
-
-
-def _parents(victims: Sequence[Displaced]) -> Iterator[int]:
-    """For each victim the index of the one whose replacement it goes for, -1 where that pod came first.
-
-    The list is depth first: it is the last one before that is one less deep.
-    """
-    line: list[int] = []
-    for index, victim in enumerate(victims):
-        del line[max(victim.depth - 1, 0) :]
-        yield line[-1] if line else -1
-        line.append(index)
-
-
-def _told(victim: Displaced) -> str:
-    return f"{victim.pod} → {victim.replacement}" if victim.replacement else victim.pod
 
 
 # What asks for pods that were not there before.
@@ -415,11 +405,11 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     """The workloads of which a new pod has no node in the end, or of which not all comes about that is asked for."""
     rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
     asking = {change.object for change in case.changes if change.kind in _ASKS_FOR_PODS}
-    everyone = _waiting_by_workload(case, simulation.waiting)
+    everyone = grouped(simulation.waiting, case.workload_waiting)
     # A pod that came with the simulation and took nobody's place is one that the change brings.
-    new = [each for each in simulation.waiting if not each.waited_before]
-    waiting = _waiting_by_workload(
-        case, [each for each in new if not each.was_running or _workload(case, each) in asking]
+    new = (each for each in simulation.waiting if not each.waited_before)
+    waiting = grouped(
+        (each for each in new if not each.was_running or case.workload_waiting(each) in asking), case.workload_waiting
     )
     held: dict[str, list[str]] = {}
     for each in simulation.workloads:
@@ -491,7 +481,7 @@ def _pending(case: Case) -> Iterator[Measure]:
     }
     since = _waiting_since(case.simulation)
     ran = [each for each in case.simulation.waiting if each.was_running]
-    for workload, own in _waiting_by_workload(case, ran).items():
+    for workload, own in grouped(ran, case.workload_waiting).items():
         yield Measure(
             rule=RuleId.MAX_PENDING,
             subject=workload,
@@ -659,7 +649,10 @@ def _not_known(case: Case) -> Iterator[Measure]:
             rule = RuleId.BUDGETS_UNREADABLE
         else:
             rule = _RULE_ABOUT[each.kind]
-        found.setdefault((rule, _subject(each, case), each.field), []).append(each)
+        kind, _, name = each.subject.partition(" ")
+        # A pod counts under its workload, since its own name may be another one in the next run.
+        subject = case.workload_of(name) if kind == "Pod" and name else each.subject or CLUSTER
+        found.setdefault((rule, subject, each.field), []).append(each)
     for (rule, subject, field), own in found.items():
         pods = sorted({each.subject.removeprefix("Pod ") for each in own if each.subject.startswith("Pod ")})
         messages = sorted({each.message for each in own})
@@ -679,20 +672,6 @@ def _not_known(case: Case) -> Iterator[Measure]:
             since=case.simulation.seconds,
             detail="it was broken off before it came to an end",
         )
-
-
-def _subject(assumption: Assumption, case: Case) -> str:
-    """What is assumed about; a pod counts under its workload, since its own name may be another one in the next run."""
-    kind, _, name = assumption.subject.partition(" ")
-    return case.workload_of(name) if kind == "Pod" and name else assumption.subject or CLUSTER
-
-
-def _workload(case: Case, waiting: Waiting) -> str:
-    return waiting.workload or case.workload_of(waiting.pod)
-
-
-def _waiting_by_workload(case: Case, waiting: Iterable[Waiting]) -> dict[str, list[Waiting]]:
-    return grouped(waiting, lambda each: _workload(case, each))
 
 
 def _waiting_since(simulation: Simulation) -> dict[str, float]:

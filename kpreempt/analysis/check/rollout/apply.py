@@ -97,8 +97,7 @@ def _field(key: str, wanted: Any, live: Any, last: Any) -> Any:
             for name, each in zip(keys, wanted, strict=True)
         ]
         gone = {*keys, *before}
-        kept = [deepcopy(there[name]) for name in live_keys if name not in gone]
-        return [*merged, *kept]
+        return [*merged, *(deepcopy(there[name]) for name in live_keys if name not in gone)]
     return deepcopy(wanted)
 
 

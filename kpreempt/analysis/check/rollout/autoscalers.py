@@ -100,8 +100,7 @@ class Autoscalers:
                 else f"says {written}, which {names} sets: each apply takes back what it has set since the last"
             )
             told.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.TOLD))
-        sized = {**document, "spec": {**spec, "replicas": size}}
-        return msgspec.structs.replace(given, document=sized), told
+        return msgspec.structs.replace(given, document={**document, "spec": {**spec, "replicas": size}}), told
 
     def reset(self, given: ManifestDocument, current: int | None, before: Document | None) -> Reset | None:
         """What the apply itself does to the size of a workload, before its autoscaler sets it again.

@@ -282,8 +282,7 @@ def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) 
 
 def stripped(pod: Pod) -> Pod:
     """The pod without a time of creation: whoever makes one like it sets that."""
-    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=None)
-    return msgspec.structs.replace(pod, metadata=metadata)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=None))
 
 
 def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> Pod:

@@ -265,8 +265,7 @@ class _Starter:
         record: ReplicaSet | None = self._records.get((workload.namespace, name))
         if record is not None and record.spec.replicas is not None:
             return record.spec.replicas
-        pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
-        return sum(pod.is_active for pod in pods)
+        return sum(pod.is_active for pod in self._owned.get((workload.namespace, "ReplicaSet", name), []))
 
     def _simulated_set(
         self,
@@ -311,8 +310,7 @@ class _Starter:
             update = _free_name(f"{name}-{NEW}", set(revisions))
         rolling = part(spec, "updateStrategy", "rollingUpdate")
         start, replicas = number(spec, "ordinals", "start"), number(spec, "replicas", default=1)
-        prototype = self._new_prototype(workload, document, pods)
-        makers = {update: self.prototypes.maker(prototype, name)}
+        makers = {update: self.prototypes.maker(self._new_prototype(workload, document, pods), name)}
         for pod in pods:
             revision = pod.metadata.labels.get(REVISION_LABEL, "")
             if revision not in makers:
@@ -343,8 +341,7 @@ class _Starter:
         pods = self._owned.get(self._owner(workload), [])
         newest = max(pods, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
         revision = newest.metadata.labels.get(REVISION_LABEL, "") if newest is not None else ""
-        is_same = workload.is_same_template and bool(pods)
-        if not is_same:
+        if not (workload.is_same_template and bool(pods)):
             revision = _free_name(NEW, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods})
         rolling = part(spec, "updateStrategy", "rollingUpdate")
         # Where pods do not say which template they are of, and it is the present one, no update is due.

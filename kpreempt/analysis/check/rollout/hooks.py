@@ -119,8 +119,7 @@ def _twice(documents: Sequence[Document], applier: Applier) -> Iterator[Assumpti
         phases = {_PHASES[sign][moment] for moment in moments if moment in _PHASES[sign]} if sign else set()
         if len(phases) > 1:
             message = f"runs at {', '.join(moments)}; simulated at the first of these moments alone"
-            field = f"metadata.annotations.{sign}"
-            yield Assumption(describe(each), field, message, AssumptionKind.UNCERTAIN)
+            yield Assumption(describe(each), f"metadata.annotations.{sign}", message, AssumptionKind.UNCERTAIN)
 
 
 def _phase(document: Document, applier: Applier) -> int:

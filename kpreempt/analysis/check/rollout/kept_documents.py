@@ -133,9 +133,7 @@ def _last(document: Document, salt: str) -> Document:
 
 def _of_spec(document: Document, hide: Hide) -> Any:
     spec = document["spec"]
-    if document.get("kind") == "Pod":
-        return _hidden(spec, "spec", hide)
-    return _of_workload(spec, hide)
+    return _hidden(spec, "spec", hide) if document.get("kind") == "Pod" else _of_workload(spec, hide)
 
 
 def _of_webhooks(value: Any, hide: Hide) -> Any:

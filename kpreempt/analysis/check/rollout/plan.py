@@ -301,8 +301,7 @@ class _Planner:
             live = self._live.find(document["kind"], metadata.get("namespace", ""), metadata["name"])
             # kubectl apply removes the labels that were applied last time and that the manifest no longer has.
             last = mapping_in(last_applied(live or {}) or {}, "metadata", "labels")
-            removed_labels = {*last} - {*mapping_in(metadata, "labels")}
-            self._changes.append(self._overlay.add(given, kind, removed_labels))
+            self._changes.append(self._overlay.add(given, kind, {*last} - {*mapping_in(metadata, "labels")}))
 
     def _note_released(self, document: Document) -> None:
         """Note a manifest that leaves out the controller of Kubernetes' own that the object has in the cluster."""
@@ -568,8 +567,7 @@ class _Planner:
 def admission_assumed(document: Document, change: Change) -> Iterator[Assumption]:
     """That an object of the change with a LocalQueue is admitted at once, or never; of one that stays nothing."""
     spec = mapping_in(document, "spec")
-    owners = (document, mapping_in(spec, "jobTemplate"))
-    labels = [mapping_in(each, "metadata", "labels") for each in owners]
+    labels = [mapping_in(each, "metadata", "labels") for each in (document, mapping_in(spec, "jobTemplate"))]
     if change.kind is not ChangeKind.UNCHANGED and any(each.get(QUEUE_LABEL) for each in labels):
         message = _MESSAGE.format(_SUSPENDED if spec.get("suspend") else _MADE)
         yield Assumption(change.object, f"metadata.labels[{QUEUE_LABEL}]", message)
@@ -603,8 +601,7 @@ def missing_namespaces(
             where = namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
         if not where or where in there:
             continue
-        metadata = {**mapping_in(document, "metadata"), "namespace": where}
-        name = describe({**document, "metadata": metadata})
+        name = describe({**document, "metadata": {**mapping_in(document, "metadata"), "namespace": where}})
         if where not in made:
             absent.setdefault(where, []).append(name)
         elif applier is Applier.KUBECTL and index < made[where]:

@@ -509,8 +509,7 @@ def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str 
         _check_strategy(kind, spec, reader, path)
     if kind == "StatefulSet":
         _check_one_of(spec, "podManagementPolicy", ("OrderedReady", "Parallel"), reader, path)
-        ordinals = reader.mapping(spec, "ordinals", path)
-        start = reader.int32(ordinals, "start", f"{path}.ordinals") or 0
+        start = reader.int32(reader.mapping(spec, "ordinals", path), "start", f"{path}.ordinals") or 0
         if start < 0:
             raise reader.error("expected a number that is not negative", f"{path}.ordinals.start")
         replicas = spec.get("replicas")
