@@ -1,10 +1,8 @@
-"""The eviction subresource of pods: what the API server does with a request, and the delete that it issues.
+"""What the API server answers to an eviction, and what becomes of the budgets that it asks.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``, ``checkAndDecrement``,
-``addConditionAndDeletePod``); for preconditions and grace periods ``pkg/registry/core/pod/strategy.go``
-(``CheckGracefulDelete``) and ``k8s.io/apiserver`` v0.36.3 ``pkg/registry/rest/delete.go`` (``BeforeDelete``). What
-becomes of a budget's status follows ``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``, ``failSafe``) and
-the helpers of ``pkg/apis/policy/poddisruptionbudget`` for the condition.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``, ``checkAndDecrement``),
+``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``, ``failSafe``) and the helpers of
+``pkg/apis/policy/poddisruptionbudget`` for the condition.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from kpreempt.controllers.actions import SyncError, is_ready
 from kpreempt.eviction.records import (
     ACCEPTED,
     ALLOWED_CONDITION,
-    CONFLICT,
     TOO_MANY_REQUESTS,
     USUAL,
     Answer,
@@ -31,160 +28,47 @@ from kpreempt.eviction.records import (
     with_condition,
 )
 from kpreempt.eviction.selectors import problem_of
-from kpreempt.model.labels import parse_int64
-from kpreempt.model.meta import later
-from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
+from kpreempt.model.pod import TERMINAL_PHASES, Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 
-DEFAULT_GRACE = 30
+MOST_DISRUPTED_PODS = 2000
+CAUSE = "DisruptionBudget"
+SEVERAL_BUDGETS = Answer(
+    500, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
+_VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
+_SYNC_FAILED = "SyncFailed"
 
 
-class Preconditions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What must hold of a pod that is deleted. An empty UID is none."""
-
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class DeleteOptions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How a pod is deleted."""
-
-    grace_period_seconds: int | None = None
-    preconditions: Preconditions | None = None
-    dry_run: list[str] | None = None
-    ignore_store_read_error_with_cluster_breaking_potential: bool | None = None
-
-    @property
-    def version(self) -> str | None:
-        """The resourceVersion that the pod must have."""
-        return self.preconditions.resource_version if self.preconditions is not None else None
-
-    def with_version(self, version: str) -> DeleteOptions:
-        """These, for a pod of this resourceVersion alone."""
-        conditions = msgspec.structs.replace(self.preconditions or Preconditions(), resource_version=version)
-        return msgspec.structs.replace(self, preconditions=conditions)
-
-
-def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
-    """Raise ``RefusalError`` where the pod is not the one that is meant."""
-    wanted, found = options.preconditions or Preconditions(), pod.metadata
-    if wanted.uid and wanted.uid != found.uid:
-        problem = (
-            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({found.uid}). "
-            "The object might have been deleted and then recreated"
-        )
-    elif wanted.resource_version and wanted.resource_version != found.resource_version:
-        problem = (
-            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
-            f"in record ({found.resource_version}). The object might have been modified"
-        )
-    else:
-        return
-    message = f'Operation cannot be fulfilled on Pod "{found.name}": {problem}'
-    raise RefusalError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
-
-
-def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
-    """The pod once it was told to end with ``grace_period`` seconds, or with its own; ``None`` where it is gone."""
-    metadata = pod.metadata
-    generation, until = metadata.generation, metadata.deletion_timestamp
-    if until is None:
-        grace = grace_seconds(pod, grace_period)
-        if grace == 0 and not metadata.finalizers:
-            return None
-        until, generation = later(now, grace), generation + 1 if generation > 0 else 0
-    else:
-        # It has been told to end already: only a shorter time makes a difference.
-        granted = metadata.deletion_grace_period_seconds
-        if not granted:
-            return pod if metadata.finalizers else None
-        if grace_period is None or grace_period >= granted:
-            return pod
-        if grace_period == 0 and not metadata.finalizers:
-            return None
-        grace = grace_period if grace_period >= 0 else 1
-        if grace >= granted:
-            return pod
-        until = later(until, grace - granted)
-        if rules.grace_never_ends_in_the_past and until < now:
-            until, grace = now, min(grace, 1)
-    metadata = msgspec.structs.replace(
-        metadata, deletion_timestamp=until, deletion_grace_period_seconds=grace, generation=generation
-    )
-    return msgspec.structs.replace(pod, metadata=metadata)
-
-
-def grace_seconds(pod: Pod, asked: int | None) -> int:
-    """How long a pod that is deleted now has to end."""
-    own = pod.spec.termination_grace_period_seconds
-    period = asked if asked is not None else own if own is not None else DEFAULT_GRACE
-    if not pod.spec.node_name or pod.status.phase in TERMINAL_PHASES:
-        return 0
-    return period if period >= 0 else 1
-
-
-# How often the server tries after conflicts.
-TRIES = 20
-_OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
-
-
-class EvictionRequest(msgspec.Struct, frozen=True):
-    """A POST to ``pods/URL_NAME/eviction``. Dry run may be said in the query and in the options."""
-
-    url_name: str
-    name: str
-    options: DeleteOptions = DeleteOptions()
-    query_dry_run: tuple[str, ...] = ()
-
-
-class Store:
-    """What the API server keeps of a pod and the budgets, and counts of what it wrote.
-
-    A caller who changes it while a request is answered does so in ``before_budgets_are_read`` and in ``update``.
-    """
-
-    def __init__(self, pod: Pod | None, budgets: list[StoredBudget]) -> None:
-        self.pod = pod
-        self.budgets = {each.budget.key: each for each in budgets}
-        self.is_pod_written = False
-        self.updates = 0
-        self.update_tries = 0
-        self.waits = 0
-
-    def before_budgets_are_read(self) -> None:
-        """What happens between reading the pod and reading the budgets."""
-
-    def update(self, changed: StoredBudget) -> None:
-        """Write a budget's status. Raises ``RefusalError``."""
-        self.update_tries += 1
-        self.updates += 1
-        self.budgets[changed.budget.key] = changed
-
-    def write_pod(self, pod: Pod | None) -> None:
-        """Write the pod, which gets another version, or remove it."""
-        if pod == self.pod:
-            return
-        if pod is not None:
-            pod = with_next_version(pod)
-        self.pod, self.is_pod_written = pod, True
-
-
-def with_next_version(pod: Pod) -> Pod:
-    """The pod as it is stored once more: with another resourceVersion, where it has one that is a number."""
-    changed = str((parse_int64(pod.metadata.resource_version) or 0) + 1)
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
-
-
-def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = USUAL) -> Answer:
-    """The server's answer; what it changes is in ``store``."""
+def answer_eviction(
+    name: str, pod: Pod | None, budgets: Iterable[StoredBudget], now: datetime, rules: EvictionRules = USUAL
+) -> Answer:
+    """What the API server answers to the eviction of the pod ``name``, which is ``None`` if it is not there."""
+    if pod is None:
+        return not_found(name)
+    if ignores_budgets(pod):
+        return ACCEPTED
+    # Of one name there is one budget.
+    own = budgets_of(pod, {each.budget.key: each for each in budgets}.values())
+    if len(own) > 1:
+        return SEVERAL_BUDGETS
     try:
-        options = _options(request, rules)
-        if _evict_without_budgets(request, store, options, now, rules):
-            return ACCEPTED
-        _evict_by_budget(request, store, options, now, rules)
+        if own and not lets_unready_go(pod, own[0]):
+            granted(own[0], name, now, rules)
     except RefusalError as refusal:
         return refusal.answer
     return ACCEPTED
+
+
+def ignores_budgets(pod: Pod) -> bool:
+    """Whether the pod goes whatever its budgets say: it ends, has ended, or has not begun (``canIgnorePDB``)."""
+    is_over = pod.status.phase in TERMINAL_PHASES or pod.status.phase == "Pending"
+    return is_over or pod.metadata.deletion_timestamp is not None
+
+
+def not_found(name: str) -> Answer:
+    """The refusal of what is about no pod."""
+    return Answer(404, "NotFound", f'pods "{name}" not found', Details(name=name, kind="pods"))
 
 
 def being_terminated(namespace: str, name: str) -> Answer:
@@ -201,132 +85,6 @@ def is_of_terminating_namespace(answer: Answer) -> bool:
     """Whether a refusal is that of ``being_terminated``."""
     causes = answer.details.causes if answer.details is not None else ()
     return any(each.reason == "NamespaceTerminating" for each in causes)
-
-
-def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
-    """How the pod is to be deleted. Raises ``RefusalError`` for a request that contradicts itself."""
-    if request.url_name != request.name:
-        message = "name in URL does not match name in Eviction object"
-        raise RefusalError(Answer(400, "BadRequest", message))
-    options = request.options
-    is_careless = options.ignore_store_read_error_with_cluster_breaking_potential
-    if is_careless and rules.eviction_refuses_unreadable_store_option:
-        problem = "Invalid value: true: can not be set for pod eviction, try after removing the option"
-        field = f"deleteOptions.{_OPTION}"
-        message = f'Eviction.policy "{request.url_name}" is invalid: {field}: {problem}'
-        cause = Cause(reason="FieldValueInvalid", message=problem, field=field)
-        details = Details(name=request.url_name, group="policy", kind="Eviction", causes=(cause,))
-        raise RefusalError(Answer(422, "Invalid", message, details))
-    asked, said = list(request.query_dry_run), list(options.dry_run or [])
-    if asked and said and asked != said:
-        shown = " and ".join(f"[{' '.join(each)}]" for each in (asked, said))
-        raise RefusalError(Answer(500, "", f"Non-matching dry-run options in request and content: {shown}"))
-    return msgspec.structs.replace(options, dry_run=asked or said)
-
-
-def _evict_without_budgets(
-    request: EvictionRequest, store: Store, options: DeleteOptions, now: datetime, rules: EvictionRules
-) -> bool:
-    """Whether the pod's state let it go without its budgets."""
-    for attempt in range(1, TRIES + 1):
-        pod = _pod(request, store)
-        # Whatever its budgets say goes what ends, has ended, or has not begun (``canIgnorePDB``).
-        has_begun = pod.status.phase not in TERMINAL_PHASES and pod.status.phase != "Pending"
-        if has_begun and pod.metadata.deletion_timestamp is None:
-            return False
-        wanted = options
-        is_to_stay_pending = pod.status.phase not in TERMINAL_PHASES and pod.metadata.deletion_timestamp is None
-        if is_to_stay_pending and not options.version:
-            wanted = options.with_version(pod.metadata.resource_version)
-        try:
-            _delete(store, pod, wanted, now, rules)
-        except RefusalError as refusal:
-            if refusal.answer.status != CONFLICT or options.version or attempt == TRIES:
-                raise
-            store.waits += 1
-        else:
-            return True
-    return False
-
-
-def _evict_by_budget(
-    request: EvictionRequest, store: Store, options: DeleteOptions, now: datetime, rules: EvictionRules
-) -> None:
-    pod = _pod(request, store)
-    store.before_budgets_are_read()
-    budgets = budgets_of(pod, store.budgets.values())
-    if len(budgets) > 1:
-        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise RefusalError(Answer(500, "", message))
-    wanted, goes_unready = options, bool(budgets) and lets_unready_go(pod, budgets[0])
-    if goes_unready:
-        wanted = options.with_version(pod.metadata.resource_version)
-    elif budgets:
-        _charge(store, budgets[0], pod, now, rules, is_dry_run=bool(options.dry_run))
-    try:
-        _delete(store, _pod(request, store), wanted, now, rules)
-    except RefusalError as refusal:
-        told_version = options.preconditions is not None and options.preconditions.resource_version is not None
-        if refusal.answer.status == CONFLICT and goes_unready and not told_version:
-            raise RefusalError(being_processed(budgets[0].budget.metadata.name)) from None
-        raise
-
-
-def _charge(
-    store: Store, stored: StoredBudget, pod: Pod, now: datetime, rules: EvictionRules, *, is_dry_run: bool
-) -> None:
-    """Take the pod's disruption off its budget. Raises ``RefusalError``."""
-    for attempt in range(1, TRIES + 1):
-        changed = granted(stored, pod.metadata.name, now, rules)
-        if is_dry_run:
-            return
-        try:
-            store.update(changed)
-        except RefusalError as refusal:
-            if refusal.answer.status != CONFLICT or attempt == TRIES:
-                raise
-            store.waits += 1
-            stored = store.budgets[stored.budget.key]
-        else:
-            return
-
-
-def _delete(store: Store, pod: Pod, options: DeleteOptions, now: datetime, rules: EvictionRules) -> None:
-    check_preconditions(pod, options)
-    if options.dry_run:
-        return
-    # The pod with the condition that says that it is evicted.
-    new = PodCondition(
-        type="DisruptionTarget",
-        status="True",
-        reason="EvictionByEvictionAPI",
-        message="Eviction API: evicting",
-        last_transition_time=now,
-    )
-    conditions = list(pod.status.conditions)
-    for place, old in enumerate(conditions):
-        if old.type == new.type:
-            since = old.last_transition_time if old.status == new.status else now
-            conditions[place] = msgspec.structs.replace(new, last_transition_time=since)
-            break
-    else:
-        conditions.append(new)
-    store.write_pod(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions)))
-    assert store.pod is not None
-    store.write_pod(deleted(store.pod, options.grace_period_seconds, now, rules))
-
-
-def _pod(request: EvictionRequest, store: Store) -> Pod:
-    if store.pod is None or store.pod.metadata.name != request.name:
-        message = f'pods "{request.name}" not found'
-        raise RefusalError(Answer(404, "NotFound", message, Details(name=request.name, kind="pods")))
-    return store.pod
-
-
-MOST_DISRUPTED_PODS = 2000
-CAUSE = "DisruptionBudget"
-_VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
-_SYNC_FAILED = "SyncFailed"
 
 
 def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:

@@ -21,20 +21,14 @@ from kpreempt.eviction.records import (
     StoredBudget,
 )
 from kpreempt.eviction.selectors import SelectorError, parse_selector
-from kpreempt.eviction.subresource import (
-    DeleteOptions,
-    EvictionRequest,
-    Store,
-    evict,
-    status_of,
-    with_next_version,
-)
+from kpreempt.eviction.subresource import status_of
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import Time, later
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.snapshot.decode import decode_object
 from tests.conformance.disruption import DiscoveredScales, SizedObject, synced
+from tests.conformance.eviction_requests import DeleteOptions, EvictionRequest, Store, evict, with_next_version
 
 _Document = dict[str, Any]
 _NOW = "<now>"
@@ -118,6 +112,7 @@ class _RecordedStore(Store):
     def __init__(self, pod: Pod | None, budgets: list[StoredBudget], meanwhile: _Meanwhile) -> None:
         super().__init__(pod, budgets)
         self._meanwhile = meanwhile
+        self.is_alone = meanwhile == _Meanwhile()
         self._conflicts = 0
 
     def before_budgets_are_read(self) -> None:

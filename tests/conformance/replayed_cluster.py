@@ -21,18 +21,11 @@ from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.disruption import ScaleOf
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.eviction.records import Answer, EvictionRules, StoredBudget
-from kpreempt.eviction.subresource import (
-    DeleteOptions,
-    EvictionRequest,
-    Store,
-    being_terminated,
-    budgets_of,
-    deleted,
-    evict,
-)
+from kpreempt.eviction.subresource import being_terminated, budgets_of
 from kpreempt.model.meta import controller_of, later
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from tests.conformance.disruption import synced
+from tests.conformance.eviction_requests import DeleteOptions, EvictionRequest, Store, deleted, evict
 
 # Seconds until a new pod is bound, then ready, and until one stops that is being deleted.
 _TO_BIND = 0.1

@@ -44,7 +44,7 @@ from kpreempt.controllers.replacement import (
 )
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.eviction.records import CREATED, Answer
-from kpreempt.eviction.subresource import DeleteOptions, EvictionRequest, Store, being_terminated, evict
+from kpreempt.eviction.subresource import answer_eviction, being_terminated
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
@@ -620,9 +620,8 @@ class _Run:
         if namespace in self._terminating:
             return being_terminated(namespace, name)
         stored = self.cluster.as_stored(key)
-        store = Store(stored, self.cluster.budgets.of(stored) if stored is not None else [])
-        asked = EvictionRequest(name, name, DeleteOptions(grace_period_seconds=grace))
-        answer = evict(asked, store, self.cluster.now, self._eviction_rules)
+        budgets = self.cluster.budgets.of(stored) if stored is not None else []
+        answer = answer_eviction(name, stored, budgets, self.cluster.now, self._eviction_rules)
         if answer.status == CREATED:
             self._drain(key, grace, node, [])
         return answer
