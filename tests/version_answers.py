@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from kpreempt.admission import admit, complete_cluster
+from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.compare.upgrade import versions_between
 from kpreempt.analysis.questions import pod_in_cluster
-from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler

@@ -1,15 +1,21 @@
 """The schedulers that there are, by the name of their algorithm, and what every question about a cluster is asked of.
 
-That is a cluster, a scheduler and the time. Where no algorithm is named, that of the cluster's own version stands.
+That is a cluster, a scheduler and the time. Where no algorithm is named, that of the cluster's own version stands; what
+of a version counts for the API server and for controllers, which know nothing of schedulers, is told from it, too.
+Equal pending pods are decided on once, each on its own against the same cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
+import msgspec
+
+from kpreempt.admission import ApiServerRules
+from kpreempt.analysis.what_if import pod_document
 from kpreempt.errors import UsageError, nearest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -40,6 +46,8 @@ from kpreempt.schedulers.kube.versions import (
 from kpreempt.verdict import Assumption, AssumptionKind, NodeEvaluation, Verdict
 
 if TYPE_CHECKING:
+    from kpreempt.controllers.actions import ControllerRules
+    from kpreempt.eviction.records import EvictionRules
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.configuration import FoundPlugin
@@ -167,7 +175,8 @@ def scheduler_for(
     algorithm = algorithm or DEFAULT_ALGORITHM
     version = version_of(algorithm)
     if version is None and (asked := next((each for each in plugins if each.is_asked_for), None)):
-        raise UsageError(f"{asked.source}: plugins are for {_of_kube()}, and {algorithm} takes none")
+        takers = f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
+        raise UsageError(f"{asked.source}: plugins are for {takers}, and {algorithm} takes none")
     if algorithm in LEGACY_ROWS:
         from kpreempt.schedulers.legacy.factory import legacy_scheduler  # noqa: PLC0415
 
@@ -181,7 +190,11 @@ def scheduler_for(
             f"{KUEUE} decides on whole Workloads, and is not asked about one pod after the other", hint=hint
         )
     if version is None:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
+        # The algorithm that a name means which is nearly one; all of them where it names another version.
+        near = nearest(algorithm, ALL_ALGORITHMS)
+        digits, other = ("".join(filter(str.isdigit, each)) for each in (algorithm, near))
+        hint = near if digits in ("", other) else ", ".join(ALL_ALGORITHMS)
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=hint)
     if policy is not None:
         hint = f"--algorithm {'|'.join(LEGACY_ROWS)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
@@ -192,10 +205,6 @@ def scheduler_for(
     from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
     return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)
-
-
-def _of_kube() -> str:
-    return f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
 
 
 def timed_by_part(scheduler: Scheduler, phases: Phases) -> Scheduler:
@@ -256,13 +265,6 @@ def queue_for(
     from kpreempt.schedulers.queues.v1_13 import Queue113  # noqa: PLC0415
 
     return Queue113(started)
-
-
-def _advice(name: str) -> str:
-    """The algorithm that a name means which is nearly one; all of them where it names another version."""
-    near = nearest(name, ALL_ALGORITHMS)
-    digits, version = ("".join(filter(str.isdigit, each)) for each in (name, near))
-    return near if digits in ("", version) else ", ".join(ALL_ALGORITHMS)
 
 
 class AnalysisContext(NamedTuple):
@@ -391,3 +393,138 @@ def _minor(version: str) -> str:
 
 def _shown(algorithm: str) -> str:
     return algorithm.removeprefix(PREFIX)
+
+
+def api_server_rules(settings: Settings) -> ApiServerRules:
+    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
+    return ApiServerRules(**_held(ApiServerRules, settings.facts))
+
+
+def controller_rules(settings: Settings) -> ControllerRules:
+    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
+    from kpreempt.controllers.actions import ControllerRules  # noqa: PLC0415 - few questions go on to controllers
+
+    return ControllerRules(**_held(ControllerRules, settings.facts))
+
+
+def api_server_of(cluster: ClusterSnapshot) -> ApiServerRules:
+    """Those of the cluster's own version, for questions that are put to no scheduler or to several."""
+    version = version_of(algorithm_for(AUTO, cluster).algorithm)
+    return ApiServerRules(**_held(ApiServerRules, behaviour(version)._asdict() if version is not None else {}))
+
+
+def _held(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:
+    return {field: facts.get(field) is True for field in rules._fields}
+
+
+def eviction_rules_of(settings: Settings) -> EvictionRules:
+    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
+    from kpreempt.eviction.records import EvictionRules  # noqa: PLC0415 - few questions are about evictions
+
+    return EvictionRules(**_held(EvictionRules, settings.facts))
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def pending_pods(cluster: ClusterSnapshot) -> list[Pod]:
+    """The pods without a node that have not finished, in the order of the snapshot."""
+    return [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
+
+
+class Spread(Protocol):
+    """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
+
+    def __call__(
+        self,
+        items: Iterable[Item],
+        work: Callable[[Item], Result],
+        /,
+        *,
+        is_long: bool = False,
+        shared: Sequence[object] = (),
+    ) -> Iterator[Result]:
+        """The result of ``work`` for each item.
+
+        ``is_long`` says that each takes a second or more, and ``shared`` are objects that are there already, of which
+        results may have many.
+        """
+        ...
+
+
+def one_by_one(
+    items: Iterable[Item],
+    work: Callable[[Item], Result],
+    /,
+    *,
+    is_long: bool = False,  # noqa: ARG001 - others begin such work sooner
+    shared: Sequence[object] = (),  # noqa: ARG001 - others need not send them
+) -> Iterator[Result]:
+    """The result of ``work`` for each item."""
+    return map(work, items)
+
+
+def decide_pending(
+    pods: Sequence[Pod],
+    scheduler: Scheduler,
+    prepared: Any,
+    *,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+    read: Callable[[Verdict], Verdict] = lambda verdict: verdict,
+) -> Iterator[tuple[Pod, Verdict]]:
+    """Each pod with its verdict. Pods in whom the scheduler sees no difference share one, up to the pod's name.
+
+    The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes, and what is not
+    ``read`` of it: other processes hand it on, which takes as long as to decide where much is told of every node.
+    """
+    keys = [likeness_to(scheduler, pod) for pod in pods]
+    distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
+
+    def decide(pod: Pod) -> Verdict:
+        verdict = scheduler.decide(prepared, pod, records_steps=False, records_scores=False, phases=phases)
+        return read(msgspec.structs.replace(verdict, effects=[], scores={}))
+
+    verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
+    return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
+
+
+def likeness_to(scheduler: Scheduler, pod: Pod) -> bytes:
+    """Equal for pods on which one verdict of this scheduler does; for one that tells all apart who the pod is."""
+    return pod.key.encode() if scheduler.tells_pods_apart else likeness(pod)
+
+
+def likeness(pod: Pod) -> bytes:
+    """Equal for pods that the scheduler cannot tell apart but for who they are.
+
+    Left out are identity, times, and what the scheduler itself wrote. The name stays where claims or volumes are named
+    after the pod.
+    """
+    is_named = bool(pod.spec.resource_claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+    metadata = msgspec.structs.replace(
+        pod.metadata,
+        name=pod.metadata.name if is_named else "",
+        uid="",
+        resource_version="",
+        creation_timestamp=None,
+        generation=0,
+    )
+    conditions = [each for each in pod.status.conditions if each.type != "PodScheduled"]
+    status = msgspec.structs.replace(pod.status, conditions=conditions)
+    alike = msgspec.structs.replace(pod, metadata=metadata, status=status)
+    return msgspec.json.encode(pod_document(alike), order="deterministic")
+
+
+def _named(verdict: Verdict, pod: Pod) -> Verdict:
+    summary = verdict.pod
+    if summary.name == pod.metadata.name and summary.namespace == pod.metadata.namespace:
+        return verdict
+    old, new = f"Pod {summary.namespace}/{summary.name}", f"Pod {pod.key}"
+    return msgspec.structs.replace(
+        verdict,
+        pod=msgspec.structs.replace(summary, name=pod.metadata.name),
+        assumptions=[
+            msgspec.structs.replace(each, subject=new) if each.subject == old else each for each in verdict.assumptions
+        ],
+    )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kpreempt.analysis.algorithms import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
-from kpreempt.analysis.pending.verdicts import decide_pending, pending_pods
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import ClusterSummary, Verdict
-from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat
 from kpreempt.verdict.unread import unread_of
 
 # The highest priority that a PriorityClass of the user's own may have.
@@ -56,8 +55,7 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     typical = typical_requests(running) if ranked else {}
     rooms = _rooms(ranked, running, nodes)
     items = [
-        _item(pod, threats.get(pod.key, []), _thresholds(pod, rooms[pod.key], typical, search), places.get(pod.key))
-        for pod in ranked
+        _item(pod, threats.get(pod.key, []), rooms[pod.key], typical, search, places.get(pod.key)) for pod in ranked
     ]
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
@@ -107,26 +105,25 @@ def _rooms(pods: Sequence[Pod], running: Sequence[Pod], nodes: dict[str, Node]) 
     return {pod.key: room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name]) for pod in pods}
 
 
-def _thresholds(pod: Pod, room: dict[str, int], typical: dict[str, int], search: PrioritySearch) -> list[Threshold]:
-    """One for each size that asks for anything, each size once."""
-    sizes = {
-        SizeName.TYPICAL: typical,
-        SizeName.OWN: requests_of(pod),
-        SizeName.ROOM: room,
-    }
-    return [search.threshold(pod, name, requests) for name, requests in sizes.items() if any(requests.values())]
-
-
-def _item(pod: Pod, threats: list[Threat], thresholds: list[Threshold], standing: Standing | None) -> PodAtRisk:
+def _item(
+    pod: Pod,
+    threats: list[Threat],
+    room: dict[str, int],
+    typical: dict[str, int],
+    search: PrioritySearch,
+    standing: Standing | None,
+) -> PodAtRisk:
+    """The thresholds are one for each size that asks for anything, each size once."""
+    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.ROOM: room}
     return PodAtRisk(
         pod=pod.key,
         node=pod.spec.node_name,
         priority=pod.priority,
         owner=controller_name(pod.metadata),
-        requests=requests_of(pod),
+        requests=sizes[SizeName.OWN],
         is_terminating=pod.metadata.deletion_timestamp is not None,
         threats=threats,
-        thresholds=thresholds,
+        thresholds=[search.threshold(pod, name, amounts) for name, amounts in sizes.items() if any(amounts.values())],
         standing=standing,
     )
 

@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.single_edits import Edit, Stated, appended_toleration, edit_pod
+from kpreempt.analysis.explain.single_edits import Edit, appended_toleration, edit_pod
 from kpreempt.analysis.what_if import Assignment, Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
@@ -23,7 +23,7 @@ from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, ResourceRequire
 from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import has_only_containers, pod_requests, requests_in_units
-from kpreempt.verdict import Change, ChangeKind, Outcome, Verdict
+from kpreempt.verdict import Change, ChangeKind, Outcome
 from kpreempt.verdict.at_risk import SizeName, Threshold
 
 Requests = Mapping[str, int]
@@ -115,7 +115,7 @@ def options_for(requests: Requests, priority: int, node_name: str = "") -> list[
         text = _amount(name, amount)
         options.append(f"--{name}={text}" if name in _SIZES else f"--resource={name}={text}")
     options += [f"--priority={priority}", f"--preemption-policy={_POLICY}"]
-    return [*options, *_tie(node_name).options(Stated(0))] if node_name else options
+    return [*options, *_tie(node_name).options(0)] if node_name else options
 
 
 def _tie(node_name: str) -> Edit:
@@ -201,8 +201,11 @@ class PrioritySearch:
         if known is None:
             pod = hypothetical_pod(self._cluster, requests, priority)
             pod = tied_to(pod, node) if node else pod
-            known = self._answers[key] = _answer(
-                self._scheduler.decide(self._prepared, pod, records_steps=False, phases=self._phases)
+            verdict = self._scheduler.decide(self._prepared, pod, records_steps=False, phases=self._phases)
+            known = self._answers[key] = _Answer(
+                verdict.outcome,
+                verdict.nominated_nodes or verdict.lands_on,
+                frozenset(pod for pods in verdict.pods_at_stake.values() for pod in pods),
             )
         return known
 
@@ -211,11 +214,3 @@ def tried_priorities(priorities: Iterable[int], above: int) -> list[int]:
     """The lowest priorities just above those of ``priorities`` that are at least ``above``, in ascending order."""
     wanted = [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY]
     return wanted[:_MOST_TRIED]
-
-
-def _answer(verdict: Verdict) -> _Answer:
-    return _Answer(
-        verdict.outcome,
-        verdict.nominated_nodes or verdict.lands_on,
-        frozenset(pod for pods in verdict.pods_at_stake.values() for pod in pods),
-    )

@@ -25,7 +25,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import missing, unread_of, why_unread
 from kpreempt.verdict.who_preempted import (
     Evidence,
@@ -53,7 +53,10 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
         raise _unknown(cluster, events, namespace, name)
     told = _Told(cluster, events) if mine else None
     preemptions = [_by_event(event, told, cluster) for event in mine if told is not None]
-    if pod is not None and not _has_event_of(pod, mine) and was_preempted(pod):
+    # Whether an event is about this very pod, and not about one of the same name before it.
+    uid = pod.metadata.uid if pod is not None else ""
+    is_told = any(not uid or not event.subject.uid or event.subject.uid == uid for event in mine)
+    if pod is not None and not is_told and was_preempted(pod):
         condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
         preemptions.insert(
             0,
@@ -65,12 +68,14 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
                 suspects=_suspects(cluster, pod.spec.node_name, pod),
             ),
         )
+    conditions = pod.status.conditions if pod is not None else []
+    said = next((each for each in conditions if each.type == DISRUPTION and each.status == "True"), None)
     return PreemptionsOfPod(
         victim=_where(pod) if pod is not None else Whereabouts(pod=key, uid=mine[0].subject.uid, phase=PodPhase.GONE),
         has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
         leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
         finalizers=pod.metadata.finalizers if pod is not None else [],
-        disruption=_disruption(pod) if pod is not None else "",
+        disruption=(": ".join(filter(None, (said.reason, said.message.strip()))) or DISRUPTION) if said else "",
         preemptions=preemptions,
         assumptions=unread_events(cluster),
     )
@@ -115,21 +120,8 @@ def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption
         is_pod_group=by.is_pod_group,
         preemptor=told.preemptor(by) if is_named else None,
         suspects=[] if is_named else _suspects(cluster, by.node, None),
-        also=[key for key in told.evicted(by) if key != event.subject.key] if is_named else [],
+        also=[key for key in told.evicted[_cause(by)] if key != event.subject.key] if is_named else [],
     )
-
-
-def _disruption(pod: Pod) -> str:
-    """What the pod's condition says of a disruption that happens."""
-    conditions = (each for each in pod.status.conditions if each.type == DISRUPTION and each.status == "True")
-    said = next(conditions, None)
-    return ": ".join(filter(None, (said.reason, said.message.strip()))) or DISRUPTION if said is not None else ""
-
-
-def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
-    """Whether an event is about this very pod, and not about one of the same name before it."""
-    uid = pod.metadata.uid
-    return any(not uid or not event.subject.uid or event.subject.uid == uid for event in events)
 
 
 class _Told:
@@ -137,11 +129,12 @@ class _Told:
 
     def __init__(self, cluster: ClusterSnapshot, preempted: Sequence[Event]) -> None:
         """``preempted`` are the events about evictions, the latest first."""
-        self._evicted: dict[tuple[str, ...], dict[str, None]] = {}
+        # All pods that went for a preemptor on the same node, by what their events say alike.
+        self.evicted: dict[tuple[str, ...], dict[str, None]] = {}
         for event in preempted:
             by = read_preempted(event)
             for cause in {_cause(by), _cause(by._replace(uid=""))}:
-                self._evicted.setdefault(cause, {})[event.subject.key] = None
+                self.evicted.setdefault(cause, {})[event.subject.key] = None
         # What any event calls the object with a UID, which may be gone itself.
         self._names: dict[tuple[bool, str], ObjectReference] = {}
         for event in cluster.events:
@@ -149,10 +142,6 @@ class _Told:
                 if each is not None and each.uid and each.name and each.kind in ("", "Pod", "PodGroup"):
                     self._names.setdefault((each.kind == "PodGroup", each.uid), each)
         self._preemptors = Preemptors(cluster)
-
-    def evicted(self, by: PreemptedBy) -> Iterable[str]:
-        """All pods that went for the preemptor on the same node."""
-        return self._evicted[_cause(by)]
 
     def preemptor(self, by: PreemptedBy) -> Whereabouts:
         """What is known of the preemptor."""
@@ -316,10 +305,6 @@ def _reconstruction(
     verdict = explain_pods(AnalysisContext(remaining, scheduler, taken_at or now, assumptions=assumptions), [question])[
         0
     ]
-    return _told(verdict, victim, taken_at, is_laid_over=there is None)
-
-
-def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_over: bool) -> Reconstruction:
     node = victim.spec.node_name
     candidate = next((each for each in verdict.candidates if each.node == node), None)
     victims = candidate.victims if candidate else []
@@ -337,5 +322,5 @@ def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_o
         victims=victims,
         step=next((step for step in (candidate.steps if candidate else []) if step.pod == victim.key), None),
         refusal=verdict.filter.get(node),
-        is_preemptor_laid_over=is_laid_over,
+        is_preemptor_laid_over=there is None,
     )

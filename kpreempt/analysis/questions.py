@@ -29,7 +29,6 @@ from kpreempt.analysis.workload_pods import (
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.devices import ResourceClaim
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -89,15 +88,24 @@ def questions_of(
     claims = [claim for each in pods for claim in each.claims]
     known = {claim.key for claim in cluster.persistent_volume_claims} if claims else set()
     new_claims = {claim.key: admit_claim(claim, cluster) for claim in claims if claim.key not in known}
+    owners = [owner for each in pods for owner in each.owners]
+    there = {(each.metadata.namespace, each.metadata.name) for each in cluster.replica_sets} if owners else set()
+    new_owners = [each for each in owners if (each.metadata.namespace, each.metadata.name) not in there]
     cluster = msgspec.structs.replace(
         cluster,
         persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims.values()],
-        replica_sets=_with_owners(cluster.replica_sets, [owner for each in pods for owner in each.owners]),
+        replica_sets=[*cluster.replica_sets, *new_owners],
     )
     questions = []
     for each in pods:
         admission = admit(each.pod, cluster, rules)
         mine = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
+        refused = []
+        if cluster.resource_quotas:
+            # Where quotas would not let the pod be created.
+            from kpreempt.admission.resource_quotas import refused_by_quotas  # noqa: PLC0415 - few clusters have quotas
+
+            refused = refused_by_quotas(admission.pod, cluster)
         made = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
             Question(
@@ -105,24 +113,10 @@ def questions_of(
                 manifest=each.pod,
                 origin=each.template.origin,
                 admission=[*(_made(claim, each) for claim in made), *admission.changes],
-                assumptions=[
-                    *mine,
-                    *each.assumptions,
-                    *admission.assumptions,
-                    *_refused(admission.pod, cluster),
-                ],
+                assumptions=[*mine, *each.assumptions, *admission.assumptions, *refused],
             )
         )
     return Asked(cluster, questions, sizes)
-
-
-def _refused(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
-    """That quotas would not let the pod be created."""
-    if not cluster.resource_quotas:
-        return []
-    from kpreempt.admission.resource_quotas import refused_by_quotas  # noqa: PLC0415 - few clusters have quotas
-
-    return refused_by_quotas(pod, cluster)
 
 
 def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> Asked:
@@ -189,11 +183,6 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
     elif pod.spec.priority is not None or before.spec.priority is None:
         return Admission(pod)
     return admit_priority(pod, cluster)
-
-
-def _with_owners(there: list[ReplicaSet], wanted: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    known = {(each.metadata.namespace, each.metadata.name) for each in there} if wanted else set()
-    return [*there, *(each for each in wanted if (each.metadata.namespace, each.metadata.name) not in known)]
 
 
 def _made(claim: PersistentVolumeClaim, asked: _Unadmitted) -> Admitted:
@@ -423,13 +412,9 @@ def set_aside_namesakes(cluster: ClusterSnapshot, new: Iterable[Pod]) -> tuple[C
         for pod in namesakes
     ]
     pods = [pod for pod in cluster.pods if pod.metadata.namespace not in spaces_of.get(pod.metadata.name, ())]
-    return msgspec.structs.replace(cluster, pods=pods, resource_claims=_released(cluster, namesakes)), assumptions
+    claims = cluster.resource_claims
+    if any(pod.spec.resource_claims for pod in namesakes):
+        from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few pods have devices
 
-
-def _released(cluster: ClusterSnapshot, gone: Sequence[Pod]) -> list[ResourceClaim]:
-    """The claims for devices without those of pods that are gone."""
-    if not any(pod.spec.resource_claims for pod in gone):
-        return cluster.resource_claims
-    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few pods have devices
-
-    return released(cluster.resource_claims, gone)
+        claims = released(claims, namesakes)
+    return msgspec.structs.replace(cluster, pods=pods, resource_claims=claims), assumptions

@@ -63,7 +63,11 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
             raise UsageError(f"the priority {overrides.priority} does not fit 32 bits")
         spec["priority"] = overrides.priority
     if overrides.preemption_policy is not None:
-        spec["preemptionPolicy"] = _policy(overrides.preemption_policy)
+        asked = overrides.preemption_policy
+        policy = next((each for each in _POLICIES if each.lower() == asked.lower()), None)
+        if policy is None:
+            raise UsageError(f'"{asked}" is not a preemption policy', hint=nearest(asked, _POLICIES))
+        spec["preemptionPolicy"] = policy
     for assignment in overrides.assignments:
         assign(pod, assignment, any_annotation=overrides.any_annotation)
     return pod
@@ -81,13 +85,6 @@ def plain_document(record: msgspec.Struct) -> Document:
     """A typed object as plain data, in the API's words, without its kind."""
     document: Document = _without_nulls(msgspec.to_builtins(record, enc_hook=_plain))
     return document
-
-
-def _policy(text: str) -> str:
-    matching = [policy for policy in _POLICIES if policy.lower() == text.lower()]
-    if not matching:
-        raise UsageError(f'"{text}" is not a preemption policy', hint=nearest(text, _POLICIES))
-    return matching[0]
 
 
 def _plain(value: object) -> str:
@@ -219,37 +216,24 @@ def _check_names(steps: list[Step], path: str) -> None:
         if isinstance(shape, msgspec.inspect.StructType) and isinstance(step, str):
             fields = {field.encode_name: field.type for field in shape.fields}
             if step not in fields:
-                raise _unknown_field(step, sorted(fields), where, path)
+                near = difflib.get_close_matches(step, sorted(fields), n=1)
+                problem = f'"{step}" is not a field of {where} that decides about scheduling'
+                raise UsageError(
+                    f"{path}: {problem}; there is: {', '.join(sorted(fields))}", hint=near[0] if near else ""
+                )
             inner = fields[step]
         elif isinstance(shape, msgspec.inspect.ListType) and isinstance(step, int):
             inner = shape.item_type
         elif isinstance(shape, msgspec.inspect.DictType) and isinstance(step, str):
             inner = shape.value_type
         else:
-            raise UsageError(f"{path}: {where} is {_kind_of(shape)}")
-        shape = _unwrapped(inner)
-
-
-def _kind_of(shape: msgspec.inspect.Type) -> str:
-    if isinstance(shape, msgspec.inspect.ListType):
-        return "a list"
-    is_mapping = isinstance(shape, msgspec.inspect.StructType | msgspec.inspect.DictType)
-    return "a mapping" if is_mapping else "a single value"
-
-
-def _unwrapped(shape: msgspec.inspect.Type) -> msgspec.inspect.Type:
-    """The type without "or null"."""
-    if isinstance(shape, msgspec.inspect.UnionType):
-        return next(each for each in shape.types if not isinstance(each, msgspec.inspect.NoneType))
-    return shape
-
-
-def _unknown_field(step: str, fields: list[str], where: str, path: str) -> UsageError:
-    near = difflib.get_close_matches(step, fields, n=1)
-    return UsageError(
-        f'{path}: "{step}" is not a field of {where} that decides about scheduling; there is: {", ".join(fields)}',
-        hint=near[0] if near else "",
-    )
+            is_mapping = isinstance(shape, msgspec.inspect.StructType | msgspec.inspect.DictType)
+            kind = "a mapping" if is_mapping else "a single value"
+            raise UsageError(f"{path}: {where} is {'a list' if isinstance(shape, msgspec.inspect.ListType) else kind}")
+        shape = inner
+        if isinstance(inner, msgspec.inspect.UnionType):
+            # The type without "or null".
+            shape = next(each for each in inner.types if not isinstance(each, msgspec.inspect.NoneType))
 
 
 @cache

@@ -11,12 +11,12 @@ stateful_set_utils.go``, ``pkg/controller/volume/ephemeral``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 
 import msgspec
 
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import BATCH_GROUP
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
@@ -83,7 +83,9 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
         return _pods_of_volcano_job(document, source, line)
     reader = DocumentReader(describe(document), source, line)
     kind = document.get("kind")
-    if not isinstance(kind, str) or (kind not in WORKLOAD_KINDS and not _has_template(document)):
+    # Objects of an unknown kind may have a pod template where workloads have theirs.
+    has_template = isinstance(mapping_in(document, "spec", "template", "spec").get("containers"), list)
+    if not isinstance(kind, str) or (kind not in WORKLOAD_KINDS and not has_template):
         return []
     spec = reader.mapping(document, "spec")
     if kind == "Pod":
@@ -118,8 +120,11 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
 
 
 def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[PodTemplate]:
-    from kpreempt.analysis.volcano.documents import claims_of_job, first_pod_of_task  # noqa: PLC0415 - few ask for one
-    from kpreempt.analysis.volcano.jobs import read_volcano_job  # noqa: PLC0415
+    from kpreempt.analysis.volcano.jobs import (  # noqa: PLC0415 - few ask for one
+        claims_of_job,
+        first_pod_of_task,
+        read_volcano_job,
+    )
 
     job = read_volcano_job(document, source=source, line=line)
     return [
@@ -137,14 +142,6 @@ def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[Pod
         for task in job.tasks
         if task.replicas > 0
     ]
-
-
-def _has_template(document: Document) -> bool:
-    """Whether an object of an unknown kind has a pod template where workloads have theirs."""
-    place: object = document
-    for key in ("spec", "template", "spec"):
-        place = place.get(key) if isinstance(place, dict) else None
-    return isinstance(place, dict) and isinstance(place.get("containers"), list)
 
 
 def joined(name: str, end: str) -> str:
@@ -178,16 +175,23 @@ class _Workload:
         metadata |= {"name": joined(self.name, NEW), "namespace": self.namespace}
         self._own(metadata, self.api_version, self.kind, self.name, self.uid)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        steps: dict[str, Callable[[Document], tuple[list[Document], list[Document]]]] = {
-            "Deployment": self._of_deployment,
-            "StatefulSet": self._of_stateful_set,
-            "DaemonSet": self._of_daemon_set,
-            "Job": self._of_job,
-            "CronJob": self._of_cron_job,
-            "PodTemplate": self._of_pod_template,
-        }
-        step = steps.get(self.kind)
-        claims, owners = step(pod) if step is not None else ([], [])
+        claims, owners = list[Document](), list[Document]()
+        if self.kind == "Deployment":
+            owners = [self._replica_set_of(pod)]
+        elif self.kind == "StatefulSet":
+            claims = self._claims_of(pod)
+        elif self.kind == "DaemonSet":
+            metadata["labels"] |= {"controller-revision-hash": NEW}
+            tolerations = self._reader.mappings(spec, "tolerations", f"{self._path}.spec")
+            spec["tolerations"] = add_daemon_tolerations(tolerations, bool(spec.get("hostNetwork")))
+        elif self.kind in ("Job", "CronJob"):
+            job = self.name if self.kind == "Job" else joined(self.name, NEW)
+            metadata["labels"] |= {"job-name": job, "batch.kubernetes.io/job-name": job}
+            if self.kind == "CronJob":
+                self._own(metadata, "batch/v1", "Job", job)
+        elif self.kind == "PodTemplate":
+            # Nothing makes pods of a bare PodTemplate, so its pod has no owner.
+            del metadata["ownerReferences"]
         return PodTemplate(
             kind=self.kind,
             name=self.name,
@@ -214,7 +218,7 @@ class _Workload:
         parallelism = self._reader.count(self._holder, "parallelism", 1)
         return min(parallelism, self._reader.count(self._holder, "completions", parallelism))
 
-    def _of_deployment(self, pod: Document) -> tuple[list[Document], list[Document]]:
+    def _replica_set_of(self, pod: Document) -> Document:
         """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""
         replica_set = joined(self.name, NEW)
         mark = {TEMPLATE_HASH_LABEL: NEW}
@@ -225,9 +229,9 @@ class _Workload:
         metadata: Document = {"name": replica_set, "namespace": self.namespace}
         self._own(metadata, self.api_version, self.kind, self.name, self.uid)
         spec = {"selector": selector, "replicas": self._replicas()}
-        return [], [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}]
+        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
 
-    def _of_stateful_set(self, pod: Document) -> tuple[list[Document], list[Document]]:
+    def _claims_of(self, pod: Document) -> list[Document]:
         """A StatefulSet numbers its pods, and gives each its own claims before the pod is made."""
         ordinals = self._reader.mapping(self._holder, "ordinals", "spec")
         ordinal = str(self._reader.count(ordinals, "start", 0))
@@ -248,28 +252,7 @@ class _Workload:
             if volume.get("name") not in taken
         ]
         pod["spec"]["volumes"] = volumes + others
-        return claims, []
-
-    def _of_daemon_set(self, pod: Document) -> tuple[list[Document], list[Document]]:
-        pod["metadata"]["labels"] |= {"controller-revision-hash": NEW}
-        tolerations = self._reader.mappings(pod["spec"], "tolerations", f"{self._path}.spec")
-        pod["spec"]["tolerations"] = add_daemon_tolerations(tolerations, bool(pod["spec"].get("hostNetwork")))
-        return [], []
-
-    def _of_job(self, pod: Document) -> tuple[list[Document], list[Document]]:
-        pod["metadata"]["labels"] |= {"job-name": self.name, "batch.kubernetes.io/job-name": self.name}
-        return [], []
-
-    def _of_cron_job(self, pod: Document) -> tuple[list[Document], list[Document]]:
-        job = joined(self.name, NEW)
-        pod["metadata"]["labels"] |= {"job-name": job, "batch.kubernetes.io/job-name": job}
-        self._own(pod["metadata"], "batch/v1", "Job", job)
-        return [], []
-
-    def _of_pod_template(self, pod: Document) -> tuple[list[Document], list[Document]]:
-        """Nothing makes pods of a bare PodTemplate, so its pod has no owner."""
-        del pod["metadata"]["ownerReferences"]
-        return [], []
+        return claims
 
 
 _PREFIX = "node.kubernetes.io/"
@@ -292,7 +275,11 @@ def add_daemon_tolerations(tolerations: list[Document], host_network: bool) -> l
     result = deepcopy(tolerations)
     for key, effect in (*_EVERYWHERE, *([_ON_HOST_NETWORK] if host_network else [])):
         wanted = {"key": _PREFIX + key, "operator": "Exists", "effect": effect}
-        places = [index for index, have in enumerate(result) if _is_same_taint(have, wanted)]
+        places = [
+            index
+            for index, have in enumerate(result)
+            if all((have.get(field) or "") == wanted.get(field, "") for field in ("key", "operator", "effect", "value"))
+        ]
         for index in places:
             result[index] = dict(wanted)
         if not places:
@@ -307,10 +294,6 @@ def tie_to_node(spec: Document, node_name: str) -> None:
     field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     spec["affinity"] = {**affinity, "nodeAffinity": {**node_affinity, _REQUIRED: required}}
-
-
-def _is_same_taint(have: Document, wanted: Document) -> bool:
-    return all((have.get(key) or "") == wanted.get(key, "") for key in ("key", "operator", "effect", "value"))
 
 
 def stateful_claims(

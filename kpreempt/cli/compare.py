@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import AUTO, algorithm_for, assume_of_gates, scheduler_for
+from kpreempt.analysis.algorithms import (
+    AUTO,
+    algorithm_for,
+    api_server_rules,
+    assume_of_gates,
+    pending_pods,
+    scheduler_for,
+)
 from kpreempt.analysis.compare.differences import compare_pods, comparison_of
 from kpreempt.analysis.compare.upgrade import (
-    Asked,
     compare_upgrade,
     keeps_workloads,
     next_pods,
@@ -21,9 +27,7 @@ from kpreempt.analysis.compare.upgrade import (
     versions_between,
 )
 from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.pending.verdicts import pending_pods
-from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
-from kpreempt.analysis.version_rules import api_server_rules
+from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import usual_namespace

@@ -123,7 +123,7 @@ class Run:
         unread = unreadable_of(loaded.cluster, needs.compared)
         loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
         if request.without or request.cordons or request.uncordons or request.budgets:
-            from kpreempt.analysis.explain.overrides import changed
+            from kpreempt.analysis.nodes.changes import changed
 
             cluster = changed(
                 loaded.cluster,

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from kpreempt import __version__
+from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED, kept_kueue, redactable
 from kpreempt.analysis.questions import questions_of
-from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace

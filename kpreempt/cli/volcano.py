@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, api_server_of
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import (
     in_namespace,
@@ -22,7 +22,6 @@ from kpreempt.analysis.questions import (
     select,
     subjects_of,
 )
-from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import (
     Submission,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kpreempt.analysis.algorithms import one_by_one
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
@@ -16,7 +17,6 @@ from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, position
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.document_reader import describe
-from kpreempt.analysis.pending.verdicts import one_by_one
 from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId

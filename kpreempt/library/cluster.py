@@ -407,7 +407,7 @@ class Cluster:
         return Context(state.loaded, configured, now, None if is_dump else now, is_live=state.live is not None)
 
     def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
-        from kpreempt.analysis.explain.overrides import changed
+        from kpreempt.analysis.nodes.changes import changed
 
         return self._with_cluster(changed(self.snapshot, namespace, **changes))
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
-from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.errors import UsageError

@@ -54,9 +54,9 @@ def selection_of(request: Selected) -> PodSelection:
 
 def pending(context: Context, request: Pending) -> Answered:
     """What becomes of each pending pod."""
+    from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
-    from kpreempt.analysis.pending.verdicts import one_by_one
 
     cluster, selection = context.loaded.cluster, selection_of(request)
     found = explain_pending(
@@ -85,9 +85,9 @@ def _lasting(seconds: float) -> Callable[[], bool]:
 
 def budgets(context: Context, request: Budgets) -> Answered:
     """What is wrong with PodDisruptionBudgets, and which pods would violate them."""
+    from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.budgets.audit import audit_budgets
     from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
-    from kpreempt.analysis.pending.verdicts import one_by_one
 
     cluster = context.loaded.cluster
     found = audit_budgets(
@@ -148,10 +148,9 @@ def schedulers_on(
 
 
 def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:
+    from kpreempt.analysis.algorithms import api_server_of, pending_pods
     from kpreempt.analysis.explain.pods import Question
-    from kpreempt.analysis.pending.verdicts import pending_pods
     from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
-    from kpreempt.analysis.version_rules import api_server_of
     from kpreempt.analysis.what_if import Overrides
     from kpreempt.snapshot.decode import object_decoder
     from kpreempt.verdict.unread import require

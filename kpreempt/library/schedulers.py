@@ -17,7 +17,7 @@ from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.pending.verdicts import Spread
+    from kpreempt.analysis.algorithms import Spread
 
 
 class ConfiguredScheduler(NamedTuple):

@@ -24,8 +24,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.analysis.version_rules import eviction_rules_of
+from kpreempt.analysis.algorithms import Scheduler, eviction_rules_of, scheduler_for
 from kpreempt.errors import InputError, KpreemptError, within_calendar
 from kpreempt.eviction.kubectl_drain import CommandError
 from kpreempt.eviction.selectors import SelectorError, parse_selector

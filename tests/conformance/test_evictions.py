@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.version_rules import eviction_rules_of
+from kpreempt.analysis.algorithms import eviction_rules_of, scheduler_for
 from kpreempt.errors import InputError
 from tests.conformance.eviction_lines import answer_line
 from tests.tiers import Sample

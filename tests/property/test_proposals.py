@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain.least_priority import just_above
-from kpreempt.analysis.explain.overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.single_edits import just_above
+from kpreempt.analysis.nodes.changes import changed
 from kpreempt.analysis.what_if import Assignment, Overrides, override_pod, pod_document, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -33,11 +33,11 @@ def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
 
 def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[ClusterSnapshot, Pod]:
     """The cluster and the pod as ``kpreempt explain`` makes them from the options."""
-    by_cluster = {"--without": without, "--cordon": cordon, "--uncordon": uncordon, "--budget": set_budget}
+    by_cluster = {"--without": "removed", "--cordon": "cordons", "--uncordon": "uncordons", "--budget": "budgets"}
     document = pod_document(pod)
     for option, _, value in (each.partition("=") for each in options):
         if option in by_cluster:
-            cluster = by_cluster[option](cluster, value)
+            cluster = changed(cluster, **{by_cluster[option]: [value]})
             continue
         if option == "--set":
             path, text = split_assignment(value)

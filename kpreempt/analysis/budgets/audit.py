@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import fill_budget_statuses
-from kpreempt.analysis.algorithms import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
 from kpreempt.analysis.pending.pods import queue_positions
-from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
@@ -91,7 +90,12 @@ def audit_budgets(
     with phases.phase("audit"):
         protection = Protection(cluster)
         workloads = Workloads(cluster)
-        asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
+        asked = [
+            budget
+            for budget in cluster.pod_disruption_budgets
+            if selection.namespace in ("", budget.metadata.namespace)
+            and (selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget))))
+        ]
         # The budgets without a status of their own, by name: ``fill_budget_statuses`` says so of each.
         kind = "PodDisruptionBudget "
         auditor = _Auditor(
@@ -161,7 +165,11 @@ class _Auditor:
         self._near_misses = NearMisses(workloads)
         self._without_status = without_status
         self._scales = Scales(cluster)
-        self._recomputed = _recomputed(cluster)
+        # What the controller would now say of the budgets that it has not seen in their latest form.
+        budgets = cluster.pod_disruption_budgets
+        stale = [msgspec.structs.replace(each, status=None) for each in budgets if _is_stale(each)]
+        filled, _ = fill_budget_statuses(msgspec.structs.replace(cluster, pod_disruption_budgets=stale))
+        self._recomputed = {each.key: each.status for each in filled.pod_disruption_budgets if each.status is not None}
 
     def audit(self, budget: PodDisruptionBudget) -> AuditedBudget:
         """The budget's numbers, and all that can be said without a scheduler."""
@@ -351,12 +359,8 @@ class _Auditor:
                 continue
             key = owner.kind, owner.name
             if key not in known:
-                try:
-                    owner_scales([pod], self._scales.scale_of)
-                    known[key] = False
-                except SyncError:
-                    known[key] = True
-            if known[key]:
+                known[key] = _has_scale(pod, self._scales)
+            if not known[key]:
                 found.append(pod)
         return found
 
@@ -369,19 +373,6 @@ class _Auditor:
         if any(scale.is_guessed for scale in scales):
             return len(pods)
         return sum(scale.replicas for scale in scales) + sum(controller_of(pod.metadata) is None for pod in pods)
-
-
-def _is_asked(budget: PodDisruptionBudget, selection: PodSelection, protection: Protection) -> bool:
-    if selection.namespace not in ("", budget.metadata.namespace):
-        return False
-    return selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget)))
-
-
-def _recomputed(cluster: ClusterSnapshot) -> dict[str, PodDisruptionBudgetStatus]:
-    """What the controller would now say of the budgets that it has not seen in their latest form."""
-    stale = [msgspec.structs.replace(each, status=None) for each in cluster.pod_disruption_budgets if _is_stale(each)]
-    filled, _ = fill_budget_statuses(msgspec.structs.replace(cluster, pod_disruption_budgets=stale))
-    return {each.key: each.status for each in filled.pod_disruption_budgets if each.status is not None}
 
 
 def _is_stale(budget: PodDisruptionBudget) -> bool:

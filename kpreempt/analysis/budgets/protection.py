@@ -48,7 +48,12 @@ class Protection:
             if pod.metadata.deletion_timestamp is not None:
                 self.leaving.add(pod.key)
         candidates = Candidates(pod for pods in self.in_namespace.values() for pod in pods)
-        self._pods = {budget.key: _selected(budget, candidates) for budget in budgets}
+        self._pods: dict[str, Sequence[Pod]] = {
+            budget.key: candidates.of(budget).pods
+            if (selector := budget.spec.selector) is not None and selector.is_valid()
+            else ()
+            for budget in budgets
+        }
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         self._all = budgets
         # With a bit for each of these.
@@ -78,11 +83,6 @@ class Protection:
     def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
         """The budgets that select the pod of that name."""
         return self._budgets.get(key, ())
-
-
-def _selected(budget: PodDisruptionBudget, candidates: Candidates) -> Sequence[Pod]:
-    selector = budget.spec.selector
-    return candidates.of(budget).pods if selector is not None and selector.is_valid() else ()
 
 
 class Workload(msgspec.Struct, frozen=True):

@@ -10,11 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.algorithms import Scheduler, Spread, one_by_one, timed_by_part
 from kpreempt.analysis.check.rollout.controller_inputs import seconds_in_all
 from kpreempt.analysis.check.rollout.controllers import start_controllers
 from kpreempt.analysis.check.rollout.records import Plan
-from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace, first_branch
 from kpreempt.analysis.simulation.claims import bind_claims

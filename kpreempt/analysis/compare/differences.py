@@ -20,7 +20,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, Candidate, Outcome, Reprieve, Status, TieBreakRound, Verdict
 from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Pair, Step
 
-_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "latestStart")
 _NAMED = 4
 
@@ -30,7 +30,7 @@ def is_same_fate(base: Verdict, other: Verdict) -> bool:
 
     Where it lands, and one of the two computes no scores, nodes that both allow are enough.
     """
-    if _outcome(base) != _outcome(other):
+    if outcome_of(base) != outcome_of(other):
         return False
     ours, theirs = set(nodes_of(base)), set(nodes_of(other))
     if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
@@ -83,14 +83,13 @@ def _first(differences: Iterator[Difference], decisive: set[str]) -> Difference 
 
 
 def _filter(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    for node in _only_in_one(base.feasible_nodes, other.feasible_nodes):
-        yield _of_node(
-            Step.FILTER, node, node in base.feasible_nodes, ("fits", "does not fit"), _filter_reason, base, other
-        )
+    words = ("fits", "does not fit")
+    return _of_nodes(Step.FILTER, words, base.feasible_nodes, other.feasible_nodes, base.filter, other.filter)
 
 
-def _outcome(verdict: Verdict) -> Outcome:
-    return Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
+def outcome_of(verdict: Verdict) -> Outcome:
+    """The outcome up to budgets."""
+    return Outcome.PREEMPTS if verdict.outcome in PREEMPTS else verdict.outcome
 
 
 def _victim_sets(verdict: Verdict) -> dict[str, set[str]]:
@@ -138,31 +137,31 @@ def _eligibility(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 def _potential_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
     words = ("is tried", "is not tried")
-    for node in _only_in_one(base.potential_nodes, other.potential_nodes):
-        is_tried = node in base.potential_nodes
-        yield _of_node(Step.POTENTIAL_NODES, node, is_tried, words, _filter_reason, base, other)
+    ours, theirs = base.potential_nodes, other.potential_nodes
+    return _of_nodes(Step.POTENTIAL_NODES, words, ours, theirs, base.filter, other.filter)
 
 
 def _candidates(base: Verdict, other: Verdict) -> Iterator[Difference]:
     words = ("is a candidate", "is no candidate")
     both = set(base.potential_nodes) & set(other.potential_nodes)
     ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
-    for node in _only_in_one(ours, theirs):
-        if node in both:
-            yield _of_node(Step.CANDIDATES, node, node in ours, words, _dry_run_reason, base, other)
+    found = _of_nodes(Step.CANDIDATES, words, ours, theirs, base.dry_run, other.dry_run)
+    return (each for each in found if each.subject in both)
 
 
 def _victims(base: Verdict, other: Verdict) -> Iterator[Difference]:
     for ours, theirs in _shared_candidates(base, other):
         if set(ours.victims) != set(theirs.victims):
-            base_reason, other_reason = _reprieve_reasons(ours, theirs)
+            # How each came to keep, or to evict, the first pod on which they differ.
+            pod = _only_in_one(ours.victims, theirs.victims)[0]
+            steps = [next((step for step in each.steps if step.pod == pod), None) for each in (ours, theirs)]
             yield Difference(
                 step=Step.VICTIMS,
                 subject=ours.node,
                 base=_names(ours.victims),
                 other=_names(theirs.victims),
-                base_reason=base_reason,
-                other_reason=other_reason,
+                base_reason=_reprieve(pod, steps[0]),
+                other_reason=_reprieve(pod, steps[1]),
             )
 
 
@@ -225,32 +224,24 @@ _LOOKS: tuple[Callable[[Verdict, Verdict], Iterator[Difference]], ...] = (
 )
 
 
-def _of_node(
+def _of_nodes(
     step: Step,
-    node: str,
-    is_in_base: bool,
     words: tuple[str, str],
-    reason: Callable[[Verdict, str], str],
-    base: Verdict,
-    other: Verdict,
-) -> Difference:
-    """A node that one of the two has and the other has not."""
-    return Difference(
-        step=step,
-        subject=node,
-        base=words[not is_in_base],
-        other=words[is_in_base],
-        base_reason=reason(base, node),
-        other_reason=reason(other, node),
-    )
-
-
-def _filter_reason(verdict: Verdict, node: str) -> str:
-    return _reason(verdict.filter.get(node))
-
-
-def _dry_run_reason(verdict: Verdict, node: str) -> str:
-    return _reason(verdict.dry_run.get(node))
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    base: Mapping[str, Status],
+    other: Mapping[str, Status],
+) -> Iterator[Difference]:
+    """The nodes that one of the two has and the other has not, with what is said of them."""
+    for node in _only_in_one(ours, theirs):
+        yield Difference(
+            step=step,
+            subject=node,
+            base=words[node not in ours],
+            other=words[node in ours],
+            base_reason=_reason(base.get(node)),
+            other_reason=_reason(other.get(node)),
+        )
 
 
 def _reason(status: Status | None) -> str:
@@ -258,13 +249,6 @@ def _reason(status: Status | None) -> str:
         return ""
     plugin = f"{status.plugin}: " if status.plugin else ""
     return f"{plugin}{status.message or status.code}"
-
-
-def _reprieve_reasons(base: Candidate, other: Candidate) -> tuple[str, str]:
-    """How each came to keep, or to evict, the first pod on which they differ."""
-    pod = next(iter(_only_in_one(base.victims, other.victims)))
-    ours, theirs = (next((step for step in each.steps if step.pod == pod), None) for each in (base, other))
-    return _reprieve(pod, ours), _reprieve(pod, theirs)
 
 
 def _reprieve(pod: str, step: Reprieve | None) -> str:

@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from kpreempt.admission import admit
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.compare.differences import assumptions_of, decision_of, differences_between
+from kpreempt.analysis.algorithms import Scheduler, api_server_rules, controller_rules, likeness_to
+from kpreempt.analysis.compare.differences import PREEMPTS, assumptions_of, decision_of, differences_between, outcome_of
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.pending.verdicts import likeness_to
-from kpreempt.analysis.questions import Decode, questions_of
-from kpreempt.analysis.version_rules import api_server_rules, controller_rules
+from kpreempt.analysis.questions import Asked, Decode, questions_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import is_replaced, replacement_of
@@ -54,13 +52,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.scheduler import KubeScheduler
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """Pods that are asked about, each on its own, in the same cluster."""
-
-    cluster: ClusterSnapshot
-    questions: Sequence[Question]
-
-
 def compare_upgrade(
     asked: Iterable[Asked],
     versions: Versions,
@@ -85,11 +76,15 @@ def compare_upgrade(
         differing=count[Certainty.CERTAIN],
         possibly_differing=count[Certainty.POSSIBLE],
         undecided=count[Certainty.UNKNOWN],
-        changes=[_told(change) for change in versions.changes if change.name in causing],
+        changes=[
+            VersionChange(name=change.name, sentence=change.sentence, source=change.source)
+            for change in versions.changes
+            if change.name in causing
+        ],
         groups=_groups(items),
         items=items,
         not_modelled=[change.name for change in versions.changes if change.concern is Concern.NOT_MODELLED],
-        assumptions=list(dict.fromkeys([*assumptions, *comparison.assumptions()])),
+        assumptions=list(dict.fromkeys([*assumptions, *comparison.own, *assumptions_of(comparison.said)])),
     )
 
 
@@ -98,9 +93,12 @@ class _Comparison:
         self._versions = versions
         self._now = now
         self._phases = phases
-        self._ready = [_Ready(each, now, phases) for each in (versions.base, versions.target)]
-        self._said: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
-        self._own: list[Assumption] = []
+        self._schedulers = (versions.base, versions.target)
+        # The cluster that each prepared last, of which the next may use what is the same.
+        self._prepared: list[Any] = [None, None]
+        # What is assumed: of the questions, and by the verdicts, told by version where only one makes it.
+        self.own: list[Assumption] = []
+        self.said: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
         self.asked = 0
 
     def items(self, asked: Asked) -> list[UpgradedPod]:
@@ -108,61 +106,40 @@ class _Comparison:
         self.asked += len(asked.questions)
         kinds: dict[tuple[bytes, bytes], list[Question]] = {}
         for question in asked.questions:
-            self._own += question.assumptions
-            stored = (stored_by(each, question, asked.cluster) for each in (self._versions.base, self._versions.target))
-            base, target = map(self._likeness, stored)
+            self.own += question.assumptions
+            stored = (stored_by(each, question, asked.cluster) for each in self._schedulers)
+            base, target = (likeness_to(self._versions.base, pod) for pod in stored)
             kinds.setdefault((base, target), []).append(question)
         if not kinds:
             return []
-        for ready in self._ready:
-            ready.prepare(asked.cluster)
+        for place, scheduler in enumerate(self._schedulers):
+            with self._phases.phase("prepare"):
+                self._prepared[place] = scheduler.prepare(asked.cluster, now=self._now, before=self._prepared[place])
         pairs = {key: self._decide(same[0], asked.cluster) for key, same in kinds.items()}
+        fates = {key: (fates_of(base), fates_of(target)) for key, (base, target) in pairs.items()}
+        certainties = {key: base.difference_to(target) for key, (base, target) in fates.items()}
         pending = {
-            key: Pending(kinds[key][0], fates_of(base), fates_of(target))
-            for key, (base, target) in pairs.items()
-            if fates_of(base).difference_to(fates_of(target)) in (Certainty.CERTAIN, Certainty.POSSIBLE)
+            key: Pending(kinds[key][0], *fates[key])
+            for key, certainty in certainties.items()
+            if certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
         }
         search = CauseSearch(self._versions, asked.cluster, self._now, self._phases)
         causes = search.find(pending) if pending else {}
         found: dict[int, UpgradedPod] = {}
         for key, same in kinds.items():
-            verdict, other = pairs[key]
-            certainty = fates_of(verdict).difference_to(fates_of(other))
+            certainty = certainties[key]
             if certainty is not None:
                 named = [change.name for change in causes.get(key, ())]
-                found |= {id(each): _item(each, verdict, other, certainty, named) for each in same}
+                found |= {id(each): _item(each, *pairs[key], certainty, named) for each in same}
         return [found[id(each)] for each in asked.questions if id(each) in found]
 
-    def assumptions(self) -> list[Assumption]:
-        """Those of the questions, then those of the verdicts, told by version where only one makes them."""
-        return [*self._own, *assumptions_of(self._said)]
-
-    def _likeness(self, pod: Pod) -> bytes:
-        return likeness_to(self._versions.base, pod)
-
     def _decide(self, question: Question, cluster: ClusterSnapshot) -> tuple[Verdict, Verdict]:
-        base, target = (ready.decide(question, cluster) for ready in self._ready)
-        for verdict, said in zip((base, target), self._said.values(), strict=True):
-            said.append(verdict)
-        return base, target
-
-
-class _Ready:
-    """A scheduler with the cluster that it prepared last, of which the next may use what is the same."""
-
-    def __init__(self, scheduler: Scheduler, now: datetime, phases: Phases) -> None:
-        self._scheduler = scheduler
-        self._now = now
-        self._phases = phases
-        self._prepared: Any = None
-
-    def prepare(self, cluster: ClusterSnapshot) -> None:
-        with self._phases.phase("prepare"):
-            self._prepared = self._scheduler.prepare(cluster, now=self._now, before=self._prepared)
-
-    def decide(self, question: Question, cluster: ClusterSnapshot) -> Verdict:
-        pod = stored_by(self._scheduler, question, cluster)
-        return self._scheduler.decide(self._prepared, pod, records_steps=False, phases=self._phases)
+        verdicts = []
+        for scheduler, prepared in zip(self._schedulers, self._prepared, strict=True):
+            pod = stored_by(scheduler, question, cluster)
+            verdicts.append(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
+            self.said[scheduler.algorithm].append(verdicts[-1])
+        return verdicts[0], verdicts[1]
 
 
 def _item(question: Question, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]) -> UpgradedPod:
@@ -177,10 +154,6 @@ def _item(question: Question, base: Verdict, target: Verdict, certainty: Certain
         target=decision_of(target.algorithm, target, both, differences_between(base, target)),
         causes=causes,
     )
-
-
-def _told(change: ToldChange) -> VersionChange:
-    return VersionChange(name=change.name, sentence=change.sentence, source=change.source)
 
 
 def _groups(items: Iterable[UpgradedPod]) -> list[UpgradeGroup]:
@@ -277,13 +250,12 @@ def next_pods(
             if owner is not None:
                 namespace = record.metadata.namespace
                 above[kind, namespace, record.metadata.name] = (owner.kind, namespace, owner.name)
-    found: dict[_Workload, list[Pod]] = {}
+    owned: dict[_Workload, list[Pod]] = {}
     for pod in cluster.pods:
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind != "Node":
             own = (owner.kind, pod.metadata.namespace, owner.name)
-            found.setdefault(above.get(own, own), []).append(pod)
-    owned = found
+            owned.setdefault(above.get(own, own), []).append(pod)
     asked = [_asked(cluster, together, decode, settings)] if together else []
     for template in templates:
         if template.kind in _IN_PLACE:
@@ -291,7 +263,13 @@ def next_pods(
             rest = cluster if template.kind == "StatefulSet" else _without(cluster, gone)
             one = _asked(rest, [template], decode, settings)
             # That its namesake is gone is what it takes for the pod to be made.
-            asked.append(Asked(one.cluster, [_without_namesake(each) for each in one.questions]))
+            questions = [
+                msgspec.structs.replace(
+                    question, assumptions=[each for each in question.assumptions if each.field != "metadata.name"]
+                )
+                for question in one.questions
+            ]
+            asked.append(Asked(one.cluster, questions))
     others = {each: pods for each, pods in owned.items() if each not in known and is_asked(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
     asked += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
@@ -322,13 +300,7 @@ def _has_finished(document: Document) -> bool:
 
 
 def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings) -> Asked:
-    found = questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
-    return Asked(found.cluster, found.questions)
-
-
-def _without_namesake(question: Question) -> Question:
-    kept = [each for each in question.assumptions if each.field != "metadata.name"]
-    return msgspec.structs.replace(question, assumptions=kept)
+    return questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
 
 
 def _replacement(
@@ -336,7 +308,13 @@ def _replacement(
 ) -> Asked:
     """What takes the place of the workload's newest pod, or for a DaemonSet of each."""
     kind, namespace, name = workload
-    newest = max(pods, key=lambda pod: (_created(pod), pod.metadata.name))
+    newest = max(
+        pods,
+        key=lambda pod: (
+            created.timestamp() if (created := pod.metadata.creation_timestamp) is not None else 0.0,
+            pod.metadata.name,
+        ),
+    )
     gone = list(pods) if kind == "DaemonSet" else [newest]
     rules = controller_rules(settings)
     made = [replacement_of(pod, suffix=_NEW, uid="", now=now, rules=rules) for pod in gone]
@@ -350,11 +328,6 @@ def _replacement(
                 Question(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
             )
     return Asked(rest, questions)
-
-
-def _created(pod: Pod) -> float:
-    created = pod.metadata.creation_timestamp
-    return created.timestamp() if created is not None else 0.0
 
 
 def _without(cluster: ClusterSnapshot, gone: Sequence[Pod]) -> ClusterSnapshot:
@@ -386,9 +359,6 @@ def _untold(
         if not is_replaced(pods[0]):
             message = "what its controller makes next is not known: it is not asked about"
             yield Assumption(f"{kind} {namespace}/{name}", "spec", message)
-
-
-_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -468,14 +438,18 @@ def fates_of(verdict: Verdict) -> Fates:
                 by_score.setdefault(score, set()).add(node)
             ranking = tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
         return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking)
-    if verdict.outcome in _PREEMPTS:
-        return Fates(frozenset(map(_eviction, _outcomes(verdict))), complete)
+    if verdict.outcome in PREEMPTS:
+        found = set()
+        for each in _outcomes(verdict):
+            choices = frozenset((choice.count, frozenset(choice.pods)) for choice in each.choices)
+            found.add(Fate(Outcome.PREEMPTS, each.node, frozenset(each.victims), choices))
+        return Fates(frozenset(found), complete)
     return Fates(frozenset({Fate(verdict.outcome)}))
 
 
 def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
     """What becomes otherwise of a pod with the ``target`` than with the ``base``."""
-    ours, theirs = _kind(base), _kind(target)
+    ours, theirs = outcome_of(base), outcome_of(target)
     if Outcome.UNCERTAIN in (ours, theirs):
         return UpgradeEffect.UNTOLD
     if theirs is Outcome.PREEMPTS:
@@ -486,21 +460,12 @@ def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
     return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
 
 
-def _kind(verdict: Verdict) -> Outcome:
-    return Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
-
-
 def _outcomes(verdict: Verdict) -> Iterable[PossibleOutcome]:
     """What the preemption can end with, however unlikely."""
     by_node = {candidate.node: candidate for candidate in verdict.candidates}
     drawn = [node for each in (verdict.odds.outcomes if verdict.odds else []) for node in each.nodes]
     yield from verdict.possible_outcomes
     yield from (each for node in drawn if node in by_node for each in by_node[node].possible)
-
-
-def _eviction(outcome: PossibleOutcome) -> Fate:
-    choices = frozenset((choice.count, frozenset(choice.pods)) for choice in outcome.choices)
-    return Fate(Outcome.PREEMPTS, outcome.node, frozenset(outcome.victims), choices)
 
 
 _Key = TypeVar("_Key")

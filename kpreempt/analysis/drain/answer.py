@@ -102,12 +102,12 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
 
     shifts, can_go = question.shifts, list[NodeRemoval]()
     if question.removes:
-        found = removals(
+        nodes, going = removals(
             cluster,
             [name for shift in question.shifts for name in shift.nodes],
             lambda nodes: runs(cluster, plain_drain(nodes), question.options).by_chance(question.seed),
         )
-        can_go, shifts = found.nodes, plain_drain(found.going)
+        can_go, shifts = nodes, plain_drain(going)
     order: DrainOrder | None = None
     if question.seeks_order:
         shifts, order = best_order(
@@ -146,6 +146,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
     moved = {each.pod for each in displaced if each.drained}
+    finishes = all(each.is_drained for each in simulated)
     return Drain(
         **{**judgement.fields, "findings": findings},
         algorithm=scheduler.algorithm,
@@ -153,11 +154,13 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         at=at,
         changes=changes,
         command=question.told,
-        finishes=all(each.is_drained for each in simulated),
+        finishes=finishes,
         moved=sum(each.drained for each in displaced),
         preempted=sum(not each.drained for each in displaced),
         left_pending=sum(each.was_running for each in shown.simulation.waiting),
-        at_least=_at_least(simulated),
+        at_least=min(max((work.ended or 0.0 for work in each.works), default=0.0) for each in simulated)
+        if finishes
+        else None,
         drained=list(shown.works),
         blocked=blocked,
         deletes_data_of=[
@@ -168,13 +171,6 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         order=order,
         assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
     )
-
-
-def _at_least(simulated: Sequence[SimulatedDrain]) -> float | None:
-    """When the last node is empty, at the earliest; ``None`` where one never is in some run."""
-    if not all(each.is_drained for each in simulated):
-        return None
-    return min(max((work.ended or 0.0 for work in each.works), default=0.0) for each in simulated)
 
 
 def _objections(drain: SimulatedDrain) -> list[Objection]:
@@ -341,8 +337,8 @@ def best_order(
         best, chosen = list(shifts), given
     return best, DrainOrder(
         nodes=[name for shift in best for name in shift.nodes],
-        displaced=_displaced(chosen),
-        displaced_as_given=_displaced(given),
+        displaced=len(chosen.simulation.displaced),
+        displaced_as_given=len(given.simulation.displaced),
         unsearched=unsearched,
     )
 
@@ -351,26 +347,16 @@ def _cost(drain: SimulatedDrain) -> tuple[int, int, int]:
     """Nodes that do not get empty, pods that are left pending, and pods that are displaced: the fewer, the better."""
     stay = sum(not each.drained for each in drain.works)
     pending = sum(not each.waited_before for each in drain.simulation.waiting)
-    return stay, pending, _displaced(drain)
-
-
-def _displaced(drain: SimulatedDrain) -> int:
-    return len(drain.simulation.displaced)
-
-
-class Removals(msgspec.Struct, frozen=True):
-    """The nodes that can go together, in the order in which they were found, and what there is to say of each node."""
-
-    going: list[str]
-    nodes: list[NodeRemoval]
+    return stay, pending, len(drain.simulation.displaced)
 
 
 def removals(
     cluster: ClusterSnapshot, nodes: Sequence[str], drain: Callable[[Sequence[str]], SimulatedDrain]
-) -> Removals:
-    """Which of ``nodes`` can go: those with the fewest pods to move are tried first, each beside those that go already.
+) -> tuple[list[NodeRemoval], list[str]]:
+    """What there is to say of each of ``nodes``, and which can go together, in the order in which they were found.
 
-    This is greedy: another choice might let more of them go.
+    Those with the fewest pods to move are tried first, each beside those that go already. This is greedy: another
+    choice might let more of them go.
     """
     by_node: dict[str, list[Pod]] = {name: [] for name in nodes}
     for pod in cluster.pods:
@@ -402,7 +388,7 @@ def removals(
         found[name] = NodeRemoval(node=name, goes=why is None, why=why, moves=sum(map(_moves, by_node[name])))
         if why is None:
             going.append(name)
-    return Removals(going, [found[name] for name in nodes])
+    return [found[name] for name in nodes], going
 
 
 def _moves(pod: Pod) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import timed_by_part
 from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
-from kpreempt.analysis.explain.overrides import cordoned_node
+from kpreempt.analysis.nodes.changes import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
 from kpreempt.analysis.simulation.chance import Pace
 from kpreempt.analysis.simulation.client import Client

@@ -20,7 +20,6 @@ from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import (
     Candidates,
     Scales,
-    Selected,
     disruptions_allowed,
     failed_status,
     sync_budget,
@@ -125,7 +124,10 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) ->
         return
     budgets = [each for each in cluster.pod_disruption_budgets if each.key in blocked.budgets]
     if reason is BlockReason.SEVERAL_BUDGETS:
-        yield from (_without(cluster, each) for each in budgets)
+        for each in budgets:
+            kept = [other for other in cluster.pod_disruption_budgets if other.key != each.key]
+            unblock = Unblock(action=UnblockAction.DELETE, target=f"{_BUDGET} {each.key}")
+            yield Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
     if len(budgets) != 1:
         return
     budget = budgets[0]
@@ -168,12 +170,6 @@ def _with_spec(cluster: ClusterSnapshot, budget: PodDisruptionBudget, field: str
         )
     unblock = Unblock(action=UnblockAction.SET, target=f"{_BUDGET} {budget.key}", field=field, value=value)
     return Changed(unblock, _with_budgets(cluster, [msgspec.structs.replace(budget, spec=spec)]))
-
-
-def _without(cluster: ClusterSnapshot, budget: PodDisruptionBudget) -> Changed:
-    kept = [each for each in cluster.pod_disruption_budgets if each.key != budget.key]
-    unblock = Unblock(action=UnblockAction.DELETE, target=f"{_BUDGET} {budget.key}")
-    return Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
 
 
 def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
@@ -246,25 +242,20 @@ _Key = tuple[str, tuple[str, ...], BlockReason, str]
 
 def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
     """All that is blocked at the end of a run, by node and budgets, without remedies."""
-    found = [*_not_chosen(drain), *_refused(drain), *_late(drain)]
+    began = {work.node: work.began or 0.0 for work in drain.works}
+    found = [
+        BlockedEviction(
+            node=node, reason=BlockReason.NOT_CHOSEN, pods=pods, message=f"cannot delete {text}", since=began[node]
+        )
+        for node, text, pods in drain.unchosen
+    ]
+    found += _refused(drain)
+    late: dict[str, list[str]] = {}
+    for node, pod in drain.late:
+        late.setdefault(node, []).append(pod)
+    found += [BlockedEviction(node=node, reason=BlockReason.TIMED_OUT, pods=pods) for node, pods in late.items()]
     order = {work.node: index for index, work in enumerate(drain.works)}
     return sorted(found, key=lambda each: (order[each.node], each.since, each.pods))
-
-
-def _not_chosen(drain: SimulatedDrain) -> Iterable[BlockedEviction]:
-    since = {work.node: work.began or 0.0 for work in drain.works}
-    for node, text, pods in drain.unchosen:
-        yield BlockedEviction(
-            node=node, reason=BlockReason.NOT_CHOSEN, pods=pods, message=f"cannot delete {text}", since=since[node]
-        )
-
-
-def _late(drain: SimulatedDrain) -> Iterable[BlockedEviction]:
-    by_node: dict[str, list[str]] = {}
-    for node, pod in drain.late:
-        by_node.setdefault(node, []).append(pod)
-    for node, pods in by_node.items():
-        yield BlockedEviction(node=node, reason=BlockReason.TIMED_OUT, pods=pods)
 
 
 def _refused(drain: SimulatedDrain) -> Iterable[BlockedEviction]:
@@ -304,7 +295,9 @@ class _Look:
             return BlockReason.OTHER
         budget = budgets[0]
         selected = self._candidates.of(budget)
-        if self._fails(budget, selected):
+        try:
+            sync_budget(budget, selected, self._scales.scale_of, None)
+        except SyncError:
             return BlockReason.NO_SCALE
         status = budget.status or PodDisruptionBudgetStatus()
         to_be = self._to_be(budget, selected.pods)
@@ -341,13 +334,6 @@ class _Look:
             unready=list(dict.fromkeys(pod.key for pod in selected if _is_unready(pod))),
             since=min(each.since for each in own),
         )
-
-    def _fails(self, budget: PodDisruptionBudget, selected: Selected) -> bool:
-        try:
-            sync_budget(budget, selected, self._scales.scale_of, None)
-        except SyncError:
-            return True
-        return False
 
     def _to_be(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
         """How many pods there are to be: as many as their owners want, or there are, whichever is more."""

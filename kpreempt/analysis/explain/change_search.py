@@ -14,24 +14,26 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.least_priority import just_above, least, most_requested, worth_trying
 from kpreempt.analysis.explain.single_edits import (
     Edit,
     EditContext,
     EditOptions,
     Place,
-    Stated,
     allow_preemption,
     appended_toleration,
     drop_preferences,
     dropping,
     edit_cluster,
     edit_pod,
+    just_above,
+    least,
     lower_requests,
+    most_requested,
     pods_on,
     raise_priority,
     raised,
     remove_pods,
+    worth_trying,
 )
 from kpreempt.analysis.what_if import Assignment, Overrides, format_path
 from kpreempt.errors import KpreemptError
@@ -114,7 +116,14 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:
         changes=[Change(ChangeKind.TOLERATION, subject=text) for _key, _value, _effect, text in wanted],
         overrides=Overrides(
             assignments=[
-                Assignment(appended_toleration(number), _toleration(key, value, effect))
+                Assignment(
+                    appended_toleration(number),
+                    {
+                        "key": key,
+                        **({"operator": "Equal", "value": value} if value else {"operator": "Exists"}),
+                        "effect": effect,
+                    },
+                )
                 for number, (key, value, effect, _text) in enumerate(wanted)
             ]
         ),
@@ -123,13 +132,8 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:
     options = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
     if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in wanted):
         name = context.node.name
-        options.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordoned=name)])
+        options.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordons=[name])])
     return options
-
-
-def _toleration(key: str, value: str, effect: str) -> dict[str, str]:
-    match = {"operator": "Equal", "value": value} if value else {"operator": "Exists"}
-    return {"key": key, **match, "effect": effect}
 
 
 def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> list[EditOptions]:
@@ -168,14 +172,13 @@ def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) 
         if 0 < len(unmet) < len(term.match_expressions):
             path: Place = [*place, "nodeSelectorTerms", index, "matchExpressions"]
             # From the last one on, so that the places of the others stay what they are.
-            places = {_in_words(term, number): [*path, number] for number in sorted(unmet, reverse=True)}
+            places = {
+                format_requirement(each.key, each.operator, each.values): [*path, number]
+                for number, each in reversed([*enumerate(term.match_expressions)])
+                if number in unmet
+            }
             edits.append(dropping(ChangeKind.NODE_AFFINITY, places))
     return sorted(edits, key=lambda edit: len(edit.changes))
-
-
-def _in_words(term: NodeSelectorTerm, number: int) -> str:
-    expression = term.match_expressions[number]
-    return format_requirement(expression.key, expression.operator, expression.values)
 
 
 def _for_port(context: EditContext, detail: PortConflict) -> list[EditOptions]:
@@ -239,14 +242,6 @@ def _for_spread(context: EditContext, detail: SpreadConflict) -> list[EditOption
     return [*options, remove_pods(context, counted)]
 
 
-def _for_volume(context: EditContext, detail: VolumeConflict) -> list[EditOptions]:
-    return [remove_pods(context, detail.holders)]
-
-
-def _for_volume_limit(context: EditContext, _: VolumeLimitExceeded) -> list[EditOptions]:
-    return [remove_pods(context, [pod.key for pod in pods_on(context) if pod.spec.volumes])]
-
-
 _REMEDIES: dict[type, Callable[[EditContext, Any], list[EditOptions]]] = {
     InsufficientResources: _for_shortage,
     InsufficientDevices: _for_devices,
@@ -255,8 +250,10 @@ _REMEDIES: dict[type, Callable[[EditContext, Any], list[EditOptions]]] = {
     PortConflict: _for_port,
     AffinityConflict: _for_affinity,
     SpreadConflict: _for_spread,
-    VolumeConflict: _for_volume,
-    VolumeLimitExceeded: _for_volume_limit,
+    VolumeConflict: lambda context, detail: [remove_pods(context, detail.holders)],
+    VolumeLimitExceeded: lambda context, _: [
+        remove_pods(context, [pod.key for pod in pods_on(context) if pod.spec.volumes])
+    ],
 }
 
 
@@ -336,7 +333,12 @@ class Search:
         return sorted([*others, found[0]], key=lambda edit: edit.weight), found[1]
 
     def _least_of(self, priorities: Sequence[int], start: Situation) -> tuple[Edit, Verdict] | None:
-        only_grows = self._only_grows(start.pod)
+        # Whether a pod that lands at a priority does so at every higher one: what it wants beside it, or what it waits
+        # for on its nominated node, may be evicted for a higher one.
+        affinity = start.pod.spec.affinity.pod_affinity if start.pod.spec.affinity else None
+        wants_company = affinity is not None and bool(affinity.required)
+        is_nominated = bool(start.pod.status.nominated_node_name)
+        only_grows = self._scheduler.goes_by_priority and not wants_company and not is_nominated
 
         def ask(priority: int) -> Verdict | None:
             if not only_grows:
@@ -349,15 +351,6 @@ class Search:
 
         found = least(priorities, ask, only_grows=only_grows)
         return None if found is None else (raised(start.pod, start.cluster, found[0]), found[1])
-
-    def _only_grows(self, pod: Pod) -> bool:
-        """Whether a pod that lands at a priority does so at every higher one.
-
-        What it wants beside it, or what it waits for on its nominated node, may be evicted for a higher one.
-        """
-        affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity else None
-        wants_company = affinity is not None and bool(affinity.required)
-        return self._scheduler.goes_by_priority and not wants_company and not pod.status.nominated_node_name
 
     def _decide(self, prepared: Any, pod: Pod) -> Verdict:
         self.verdicts += 1
@@ -444,7 +437,7 @@ class Search:
         if self._costly_steps >= self._limit or len(self._tried) >= _EVALUATIONS_PER_STEP * self._limit:
             self.gave_up = True
             return None
-        key = (node.name, *sorted(option for each in (*before, edit) for option in each.options(Stated(0))))
+        key = (node.name, *sorted(option for each in (*before, edit) for option in each.options(0)))
         if key in self._tried:
             return None
         self._tried.add(key)
@@ -509,23 +502,19 @@ def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
         options.append(drop_preferences(context))
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
-        options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordoned=winners[0])])
+        options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordons=winners)])
     # Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label.
     spec, node = context.pod.spec, context.node
     hostname = node.labels.get(_HOSTNAME)
+    rules = spec.affinity.node_affinity if spec.affinity else None
     if hostname is not None and _HOSTNAME not in spec.node_selector:
         place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
-        pin = [_tied(f"{_HOSTNAME}={hostname}", place)]
-    else:
-        rules = spec.affinity.node_affinity if spec.affinity else None
-        if hostname is not None or (rules is not None and rules.required is not None):
-            pin = []
-        else:
-            field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
-            required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-            place = Assignment(format_path(["spec", "affinity", "nodeAffinity", _REQUIRED]), required)
-            pin = [_tied(f"{METADATA_NAME_FIELD}={node.name}", place)]
-    options.append(pin)
+        options.append([_tied(f"{_HOSTNAME}={hostname}", place)])
+    elif hostname is None and (rules is None or rules.required is None):
+        field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
+        required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        place = Assignment(format_path(["spec", "affinity", "nodeAffinity", _REQUIRED]), required)
+        options.append([_tied(f"{METADATA_NAME_FIELD}={node.name}", place)])
     return [options for options in options if options]
 
 

@@ -16,7 +16,6 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain.change_search import (
-    Goal,
     Search,
     Situation,
     Trial,
@@ -24,7 +23,7 @@ from kpreempt.analysis.explain.change_search import (
     is_preemptor,
     refusals_of,
 )
-from kpreempt.analysis.explain.single_edits import Edit, Stated
+from kpreempt.analysis.explain.single_edits import Edit
 from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
@@ -43,9 +42,7 @@ _MAX_NODES_WITH_STEPS = 1000
 _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
-def tell_story(
-    scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime
-) -> NodeStory:
+def tell_story(scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime) -> NodeStory:
     """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
     verdict = situation.verdict
     evaluation = scheduler.tell_node(situation.prepared, situation.pod, node_name)
@@ -57,7 +54,8 @@ def tell_story(
         if failing:
             found = Found([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
         else:
-            found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
+            found = _propose(scheduler, situation, [node_name], stated, now=now, limit=limit, is_anywhere=False)
+    score = verdict.scores.get(node_name)
     # The rule of the choice between candidates that put the node out.
     rounds = verdict.selection.rounds if verdict.selection else []
     lost = next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
@@ -65,7 +63,7 @@ def tell_story(
         node=node_name,
         evaluation=evaluation,
         is_chosen=is_chosen,
-        rank=_rank(verdict, node_name),
+        rank=None if score is None else 1 + sum(other > score for other in verdict.scores.values()),
         lost_at=lost.criterion if lost else "",
         value=lost.values[node_name] if lost else None,
         best=lost.values[lost.survivors[0]] if lost else None,
@@ -74,19 +72,20 @@ def tell_story(
     )
 
 
-def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: datetime) -> Found:
+def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: datetime) -> Found:
     """Changes with which a pod lands that never does, sought on the nearest nodes.
 
     On very big clusters only the least priority is, and nothing where an extender fails, which no change mends.
     """
     if failing := _failing_extender(situation.verdict):
         return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
-    if len(situation.cluster.nodes) > MAX_NODES_SEARCHED:
-        found = propose_anywhere(scheduler, situation, [], stated, now=now, limit=_limit(situation, most=40))
-        search = msgspec.structs.replace(found.search, is_skipped=True, is_complete=False)
-        return Found(found.proposals, search)
-    names = nearest_nodes(scheduler, situation, _NEAREST)
-    return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(situation, most=40))
+    is_skipped = len(situation.cluster.nodes) > MAX_NODES_SEARCHED
+    names = [] if is_skipped else nearest_nodes(scheduler, situation, _NEAREST)
+    limit = _limit(situation, most=40)
+    found = _propose(scheduler, situation, names, stated, now=now, limit=limit, is_anywhere=True)
+    if not is_skipped:
+        return found
+    return Found(found.proposals, msgspec.structs.replace(found.search, is_skipped=True, is_complete=False))
 
 
 def _failing_extender(verdict: Verdict) -> str:
@@ -103,11 +102,6 @@ def _limit(situation: Situation, *, most: int) -> int:
     if any(call.error for call in situation.verdict.extender_calls):
         return _WITH_A_FAILING_EXTENDER
     return min(most, max(8, 10_000 // len(situation.cluster.nodes)))
-
-
-def _rank(verdict: Verdict, node_name: str) -> int | None:
-    score = verdict.scores.get(node_name)
-    return None if score is None else 1 + sum(other > score for other in verdict.scores.values())
 
 
 def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list[str]:
@@ -153,40 +147,6 @@ class Found(msgspec.Struct, frozen=True):
     search: ProposalSearch
 
 
-def propose_for_node(
-    scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime, limit: int
-) -> Found:
-    """Changes with which the pod ends on the node, alone or as one of several that tie.
-
-    ``limit`` is how many verdicts may be asked for and changed clusters prepared, together.
-    """
-
-    def is_reached(verdict: Verdict) -> bool:
-        return _is_answer(verdict) and node_name in destinations(verdict)
-
-    return _propose(scheduler, situation, [node_name], stated, is_reached, now=now, limit=limit, is_anywhere=False)
-
-
-def propose_anywhere(
-    scheduler: Scheduler, situation: Situation, node_names: Sequence[str], stated: Stated, *, now: datetime, limit: int
-) -> Found:
-    """Changes with which a pod lands that never does, sought on these nodes in turn.
-
-    ``limit`` is that of ``propose_for_node``, for all nodes together.
-    """
-
-    def is_reached(verdict: Verdict) -> bool:
-        return _is_answer(verdict)
-
-    return _propose(scheduler, situation, node_names, stated, is_reached, now=now, limit=limit, is_anywhere=True)
-
-
-def _is_answer(verdict: Verdict) -> bool:
-    """Whether the pod comes to a node, whatever the order of equal volumes."""
-    is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
-    return is_certain and verdict.outcome in _ANSWERS
-
-
 def destinations(verdict: Verdict) -> list[str]:
     """The nodes, one or several that tie, that the pod ends on now or after evictions."""
     return verdict.nominated_nodes or verdict.lands_on
@@ -196,13 +156,24 @@ def _propose(
     scheduler: Scheduler,
     situation: Situation,
     node_names: Sequence[str],
-    stated: Stated,
-    goal: Goal,
+    stated: int,
     *,
     now: datetime,
     limit: int,
     is_anywhere: bool,
 ) -> Found:
+    """Changes with which a pod lands that never does, sought on these nodes in turn.
+
+    Or else those with which it ends on the one node, alone or as one of several that tie. ``limit`` is how many
+    verdicts may be asked for and changed clusters prepared, together.
+    """
+
+    def goal(verdict: Verdict) -> bool:
+        # The pod comes to a node, whatever the order of equal volumes.
+        is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
+        is_there = is_anywhere or node_names[0] in destinations(verdict)
+        return is_certain and verdict.outcome in _ANSWERS and is_there
+
     wants_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
     search = Search(scheduler, goal, now=now, limit=limit, wants_steps=wants_steps)
     found: list[tuple[tuple[int, int, float], Proposal]] = []
@@ -238,7 +209,7 @@ def _propose(
     )
 
 
-def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: Stated) -> Proposal:
+def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: int) -> Proposal:
     nodes = destinations(verdict)
     where = node_name if node_name in nodes else nodes[0]
     candidate = candidate_on(verdict, where) if verdict.nominated_nodes else None

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
-from kpreempt.analysis.explain.single_edits import Stated, edit_pod, lower_requests
+from kpreempt.analysis.explain.single_edits import edit_pod, lower_requests
 from kpreempt.analysis.nodes.copies import NewNodes, Sample, told_assumptions, told_kind, with_nodes
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
@@ -73,7 +73,7 @@ def explain_pods(
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     if node_name:
-        from kpreempt.analysis.explain.overrides import check_node  # noqa: PLC0415 - few ask about a node
+        from kpreempt.analysis.nodes.changes import check_node  # noqa: PLC0415 - few ask about a node
 
         check_node(cluster, node_name)
     with phases.phase("prepare"):
@@ -96,10 +96,14 @@ def explain_pods(
                 verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
         elif proposes and verdict.outcome in _PREEMPTS:
             with phases.phase("proposals"):
-                verdict = _with_instead(verdict, within, prepared, question)
+                # The requests with which nobody has to go, if they are found.
+                stated = _stated_tolerations(question)
+                found = requests_that_fit(within, prepared, question.pod, verdict, stated)
+            verdict = verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
         if proposes and not node_name and verdict.outcome in _WANTS_ROOM and cluster.nodes:
             with phases.phase("proposals"):
-                verdict = _with_one_more_node(verdict, within, cluster, prepared, question, now=at)
+                one_more = one_more_node(within, cluster, prepared, question.pod, verdict, now=at)
+            verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
         verdict = _without_budgets(verdict, cluster)
         if simulates_on:
             from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
@@ -132,37 +136,14 @@ def _with_story(
     """
     from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
     from kpreempt.analysis.explain.node_story import propose, tell_story  # noqa: PLC0415
-    from kpreempt.analysis.explain.single_edits import Stated  # noqa: PLC0415
 
     situation = Situation(cluster, prepared, question.pod, verdict)
-    stated = Stated(_stated_tolerations(question))
+    stated = _stated_tolerations(question)
     if node_name:
         story = tell_story(scheduler, situation, node_name, stated, now=now)
         return msgspec.structs.replace(verdict, node_story=story)
     found = propose(scheduler, situation, stated, now=now)
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
-
-
-def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, question: Question) -> Verdict:
-    """The verdict with the requests with which nobody has to go, if they are found."""
-    from kpreempt.analysis.explain.single_edits import Stated  # noqa: PLC0415 - a pod that finds room needs none
-
-    found = requests_that_fit(scheduler, prepared, question.pod, verdict, Stated(_stated_tolerations(question)))
-    return verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
-
-
-def _with_one_more_node(
-    verdict: Verdict,
-    scheduler: Scheduler,
-    cluster: ClusterSnapshot,
-    prepared: Any,
-    question: Question,
-    *,
-    now: datetime,
-) -> Verdict:
-    """The verdict with whether a new node like those of the cluster would place the pod."""
-    found = one_more_node(scheduler, cluster, prepared, question.pod, verdict, now=now)
-    return msgspec.structs.replace(verdict, one_more_node=found)
 
 
 def _stated_tolerations(question: Question) -> int:
@@ -193,26 +174,18 @@ def explain_pod(
 ) -> Verdict:
     """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
     verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
+    found, counts = question.found, []
+    if found is not None and not found.spec.node_name:
+        from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - most are about new pods
+
+        counts = other_node_counts([found], len(cluster.nodes), now)
     return msgspec.structs.replace(
         verdict,
-        pod=_found(msgspec.structs.replace(verdict.pod, origin=question.origin), question.found),
+        pod=_found(msgspec.structs.replace(verdict.pod, origin=question.origin), found),
         cluster=described(verdict.cluster, cluster, now),
         admission=[*verdict.admission, *question.admission],
-        assumptions=[
-            *assumptions,
-            *question.assumptions,
-            *verdict.assumptions,
-            *_other_node_counts(question.found, cluster, now),
-        ],
+        assumptions=[*assumptions, *question.assumptions, *verdict.assumptions, *counts],
     )
-
-
-def _other_node_counts(found: Pod | None, cluster: ClusterSnapshot, now: datetime) -> list[Assumption]:
-    if found is None or found.spec.node_name:
-        return []
-    from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - most questions are about new pods
-
-    return other_node_counts([found], len(cluster.nodes), now)
 
 
 def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
@@ -251,9 +224,7 @@ _MOST_CUT = 0.5
 _Amounts = dict[str, tuple[int, int]]
 
 
-def requests_that_fit(
-    scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Verdict, stated: Stated
-) -> Proposal | None:
+def requests_that_fit(scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Verdict, stated: int) -> Proposal | None:
     """The requests with which the pod lands, lowered by the smallest share; ``None`` where none of those tried do.
 
     None are sought on big clusters, where extenders would be called again, and where the order of volumes decides.

@@ -5,24 +5,31 @@ their paths, as ``--set`` does, so that what is proved is what a reader can repe
 
 What a pod asks for is the larger of what runs together and of what its init containers need on their way, and its
 overhead (``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go``); so one amount can take several settings.
+
+The least priority with which a pod lands that no node takes, over all nodes of the cluster.
+
+What the scheduler decides changes with a pod's priority only where that passes the priority of another pod. So the
+priorities just above those are enough. Of these a bound for each node leaves out the ones at which too little would go
+from it, and whole verdicts find the least of the rest.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.explain.overrides import cordon, set_budget, uncordon, without
+from kpreempt.analysis.nodes.changes import changed
 from kpreempt.analysis.what_if import Assignment, Overrides, Step, format_path, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, annotations_of, with_annotations
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity
-from kpreempt.verdict import Change, ChangeKind
+from kpreempt.verdict import Change, ChangeKind, Code, Status, Verdict
+from kpreempt.verdict.details import InsufficientResources
 
 # How far a change reaches: first what the pod asks for, then what it puts up with, then what it insists on, then what
 # others pay for, and last what pods of the system pay for. A request cut by more than half counts as more than a wish
@@ -42,8 +49,8 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     changes: Sequence[Change]
     overrides: Overrides = Overrides()
-    uncordoned: str = ""
-    cordoned: str = ""
+    uncordons: Sequence[str] = ()
+    cordons: Sequence[str] = ()
     budgets: Sequence[str] = ()
     removed_pods: Sequence[str] = ()
     share_affected: float = 0.0
@@ -52,7 +59,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_of_cluster(self) -> bool:
         """Whether the cluster is another one afterwards."""
-        return bool(self.uncordoned or self.cordoned or self.budgets or self.removed_pods)
+        return bool(self.uncordons or self.cordons or self.budgets or self.removed_pods)
 
     @property
     def weight(self) -> tuple[int, float]:
@@ -60,35 +67,25 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
         rank, share = max(map(_weight, self.changes))
         return (rank + _OF_SYSTEM if self.is_about_system else rank), max(share, self.share_affected)
 
-    def options(self, stated: Stated) -> list[str]:
-        """The arguments that make ``kpreempt explain`` apply the edit to the pod as its user states it."""
+    def options(self, num_tolerations: int) -> list[str]:
+        """The arguments that make ``kpreempt explain`` apply the edit to the pod as its user states it.
+
+        ``num_tolerations`` is how many it states itself, to which admission adds.
+        """
         arguments: list[str] = []
         if self.overrides.priority is not None:
             arguments.append(f"--priority={self.overrides.priority}")
         if self.overrides.preemption_policy is not None:
             arguments.append(f"--preemption-policy={self.overrides.preemption_policy}")
-        arguments += [f"--set={stated.setting(assignment)}" for assignment in self.overrides.assignments]
-        arguments += [f"--uncordon={self.uncordoned}"] if self.uncordoned else []
-        arguments += [f"--cordon={self.cordoned}"] if self.cordoned else []
+        arguments += [
+            f"--set={_appended(each.path, num_tolerations)}={_as_yaml(each.value)}"
+            for each in self.overrides.assignments
+        ]
+        arguments += [f"--uncordon={name}" for name in self.uncordons]
+        arguments += [f"--cordon={name}" for name in self.cordons]
         arguments += [f"--budget={budget}" for budget in self.budgets]
         arguments += [f"--without=pod/{key}" for key in self.removed_pods]
         return arguments
-
-
-class Stated(msgspec.Struct, frozen=True):
-    """How the pod as its user states it differs from the one that the scheduler sees.
-
-    ``num_tolerations`` is how many it states itself, to which admission adds.
-    """
-
-    num_tolerations: int
-
-    def setting(self, assignment: Assignment) -> str:
-        """``PATH=VALUE`` for an assignment to the admitted pod; tolerations are appended to the stated ones."""
-        path = assignment.path
-        if match := _TOLERATION.fullmatch(path):
-            path = f"spec.tolerations[{self.num_tolerations + int(match[1])}]"
-        return f"{path}={_as_yaml(assignment.value)}"
 
 
 # A toleration to be appended, by its number among those that an edit appends.
@@ -100,11 +97,24 @@ def appended_toleration(number: int) -> str:
     return f"spec.tolerations[+{number}]"
 
 
+def _appended(path: str, num_tolerations: int) -> str:
+    """The path, with the place of a toleration that is appended to so many."""
+    match = _TOLERATION.fullmatch(path)
+    return path if match is None else f"spec.tolerations[{num_tolerations + int(match[1])}]"
+
+
 def edit_pod(pod: Pod, edit: Edit) -> Pod:
     """The pod as the edit makes it. Raises ``UsageError`` where a path of the edit is not there."""
     if not edit.overrides:
         return pod
-    assignments = [_placed(assignment, len(pod.spec.tolerations)) for assignment in edit.overrides.assignments]
+    # With plain data, and with the places of tolerations that are appended.
+    assignments = [
+        Assignment(
+            _appended(each.path, len(pod.spec.tolerations)),
+            str(each.value) if isinstance(each.value, Quantity) else each.value,
+        )
+        for each in edit.overrides.assignments
+    ]
     overrides = msgspec.structs.replace(edit.overrides, assignments=assignments)
     document = override_pod(pod_document(pod), overrides)
     edited = msgspec.convert(document, Pod, dec_hook=_quantity)
@@ -115,15 +125,13 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
 
 def edit_cluster(cluster: ClusterSnapshot, edit: Edit) -> ClusterSnapshot:
     """The cluster as the edit makes it. Raises ``NotFoundError`` for an object that is not there."""
-    steps: list[tuple[Callable[[ClusterSnapshot, str], ClusterSnapshot], str]] = [
-        *((set_budget, budget) for budget in edit.budgets),
-        *((without, f"pod/{key}") for key in edit.removed_pods),
-    ]
-    steps += [(uncordon, edit.uncordoned)] if edit.uncordoned else []
-    steps += [(cordon, edit.cordoned)] if edit.cordoned else []
-    for change, target in steps:
-        cluster = change(cluster, target)
-    return cluster
+    return changed(
+        cluster,
+        removed=[f"pod/{key}" for key in edit.removed_pods],
+        cordons=edit.cordons,
+        uncordons=edit.uncordons,
+        budgets=edit.budgets,
+    )
 
 
 def _weight(change: Change) -> tuple[int, float]:
@@ -136,14 +144,6 @@ def _weight(change: Change) -> tuple[int, float]:
     elif cut > 0.5:
         rank = INTRUSIVENESS[ChangeKind.HOST_PORT]
     return rank, cut
-
-
-def _placed(assignment: Assignment, num_tolerations: int) -> Assignment:
-    """The assignment with plain data, and with the place of a toleration that is appended."""
-    path, value = assignment.path, assignment.value
-    if match := _TOLERATION.fullmatch(path):
-        path = f"spec.tolerations[{num_tolerations + int(match[1])}]"
-    return Assignment(path, str(value) if isinstance(value, Quantity) else value)
 
 
 def _as_yaml(value: Any) -> str:
@@ -183,8 +183,6 @@ class EditContext(msgspec.Struct, frozen=True):
 
 def raise_priority(context: EditContext, others: Sequence[str]) -> EditOptions:
     """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
-    from kpreempt.analysis.explain.least_priority import just_above  # noqa: PLC0415 - lower requests need none
-
     keys = frozenset(others)
     there = (
         each
@@ -322,14 +320,16 @@ def _lower_containers(pod: Pod, resource: str, room: int, unit: int) -> list[Ass
         elif sidecars + needs > room:
             if sidecars > room:
                 return None
-            assignments += _of_container("initContainers", index, container, resource, (room - sidecars) // unit)
+            place: Place = ["spec", "initContainers", index, "resources"]
+            assignments += _settings(place, container.resources.limits, resource, (room - sidecars) // unit)
     needs_of = [_nano(container, resource) for container in spec.containers]
     if sidecars > room:
         return None
     lowered = _share(needs_of, room - sidecars, unit)
     for index, (container, before, after) in enumerate(zip(spec.containers, needs_of, lowered, strict=True)):
         if after != before:
-            assignments += _of_container("containers", index, container, resource, after // unit)
+            place = ["spec", "containers", index, "resources"]
+            assignments += _settings(place, container.resources.limits, resource, after // unit)
     return assignments
 
 
@@ -346,10 +346,6 @@ def _share(needs: Sequence[int], room: int, unit: int) -> list[int]:
     shares = [need * room // total // unit * unit for need in needs]
     shares[largest] += (room - sum(shares)) // unit * unit
     return shares
-
-
-def _of_container(field: str, index: int, container: Container, resource: str, amount: int) -> list[Assignment]:
-    return _settings(["spec", field, index, "resources"], container.resources.limits, resource, amount)
 
 
 def _settings(
@@ -378,3 +374,105 @@ def _format(resource: str, amount: int) -> str:
             if amount and amount % size == 0:
                 return f"{amount // size}{unit}"
     return str(amount)
+
+
+# The highest priority that users may give.
+HIGHEST_USER_PRIORITY = 10**9
+
+Reached = tuple[int, Verdict]
+# The verdict at a priority, where that brings what is wanted.
+Ask = Callable[[int], Verdict | None]
+
+
+def just_above(pods: Iterable[Pod], pod: Pod) -> list[int]:
+    """The priorities above that of ``pod`` that users may give and that outrank one more of ``pods``, ascending."""
+    own = pod.priority
+    return sorted({each.priority + 1 for each in pods if own <= each.priority < HIGHEST_USER_PRIORITY})
+
+
+def worth_trying(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[int]:
+    """The priorities, ascending, below the first of which no node can take the pod.
+
+    ``verdict`` is that on the pod as it is, which lands nowhere, of a scheduler that evicts by priority.
+    """
+    may_evict = pod.spec.preemption_policy != "Never"
+    going: dict[str, list[Pod]] = {}
+    for each in cluster.pods:
+        node = each.spec.node_name if may_evict else ""
+        node = node or ("" if each.spec.node_name else each.status.nominated_node_name)
+        if node and not each.is_terminal and each.key != pod.key:
+            going.setdefault(node, []).append(each)
+    wanted: set[int] = set()
+    for name, pods in going.items():
+        wanted.update(_of_node(pods, pod, verdict.filter.get(name)))
+    return sorted(wanted)
+
+
+def least(priorities: Sequence[int], ask: Ask, *, only_grows: bool) -> Reached | None:
+    """The first of ``priorities`` at which ``ask`` finds what is wanted, with its verdict.
+
+    ``only_grows`` says that what is reached at one priority is reached at every higher one. Where that is not sure they
+    are tried one by one.
+    """
+    if not only_grows:
+        answers = ((priority, ask(priority)) for priority in priorities)
+        return next(((priority, verdict) for priority, verdict in answers if verdict is not None), None)
+    best: Reached | None = None
+    failed, reached = -1, len(priorities)
+    # The bound is mostly what it takes; and where the highest does not help none does.
+    for probe in (0, len(priorities) - 1):
+        if failed < probe < reached:
+            verdict = ask(priorities[probe])
+            if verdict is None:
+                failed = probe
+            else:
+                best, reached = (priorities[probe], verdict), probe
+    while best is not None and reached - failed > 1:
+        middle = (failed + reached) // 2
+        verdict = ask(priorities[middle])
+        if verdict is None:
+            failed = middle
+        else:
+            best, reached = (priorities[middle], verdict), middle
+    return best
+
+
+def _of_node(pods: Sequence[Pod], pod: Pod, status: Status | None) -> list[int]:
+    """The priorities at which the pods below may be enough for the node; ``pods`` are those that can give way there."""
+    wanted = just_above(pods, pod)
+    if status is None or not wanted:
+        return wanted
+    if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        # But for pods that are nominated there, nothing that has a priority matters.
+        return just_above((each for each in pods if not each.spec.node_name), pod)
+    if not isinstance(status.detail, InsufficientResources):
+        return wanted
+    missing = {each.resource: each.missing for each in status.detail.shortfalls}
+    lowest = _enough(pods, missing)
+    return [] if lowest is None else [priority for priority in wanted if priority > lowest]
+
+
+def _enough(pods: Sequence[Pod], missing: Mapping[str, int]) -> int | None:
+    """The least priority such that the pods up to it may hold as much as is missing of everything."""
+    left = dict(missing)
+    for each in sorted(pods, key=lambda pod: pod.priority):
+        for resource in left:
+            left[resource] -= 1 if resource == "pods" else most_requested(each, resource)
+        if all(amount <= 0 for amount in left.values()):
+            return each.priority
+    return None
+
+
+def most_requested(pod: Pod, resource: str) -> int:
+    """An amount that the pod's requests do not exceed, in milli-CPU, bytes or units."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    lists = [
+        pod.spec.overhead,
+        pod.status.allocated_resources,
+        *(each.resources.requests for each in (*pod.spec.containers, *pod.spec.init_containers)),
+        *(each.requests for each in (pod.spec.resources, pod.status.resources) if each is not None),
+        *(status.allocated_resources for status in statuses),
+        *(status.resources.requests for status in statuses if status.resources is not None),
+    ]
+    amounts = [each[resource] for each in lists if resource in each]
+    return sum(amount.milli_value if resource == "cpu" else amount.value for amount in amounts)

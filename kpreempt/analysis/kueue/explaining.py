@@ -136,16 +136,15 @@ def _landing(
     flavors = {each.name: each for each in objects.flavors}
     specs = {each.name: each for each in workload.spec.pod_sets}
     found = []
-    for each in reading.pod_sets:
-        count = min(each.count, MOST_PODS)
-        own = [flavors[name] for name in dict.fromkeys(each.flavors.values()) if name in flavors]
+    for pod_set in reading.pod_sets:
+        count = min(pod_set.count, MOST_PODS)
+        own = [flavors[name] for name in dict.fromkeys(pod_set.flavors.values()) if name in flavors]
         if any(flavor.spec.topology_name for flavor in own):
             message = "its pods are put to the scheduler without the domains that Kueue ties them to"
             subject = f"Workload {workload.key}"
-            assumptions.append(Assumption(subject, f"podSets[{each.name}]", message, AssumptionKind.UNCERTAIN))
-        pods = [_pod(workload, specs[each.name], own, index, objects.cluster) for index in range(count)]
+            assumptions.append(Assumption(subject, f"podSets[{pod_set.name}]", message, AssumptionKind.UNCERTAIN))
+        pods = [_pod(workload, specs[pod_set.name], own, index, objects.cluster) for index in range(count)]
         placed = list(placing.place(pods, stops_at_pending=True))
-        pod_set = each
         landed = [each for each in placed if each.branch is not None]
         failed = next((each for each in placed if each.branch is None), None)
         reason = ""
@@ -278,7 +277,9 @@ def _raised(
         reading = proofs.reading(msgspec.structs.replace(objects, cluster_queues=queues))
         if reading is not None:
             before, after = (", ".join(f"{name} {one[at]}" for name, *one in told) for at in (0, 1))
-            yield _change(kind, f"ClusterQueue {queue.name}", f"{kind} of flavor {flavor}", before, after, reading)
+            yield WorkloadChange(
+                kind, f"ClusterQueue {queue.name}", f"{kind} of flavor {flavor}", before, after, reading.targets
+            )
 
 
 def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> WorkloadChange | None:
@@ -296,7 +297,7 @@ def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Wor
         return None
     at, reading = found
     subject = f"Workload {workload.key}"
-    return _change(WorkloadChangeKind.PRIORITY, subject, "priority", str(own), str(steps[at]), reading)
+    return WorkloadChange(WorkloadChangeKind.PRIORITY, subject, "priority", str(own), str(steps[at]), reading.targets)
 
 
 def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> WorkloadChange | None:
@@ -317,7 +318,7 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
     at, reading = found
     after = str(pod_set.count - 1 - at)
     subject, field = f"Workload {workload.key}", f"pods of pod set {pod_set.name}"
-    return _change(WorkloadChangeKind.PODS, subject, field, str(pod_set.count), after, reading)
+    return WorkloadChange(WorkloadChangeKind.PODS, subject, field, str(pod_set.count), after, reading.targets)
 
 
 def _first(steps: int, tried: Callable[[int], Reading | None]) -> tuple[int, Reading] | None:
@@ -333,12 +334,6 @@ def _first(steps: int, tried: Callable[[int], Reading | None]) -> tuple[int, Rea
         else:
             high, best = middle, reading
     return high, best
-
-
-def _change(
-    kind: WorkloadChangeKind, subject: str, field: str, before: str, after: str, reading: Reading
-) -> WorkloadChange:
-    return WorkloadChange(kind, subject, field, before, after, reading.targets)
 
 
 def compare_configurations(

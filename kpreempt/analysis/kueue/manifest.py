@@ -6,8 +6,8 @@ Follows ``pkg/controller/jobs`` of Kueue v0.19.2: ``job``, ``jobset``, ``deploym
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.analysis.kueue.objects import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -32,8 +32,6 @@ _ROLE_HASH = "kueue.x-k8s.io/role-hash"
 _MOST_REPLICAS = 20
 _UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 
-Document = dict[str, Any]
-
 
 def workload_documents(
     objects: Iterable[tuple[Document, str]], namespace: str, cluster: ClusterSnapshot
@@ -45,15 +43,15 @@ def workload_documents(
     found: list[tuple[Document, str, str]] = []
     groups: dict[tuple[str, str], list[tuple[Document, str]]] = {}
     for document, source in objects:
-        kind, metadata = str(document.get("kind")), _object(document, "metadata")
+        kind, metadata = str(document.get("kind")), mapping_in(document, "metadata")
         named = {**metadata, "namespace": metadata.get("namespace") or namespace}
         if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
             found.append(({**document, "metadata": named}, kind, source))
             continue
-        queue = _object(metadata, "labels").get(QUEUE_LABEL)
+        queue = mapping_in(metadata, "labels").get(QUEUE_LABEL)
         if not queue:
             continue
-        group = _object(metadata, "labels").get(_GROUP_LABEL)
+        group = mapping_in(metadata, "labels").get(_GROUP_LABEL)
         if kind == "Pod" and group:
             groups.setdefault((named["namespace"], str(group)), []).append(({**document, "metadata": named}, source))
             continue
@@ -68,9 +66,9 @@ def workload_documents(
 
 def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, list[Document]]]:
     """The names and pod sets of what Kueue makes of an object."""
-    metadata, spec = _object(document, "metadata"), _object(document, "spec")
+    metadata, spec = mapping_in(document, "metadata"), mapping_in(document, "spec")
     name = metadata.get("name", "")
-    template = _object(spec, "template")
+    template = mapping_in(spec, "template")
     if kind == "Job":
         yield f"job-{name}", [_job(spec, metadata)]
     elif kind == "Pod":
@@ -96,7 +94,7 @@ def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, 
 def _workload(
     name: str, metadata: Document, pod_sets: list[Document], cluster: ClusterSnapshot, source: str
 ) -> Document:
-    labels, annotations = _object(metadata, "labels"), _object(metadata, "annotations")
+    labels, annotations = mapping_in(metadata, "labels"), mapping_in(metadata, "annotations")
     kept = {key: annotations[key] for key in _KEPT if isinstance(annotations.get(key), str)}
     priority = _priority(str(labels.get(_PRIORITY_LABEL, "")), pod_sets, cluster, source)
     return {
@@ -114,9 +112,16 @@ def _workload(
 
 def _pod_set(name: str, count: int, template: Document) -> Document:
     found: Document = {"name": name, "count": count, "template": template}
-    if asked := _topology(template):
-        found["topologyRequest"] = asked
-    return found
+    annotations = mapping_in(template, "metadata", "annotations")
+    asked: Document = {field: annotations[key] for key, field in _TOPOLOGY.items() if key in annotations}
+    size = annotations.get(_SLICE_SIZE)
+    if isinstance(size, str) and _is_count(size):
+        asked["podSetSliceSize"] = int(size)
+    if _SLICE_LAYERS in annotations:
+        asked["podsetSliceRequiredTopologyConstraints"] = [{"topology": str(annotations[_SLICE_LAYERS])}]
+    if annotations.get(_UNCONSTRAINED) == "true":
+        asked["unconstrained"] = True
+    return {**found, "topologyRequest": asked} if asked else found
 
 
 def _replicated_jobs(spec: Document, source: str) -> list[Document]:
@@ -125,9 +130,9 @@ def _replicated_jobs(spec: Document, source: str) -> list[Document]:
         raise InputError("expected a list of objects", source=source, path="spec.replicatedJobs")
     found = []
     for each in jobs:
-        job = _object(_object(each, "template"), "spec")
+        job = mapping_in(each, "template", "spec")
         count = _number(each, "replicas", 1) * _parallel(job)
-        found.append(_pod_set(str(each.get("name", "")), count, _object(job, "template")))
+        found.append(_pod_set(str(each.get("name", "")), count, mapping_in(job, "template")))
     return found
 
 
@@ -136,19 +141,19 @@ def _pod_sets_of_group(group: str, pods: list[Document], source: str) -> list[Do
 
     Kueue names them after a hash of the spec, and has them in that order.
     """
-    annotations = _object(pods[0]["metadata"], "annotations")
+    annotations = mapping_in(pods[0], "metadata", "annotations")
     total = annotations.get(_TOTAL_COUNT)
     if not isinstance(total, str) or not _is_count(total):
         raise InputError(f"pod group {group}: the annotation {_TOTAL_COUNT} is no number", source=source)
     if annotations.get(_FAST_ADMISSION) == "true":
-        template = {"metadata": pods[0]["metadata"], "spec": _object(pods[0], "spec")}
+        template = {"metadata": pods[0]["metadata"], "spec": mapping_in(pods[0], "spec")}
         return [_pod_set(_role(pods[0]), int(total), template)]
     if int(total) != len(pods):
         message = f"pod group {group}: it has {len(pods)} of its {total} pods, and Kueue waits for all of them"
         raise InputError(message, source=source)
     found: list[Document] = []
     for pod in pods:
-        spec = _object(pod, "spec")
+        spec = mapping_in(pod, "spec")
         same = next((each for each in found if each["template"]["spec"] == spec), None)
         if same is None:
             found.append(_pod_set(_role(pod), 1, {"metadata": pod["metadata"], "spec": spec}))
@@ -159,12 +164,7 @@ def _pod_sets_of_group(group: str, pods: list[Document], source: str) -> list[Do
 
 def _role(pod: Document) -> str:
     metadata = pod["metadata"]
-    return str(_object(metadata, "annotations").get(_ROLE_HASH) or metadata.get("name", ""))
-
-
-def _object(document: Document, key: str) -> Document:
-    found = document.get(key)
-    return found if isinstance(found, dict) else {}
+    return str(mapping_in(metadata, "annotations").get(_ROLE_HASH) or metadata.get("name", ""))
 
 
 def _number(document: Document, key: str, default: int) -> int:
@@ -183,22 +183,11 @@ def _parallel(spec: Document) -> int:
 
 
 def _job(spec: Document, metadata: Document) -> Document:
-    found = _pod_set("main", _parallel(spec), _object(spec, "template"))
-    least = _object(metadata, "annotations").get(_MIN_PARALLELISM)
+    found = _pod_set("main", _parallel(spec), mapping_in(spec, "template"))
+    least = mapping_in(metadata, "annotations").get(_MIN_PARALLELISM)
     if isinstance(least, str) and _is_count(least):
         found["minCount"] = int(least)
     return found
-
-
-def _topology(template: Document) -> Document:
-    annotations = _object(_object(template, "metadata"), "annotations")
-    found = {field: annotations[key] for key, field in _TOPOLOGY.items() if key in annotations}
-    size = annotations.get(_SLICE_SIZE)
-    if isinstance(size, str) and _is_count(size):
-        found["podSetSliceSize"] = int(size)
-    if _SLICE_LAYERS in annotations:
-        found["podsetSliceRequiredTopologyConstraints"] = [{"topology": str(annotations[_SLICE_LAYERS])}]
-    return {**found, "unconstrained": True} if annotations.get(_UNCONSTRAINED) == "true" else found
 
 
 def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, source: str) -> int:
@@ -208,7 +197,7 @@ def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, sou
         if not isinstance(value, int):
             raise InputError(f"there is no WorkloadPriorityClass {name!r} in the cluster", source=source)
         return value
-    specs = [_object(each["template"], "spec") for each in pod_sets]
+    specs = [mapping_in(each["template"], "spec") for each in pod_sets]
     asked = next((each["priorityClassName"] for each in specs if each.get("priorityClassName")), None)
     if asked in ("system-cluster-critical", "system-node-critical"):
         return 2_000_000_000 if asked == "system-cluster-critical" else 2_000_001_000

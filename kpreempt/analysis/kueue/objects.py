@@ -39,21 +39,19 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     "checks": AdmissionCheck,
     "workloads": Workload,
 }
-_PLURALS = {"topologies": "topologies"}
 _NAMESPACED = (LocalQueue, Workload)
 
 
-def _kind(field: str, record: type[msgspec.Struct]) -> ObjectKind:
-    return ObjectKind(
+_KINDS = {
+    field: ObjectKind(
         record.__name__,
         KUEUE_GROUP,
         "v1beta2",
-        _PLURALS.get(field, ""),
+        "topologies" if record is Topology else "",
         is_namespaced=record in _NAMESPACED,
     )
-
-
-_KINDS = {field: _kind(field, record) for field, record in _RECORDS.items()}
+    for field, record in _RECORDS.items()
+}
 # What has to be read of a cluster.
 KUEUE_WANTED = Wanted(
     (
@@ -152,14 +150,10 @@ def _plain(record: msgspec.Struct) -> dict[str, Any]:
 
 
 def _kept(kind: str, document: dict[str, Any], decode: DecodeDocument) -> dict[str, Any]:
+    head = {"apiVersion": document["apiVersion"], "kind": document["kind"]}
     if kind == _PRIORITY_CLASS:
-        name = document["metadata"]["name"]
-        return {**_head(document), "metadata": {"name": name}, "value": document.get("value")}
-    return {**_head(document), **_plain(_trimmed(decode(kind, record_of(kind), document)))}
-
-
-def _head(document: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": document["apiVersion"], "kind": document["kind"]}
+        return {**head, "metadata": {"name": document["metadata"]["name"]}, "value": document.get("value")}
+    return {**head, **_plain(_trimmed(decode(kind, record_of(kind), document)))}
 
 
 # By the controller of an admission check: what Kueue's second look at an admitted Workload would change.
@@ -234,12 +228,13 @@ def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
     return [Assumption("Kueue", "order of equals", message, AssumptionKind.UNCERTAIN)]
 
 
-def assumed_of_end(outcomes: Outcomes) -> list[Assumption]:
-    """That more would happen than was looked at."""
-    if not outcomes.is_cut:
-        return []
-    message = f"it is not followed beyond cycle {len(outcomes.cycles)}, and more would happen then"
-    return [Assumption("Kueue", "cycles", message, AssumptionKind.UNCERTAIN)]
+def assumed_of_outcomes(outcomes: Outcomes) -> list[Assumption]:
+    """The same, and that more would happen than was looked at."""
+    found = assumed_of_chance(outcomes)
+    if outcomes.is_cut:
+        message = f"it is not followed beyond cycle {len(outcomes.cycles)}, and more would happen then"
+        found.append(Assumption("Kueue", "cycles", message, AssumptionKind.UNCERTAIN))
+    return found
 
 
 def assumed_of_memory() -> Assumption:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_chance, assumed_of_end, assumed_of_memory
+from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_memory, assumed_of_outcomes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, Workload
 from kpreempt.model.pod import Pod
@@ -62,7 +62,7 @@ def read_cycles(
     """What Kueue does with all that wait, or where only some do, with those of these keys."""
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS, infos=infos)
     decided = Decided(found.cycles, objects, len(found.others))
-    return decided, [*assumed_of_chance(found), *assumed_of_end(found)]
+    return decided, assumed_of_outcomes(found)
 
 
 class Decided:
@@ -91,15 +91,9 @@ class Decided:
         ]
         waits = bool(admitted_in) and not _is_admitted(workload, self.cycles[admitted_in - 1])
         message = entries[-1][1]["message"] if entries else why_not_queued(workload, self._objects, self.cycles)
-        if not admitted_in:
-            evicted_in = 0
-        else:
-            evicted_in = next(
-                (each["cycle"] for each in self.cycles[admitted_in:] if workload.key in each["requeued"]), 0
-            )
-        if not entries or "final" not in entries[-1][1]:
-            pod_sets = []
-        else:
+        later = self.cycles[admitted_in:] if admitted_in else []
+        pod_sets = []
+        if entries and "final" in entries[-1][1]:
             told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
             wanted = {each.name: each.count for each in workload.spec.pod_sets}
             pod_sets = [
@@ -113,17 +107,16 @@ class Decided:
             message=message,
             admitted_in=admitted_in,
             waits_for_checks=waits,
-            evicted_in=evicted_in,
-            targets=[self._preempted(each) for each in targets],
+            evicted_in=next((each["cycle"] for each in later if workload.key in each["requeued"]), 0),
+            targets=[
+                PreemptedWorkload(key, each["clusterQueue"], each["reason"], self._pods.of(self._by_key[key]))
+                for each in targets
+                for key in [each["workload"]]
+            ],
             pod_sets=pod_sets,
             cycles=self.cycles,
             other_outcomes=self._other_outcomes,
         )
-
-    def _preempted(self, target: dict[str, str]) -> PreemptedWorkload:
-        workload = self._by_key[target["workload"]]
-        pods = self._pods.of(workload)
-        return PreemptedWorkload(target["workload"], target["clusterQueue"], target["reason"], pods)
 
     @cached_property
     def _pods(self) -> PodsOfWorkloads:
@@ -244,7 +237,7 @@ def pending_workloads(
     asked = [each for each in objects.workloads if waits(each) and is_asked(each)]
     asked.sort(key=lambda each: (heads.get(each.key, len(heads)), places.get(each.key, len(places) + 1), each.key))
     items = [_item(each, ways, objects, places.get(each.key, 0)) for each in asked]
-    said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
+    said = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
     return PendingWorkloads(
         items=items, cycles=len(found.cycles), assumptions=list(dict.fromkeys([*said, *assumptions]))
     )
@@ -313,7 +306,7 @@ def workloads_at_risk(
     standing = Standing(objects, infos, config, now)
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS, infos=infos)
     known = _together(found)
-    said = [*assumed_of(objects, config), *assumed_of_chance(found), *assumed_of_end(found), assumed_of_memory()]
+    said = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
     waiting = standing.waiting()
     for key in waiting[:_MOST_ALONE]:
         for aim in standing.aims(key):

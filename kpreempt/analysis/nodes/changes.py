@@ -1,4 +1,7 @@
-"""What if nodes came or went: the cluster of a question with the nodes that its options add and remove.
+"""What if the cluster were a little different: nodes that come or go, a cordoned node, no object, a larger budget.
+
+Each function returns a new cluster. Statuses of budgets stay as they were: taking a pod out does not make its budget's
+controller run again.
 
 New nodes of a Karpenter NodePool are made as far as the pool and the cluster's nodes say what they are like. A pool
 states requirements, not machines: which one comes, Karpenter decides by price and by what its cloud has. Here it is the
@@ -9,23 +12,25 @@ and another node of the cluster has. That it is this one is an assumption.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.explain.overrides import check_node
 from kpreempt.analysis.nodes.copies import HOST_NAME, Added, Copier, kinds_of, with_nodes
+from kpreempt.analysis.unread import BUDGETS
 from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.controllers.resource_claims import released
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
-from kpreempt.model.meta import AnnotatedMeta, controller_of
+from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_of
 from kpreempt.model.node import NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
+from kpreempt.model.taints import Taint
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
 
@@ -81,7 +86,13 @@ def with_changed_nodes(
     copier = Copier(cluster, now=now)
     coming = Added()
     for text in added:
-        coming += _of_text(cluster, copier, text, read_file)
+        asked = numbered_name(text, "--add-node", "--add-node pool-b-7=2, --add-node node.yaml")
+        if is_file(asked.name):
+            coming += _of_file(cluster, copier, asked, read_file(asked.name))
+            continue
+        node_name = asked.name.removeprefix("node/")
+        check_node(cluster, node_name)
+        coming += copier.like(next(node for node in cluster.nodes if node.name == node_name), asked.number)
     for text in pools:
         coming += nodes_of_pool(cluster, copier, numbered_name(text, "--add-pool", "--add-pool default=2"))
     said = list(coming.assumptions)
@@ -89,19 +100,6 @@ def with_changed_nodes(
         cluster, becomes = without_node(cluster, name.removeprefix("node/"), now)
         said += becomes
     return with_nodes(cluster, coming), list(dict.fromkeys(said))
-
-
-def _of_text(cluster: ClusterSnapshot, copier: Copier, text: str, read_file: ReadFile) -> Added:
-    asked = numbered_name(text, "--add-node", "--add-node pool-b-7=2, --add-node node.yaml")
-    if is_file(asked.name):
-        return _of_file(cluster, copier, asked, read_file(asked.name))
-    name = asked.name.removeprefix("node/")
-    check_node(cluster, name)
-    return copier.like(_node(cluster, name), asked.number)
-
-
-def _node(cluster: ClusterSnapshot, name: str) -> Node:
-    return next(node for node in cluster.nodes if node.name == name)
 
 
 def _of_file(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName, objects: ClusterSnapshot) -> Added:
@@ -173,21 +171,18 @@ def _what_becomes(name: str, going: Sequence[Pod], again: set[str]) -> list[Assu
         is_leaving = pod.metadata.deletion_timestamp is not None
         group = "again" if pod.key in again else "node" if of_node else "leaving" if is_leaving else "lost"
         groups[group].append(pod.key)
+    unnamed = len(groups["lost"]) - _NAMES_SHOWN
+    lost = ", ".join(groups["lost"][:_NAMES_SHOWN]) + (f" and {unnamed:,} more" if unnamed > 0 else "")
     words = {
         "again": "made anew by their controllers and pending, under their old names",
         "node": "of DaemonSets or static, which end with their node",
         "leaving": "terminating already",
-        "lost": f"that no controller of Kubernetes makes anew: {_named(groups['lost'])}",
+        "lost": f"that no controller of Kubernetes makes anew: {lost}",
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
     noun = "1 pod leaves" if len(there) == 1 else f"{len(there):,} pods leave"
     said = f"{noun} with it: {'; '.join(parts)}"
     return [Assumption(f"Node {name}", "pods", said, AssumptionKind.TOLD)]
-
-
-def _named(keys: Sequence[str]) -> str:
-    rest = len(keys) - _NAMES_SHOWN
-    return ", ".join(keys[:_NAMES_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -208,7 +203,11 @@ _OF_MACHINE = (
 
 def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName) -> Added:
     """So many nodes of a pool. Raises ``NotFoundError``, and ``UsageError`` where nothing says what they have."""
-    pool = _pool(cluster, asked.name)
+    pool = next((each for each in cluster.node_pools if each.metadata.name == asked.name), None)
+    if pool is None:
+        near = difflib.get_close_matches(asked.name, [each.metadata.name for each in cluster.node_pools], n=3)
+        there_is_none = missing(cluster, _KIND, f'{_KIND} "{asked.name}" in the cluster')
+        raise NotFoundError(there_is_none, hint=", ".join(near))
     subject = f"{_KIND} {asked.name}"
     added, message = _made(cluster, copier, pool, asked)
     said = [Assumption(subject, "spec.template.spec.requirements", message)]
@@ -225,16 +224,18 @@ def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName)
     return msgspec.structs.replace(added, assumptions=[*said, *added.assumptions])
 
 
-def _pool(cluster: ClusterSnapshot, name: str) -> NodePool:
-    if found := next((each for each in cluster.node_pools if each.metadata.name == name), None):
-        return found
-    near = difflib.get_close_matches(name, [each.metadata.name for each in cluster.node_pools], n=3)
-    raise NotFoundError(missing(cluster, _KIND, f'{_KIND} "{name}" in the cluster'), hint=", ".join(near))
-
-
 def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: NumberedName) -> tuple[Added, str]:
     """The nodes, and what is assumed of them."""
-    fitting = [kind.like for kind in kinds_of(cluster) if _allows(pool, kind.like.labels)]
+    # The nodes that satisfy the requirements which are about the labels that they have.
+    fitting = [
+        kind.like
+        for kind in kinds_of(cluster)
+        if all(
+            matches_requirement(each.key, each.operator, each.values, kind.like.labels)
+            for each in pool.spec.template.spec.requirements
+            if each.key in kind.like.labels
+        )
+    ]
     if own := next((node for node in fitting if node.labels.get(NODE_POOL) == asked.name), None):
         return copier.like(own, asked.number), (
             f"{_UNKNOWN}; taken to be like {own.name}, the smallest that the pool has"
@@ -256,15 +257,6 @@ def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: Numbe
         f"--add-pool {asked.name}: what its nodes have is not known: it states no size, and the cluster has no node of "
         "it, nor one of an instance type that it names",
         hint="--add-node FILE, a Node with status.allocatable",
-    )
-
-
-def _allows(pool: NodePool, labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels satisfies the requirements that are about the labels it has."""
-    return all(
-        matches_requirement(each.key, each.operator, each.values, labels)
-        for each in pool.spec.template.spec.requirements
-        if each.key in labels
     )
 
 
@@ -297,3 +289,123 @@ def _pattern(pool: NodePool, labels: Mapping[str, str], status: NodeStatus) -> N
     }
     metadata = AnnotatedMeta(name=name, labels=labels)
     return Node(metadata=metadata, spec=NodeSpec(taints=template.spec.taints), status=status)
+
+
+_UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_KINDS = {
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+    **dict.fromkeys(("node", "nodes", "no"), "node"),
+    **dict.fromkeys(("pdb", "pdbs", "poddisruptionbudget", "poddisruptionbudgets"), "pdb"),
+    **dict.fromkeys(("resourceclaim", "resourceclaims"), "resourceclaim"),
+}
+# By kind, the field of a cluster, and what messages call one of its objects.
+_FIELDS = {
+    "pod": ("pods", "pod"),
+    "node": ("nodes", "node"),
+    "pdb": ("pod_disruption_budgets", BUDGETS),
+    "resourceclaim": ("resource_claims", "ResourceClaim"),
+}
+_SHAPES = "pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME, resourceclaim/NS/NAME"
+_MAX_INT32 = 2**31 - 1
+
+
+def changed(
+    cluster: ClusterSnapshot,
+    namespace: str = "",
+    *,
+    removed: Iterable[str] = (),
+    cordons: Iterable[str] = (),
+    uncordons: Iterable[str] = (),
+    budgets: Iterable[str] = (),
+) -> ClusterSnapshot:
+    """The cluster ``without`` objects, then with nodes that are closed, then opened, then ``set_budget`` for budgets.
+
+    ``namespace`` is for names without one; it may be empty. Raises what these functions raise.
+    """
+    for target in removed:
+        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
+    for names, made in ((cordons, cordoned_node), (uncordons, _uncordoned_node)):
+        for name in (each.removeprefix("node/") for each in names):
+            check_node(cluster, name)
+            nodes = [made(node) if node.name == name else node for node in cluster.nodes]
+            cluster = msgspec.structs.replace(cluster, nodes=nodes)
+    for budget in budgets:
+        cluster = set_budget(cluster, budget)
+    return cluster
+
+
+def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE) -> ClusterSnapshot:
+    """The cluster without one object.
+
+    ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME``, ``pdb/NS/NAME`` or
+    ``resourceclaim/NS/NAME``; ``namespace`` is for a name without one. Pods of a node that is taken out stay, on a node
+    that does not exist. A pod's claims for devices are given back with it, where nobody else uses them. Raises
+    ``UsageError`` for a text of another shape and ``NotFoundError`` for an object that is not there.
+    """
+    parts = target.split("/")
+    kind, rest = "pod", parts
+    if len(parts) > 1 and parts[0].lower() in _KINDS:
+        kind, rest = _KINDS[parts[0].lower()], parts[1:]
+    if not 1 <= len(rest) <= (1 if kind == "node" else 2) or not all(rest):
+        raise UsageError(f'"{target}" does not name an object', hint=_SHAPES)
+    key = rest[-1] if kind == "node" else f"{rest[0] if len(rest) == 2 else namespace}/{rest[-1]}"
+    field, name = _FIELDS[kind]
+    there = [(each.name if kind == "node" else each.key, each) for each in getattr(cluster, field)]
+    changes = {field: [each for own, each in there if own != key]}
+    if len(changes[field]) == len(there):
+        raise _not_found(cluster, name, key, (own for own, _ in there))
+    if kind == "node":
+        changes["csi_nodes"] = [each for each in cluster.csi_nodes if each.metadata.name != key]
+    elif kind == "pod" and cluster.resource_claims:
+        changes["resource_claims"] = released(cluster.resource_claims, [each for own, each in there if own == key])
+    return msgspec.structs.replace(cluster, **changes)
+
+
+def check_node(cluster: ClusterSnapshot, node_name: str) -> None:
+    """Raise ``NotFoundError``, with the names that come near, unless the node is in the cluster."""
+    if all(node.name != node_name for node in cluster.nodes):
+        raise _not_found(cluster, "node", node_name, (node.name for node in cluster.nodes))
+
+
+def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
+    """The cluster with a budget that allows another number of disruptions: ``NS/NAME=ALLOWED``.
+
+    Raises ``UsageError`` for a text of another shape and ``NotFoundError`` for an unknown budget.
+    """
+    key, equals, allowed = text.rpartition("=")
+    is_number = allowed.isascii() and allowed.isdecimal() and len(allowed) <= 10 and int(allowed) <= _MAX_INT32
+    if not equals or key.count("/") != 1 or not all(key.split("/")) or not is_number:
+        raise UsageError(f'"{text}" is not NS/NAME=ALLOWED', hint="shop/web=2")
+    old = next((budget for budget in cluster.pod_disruption_budgets if budget.key == key), None)
+    if old is None:
+        raise _not_found(cluster, BUDGETS, key, (each.key for each in cluster.pod_disruption_budgets))
+    status = msgspec.structs.replace(old.status or PodDisruptionBudgetStatus(), disruptions_allowed=int(allowed))
+    new = msgspec.structs.replace(old, status=status)
+    budgets = [new if budget is old else budget for budget in cluster.pod_disruption_budgets]
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
+
+
+def cordoned_node(node: Node) -> Node:
+    """The node marked unschedulable, with the taint that the node controller adds; the same where it was already."""
+    taints = node.spec.taints
+    if not any(taint.key == _UNSCHEDULABLE.key and taint.effect == _UNSCHEDULABLE.effect for taint in taints):
+        taints = [*taints, _UNSCHEDULABLE]
+    elif node.spec.unschedulable:
+        return node
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True, taints=taints))
+
+
+def _uncordoned_node(node: Node) -> Node:
+    """The node, open to pods again, without the taint that stands for its being closed."""
+    taints = [taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE.key]
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
+
+
+def _not_found(cluster: ClusterSnapshot, kind: str, name: str, there: Iterable[str]) -> NotFoundError:
+    near = difflib.get_close_matches(name, list(there), n=3)
+    first, slash, rest = name.partition("/")
+    if slash and not near:
+        # What stands where a namespace does may be meant as a kind.
+        near = [f"{_KINDS[each]}/{rest}" for each in difflib.get_close_matches(first.lower(), _KINDS, n=1)]
+    read = {"node": "Node", "pod": "Pod"}.get(kind, kind)
+    return NotFoundError(missing(cluster, read, f'{kind} "{name}" in the cluster'), hint=", ".join(near))

@@ -25,7 +25,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.model.affinity import tied_node_of, tied_to
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceSlice
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, OwnerReference, controller_of
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, controller_of
 from kpreempt.model.node import MACHINE_LABELS, Node, NodeCondition, NodeSpec
 from kpreempt.model.pod import Pod, PodMeta, PodStatus
 from kpreempt.model.storage import CSINode
@@ -209,7 +209,10 @@ class Copier:
             namespace=pod.metadata.namespace,
             uid=f"{pod.metadata.namespace}/{own}",
             labels=pod.metadata.labels,
-            owner_references=[_owned_by(each, new) for each in pod.metadata.owner_references],
+            owner_references=[
+                msgspec.structs.replace(each, name=new, uid="") if each.kind == "Node" else each
+                for each in pod.metadata.owner_references
+            ],
             annotations=pod.metadata.annotations,
         )
         affinity = pod.spec.affinity if is_static else tied_to(pod.spec.affinity, new)
@@ -219,8 +222,14 @@ class Copier:
 
 def _copy(pattern: Node, name: str) -> Node:
     ready = [each for each in pattern.status.conditions if each.type == "Ready"]
+    # Where a label says the name of the pattern, or that of its host, there is the new one.
+    labels = {
+        key: name if _is_own(pattern, key, value) else value
+        for key, value in pattern.labels.items()
+        if key not in MACHINE_LABELS
+    }
     return Node(
-        metadata=AnnotatedMeta(name=name, labels=_labels(pattern, name)),
+        metadata=AnnotatedMeta(name=name, labels=labels),
         spec=NodeSpec(taints=lasting_taints(pattern)),
         status=msgspec.structs.replace(
             pattern.status,
@@ -243,15 +252,6 @@ def shared_labels(node: Node) -> dict[str, str]:
     """The labels that other nodes may have as well."""
     return {
         key: value for key, value in node.labels.items() if key not in MACHINE_LABELS and not _is_own(node, key, value)
-    }
-
-
-def _labels(pattern: Node, name: str) -> dict[str, str]:
-    """Those of the pattern; where it says its name, or that of its host, there is the new one."""
-    return {
-        key: name if _is_own(pattern, key, value) else value
-        for key, value in pattern.labels.items()
-        if key not in MACHINE_LABELS
     }
 
 
@@ -285,10 +285,6 @@ def _may_run(pod: Pod, node: Node) -> bool:
         affinity = msgspec.structs.replace(affinity, node_affinity=untied)
     spec = msgspec.structs.replace(pod.spec, node_name="", affinity=affinity)
     return bool(daemon_node_names(msgspec.structs.replace(pod, spec=spec), [node]))
-
-
-def _owned_by(owner: OwnerReference, node_name: str) -> OwnerReference:
-    return msgspec.structs.replace(owner, name=node_name, uid="") if owner.kind == "Node" else owner
 
 
 def _csi_node(csi_node: CSINode, name: str) -> CSINode:
@@ -340,14 +336,12 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
     groups: dict[object, list[Node]] = {}
     for node in cluster.nodes:
         groups.setdefault(_likeness(node), []).append(node)
-    kinds = [_kind(nodes) for nodes in groups.values()]
+    kinds = []
+    for nodes in groups.values():
+        like = min(nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(lasting_taints(node))))
+        kinds.append(Kind(like, len(nodes), _allocatable(like)))
     workers = [kind for kind in kinds if not any(label in kind.like.labels for label in _CONTROL_PLANE)]
     return sorted(workers or kinds, key=_size)
-
-
-def _kind(nodes: list[Node]) -> Kind:
-    like = min(nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(lasting_taints(node))))
-    return Kind(like, len(nodes), _allocatable(like))
 
 
 def _likeness(node: Node) -> object:
@@ -369,12 +363,9 @@ def _roughly(name: str, amount: int) -> int:
 
 
 def _size(kind: Kind) -> tuple[int, int, int]:
-    return _devices(kind.allocatable), kind.allocatable.get(_CPU, 0), kind.allocatable.get(_MEMORY, 0)
-
-
-def _devices(names: Iterable[str]) -> int:
-    """How many kinds of devices there are among resources, which cost most of a node."""
-    return sum(name not in _USUAL and not name.startswith("hugepages-") for name in names)
+    # Devices cost most of a node.
+    devices = sum(name not in _USUAL and not name.startswith("hugepages-") for name in kind.allocatable)
+    return devices, kind.allocatable.get(_CPU, 0), kind.allocatable.get(_MEMORY, 0)
 
 
 class Sample(NamedTuple):
@@ -413,12 +404,13 @@ class NewNodes:
         if self._prepared is None:
             together = sum((sample.added for sample in self.samples), Added())
             self._prepared = self._scheduler.prepare(self.alone(together), now=self._now)
-        return [sample for sample in self.samples if self._takes(pod, sample.name)]
-
-    def _takes(self, pod: Pod, node_name: str) -> bool:
-        told = self._scheduler.tell_node(self._prepared, pod, node_name)
-        refusals = [status for status in (told.pre_filter, *told.filters) if status is not None]
-        return not told.left_out_by and all(status.is_success or status.plugin in _OF_MANY_NODES for status in refusals)
+        found = []
+        for sample in self.samples:
+            told = self._scheduler.tell_node(self._prepared, pod, sample.name)
+            refusals = [status for status in (told.pre_filter, *told.filters) if status is not None]
+            if not told.left_out_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in refusals):
+                found.append(sample)
+        return found
 
 
 def told_kind(kind: Kind) -> NodeKind:

@@ -170,8 +170,7 @@ def counts_in(message: str) -> dict[str, int]:
 
 def cause_of(message: str) -> str:
     """The reasons of nodes in one line; those of a message of another shape are the message itself."""
-    reasons, _ = causes_in(message)
-    return ", ".join(reasons)
+    return ", ".join(causes_in(message)[0])
 
 
 def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list[Assumption]:
@@ -185,25 +184,20 @@ def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list
         counted = _OF_NODES.match(refusal.message) if refusal is not None else None
         if refusal is not None and counted is not None and int(counted[1]) != num_nodes:
             found.setdefault(int(counted[1]), []).append((pod, refusal))
-    return [
-        Assumption("Pod", "status.conditions", _counted_others(own, counted, num_nodes, at), AssumptionKind.NOTE)
-        for counted, own in found.items()
-    ]
-
-
-def _counted_others(own: Sequence[tuple[Pod, PodCondition]], counted: int, num_nodes: int, at: datetime) -> str:
-    times = [each.last_transition_time for _, each in own if each.last_transition_time is not None]
-    age = f" of {_age(int((at - min(times)).total_seconds()))} ago" if times else ""
-    whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
-    nodes = "1 node" if counted == 1 else f"{counted:,} nodes"
-    named = some_of([pod.key for pod, _ in own])
-    return f"{whose}{age} ({named}) counts {nodes}, and this answer is about {num_nodes:,}"
-
-
-def _age(seconds: int) -> str:
-    """In the largest unit of which there are two or more."""
-    size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "s"))
-    return f"{seconds // size}{unit}"
+    told = []
+    for number, own in found.items():
+        whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
+        times = [each.last_transition_time for _, each in own if each.last_transition_time is not None]
+        if times:
+            seconds = int((at - min(times)).total_seconds())
+            # In the largest unit of which there are two or more.
+            size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "s"))
+            whose += f" of {seconds // size}{unit} ago"
+        nodes = "1 node" if number == 1 else f"{number:,} nodes"
+        named = some_of([pod.key for pod, _ in own])
+        message = f"{whose} ({named}) counts {nodes}, and this answer is about {num_nodes:,}"
+        told.append(Assumption("Pod", "status.conditions", message, AssumptionKind.NOTE))
+    return told
 
 
 def compare_messages(theirs: str, ours: str) -> Agreement:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from kpreempt.admission import apply_object_defaults, fill_priorities
+from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -58,9 +59,13 @@ class QueueCluster:
 
     def pod(self, at: TimedEvent) -> Pod:
         """The pod that an event is about, by its name or its object. Raises ``InputError`` where it is not there."""
-        key = _key_of(at.event.pod)
+        if isinstance(at.event.pod, str):
+            key = at.event.pod if "/" in at.event.pod else f"{DEFAULT_NAMESPACE}/{at.event.pod}"
+        else:
+            metadata = mapping_in(at.event.pod or {}, "metadata")
+            key = f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
         if key not in self.pods:
-            raise at.error(f"there is no pod {key}", path="pod", hint=_known(self.pods))
+            raise at.error(f"there is no pod {key}", path="pod", hint=", ".join(list(self.pods)[:5]))
         return self.pods[key]
 
     def changed_pod(self, at: TimedEvent) -> Pod:
@@ -77,9 +82,10 @@ class QueueCluster:
 
     def node(self, at: TimedEvent) -> Node:
         """The node that an event is about. Raises ``InputError`` where it is not there."""
-        name = at.event.node if isinstance(at.event.node, str) else str(_metadata(at.event.node).get("name", ""))
+        named = at.event.node
+        name = named if isinstance(named, str) else str(mapping_in(named or {}, "metadata").get("name", ""))
         if name not in self.nodes:
-            raise at.error(f"there is no node {name}", path="node", hint=_known(self.nodes))
+            raise at.error(f"there is no node {name}", path="node", hint=", ".join(list(self.nodes)[:5]))
         return self.nodes[name]
 
     def changed_node(self, at: TimedEvent) -> Node:
@@ -119,27 +125,6 @@ def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
     )
     others = [each for each in pod.status.conditions if each.type != _POD_SCHEDULED]
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[*others, condition]))
-
-
-def bound(pod: Pod, node_name: str) -> Pod:
-    """The pod on a node."""
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
-
-
-def _key_of(pod: str | dict[str, Any] | None) -> str:
-    if isinstance(pod, str):
-        return pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
-    metadata = _metadata(pod)
-    return f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
-
-
-def _metadata(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    metadata = (document or {}).get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _known(names: Mapping[str, object]) -> str:
-    return ", ".join(list(names)[:5])
 
 
 class EventKind(StrEnum):

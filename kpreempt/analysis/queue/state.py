@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, is_kube_algorithm
-from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
-from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, bound, refused
+from kpreempt.analysis.algorithms import Scheduler, Spread, decide_pending, is_kube_algorithm, one_by_one, pending_pods
+from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, refused
 from kpreempt.analysis.queue.order import FailedAttempts, queue_time, refusal_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
@@ -193,30 +192,23 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
         )
     if queue.scheduling_cycle is not None:
         yield Assumption(subject, "flush", "when the periodic flush runs is unknown: pods may move up to 30 s earlier")
-    if any(filling.attempts.last_of(pod) is None and not _has_probe_time(pod) for pod in tried):
+    if any(
+        filling.attempts.last_of(pod) is None
+        and ((refusal := refusal_of(pod)) is None or refusal.last_probe_time is None)
+        for pod in tried
+    ):
         yield Assumption(
             subject, "time", "no event tells when some pods were last tried: they may have been tried later than told"
         )
-
-
-def _has_probe_time(pod: Pod) -> bool:
-    refusal = refusal_of(pod)
-    return refusal is not None and refusal.last_probe_time is not None
 
 
 TIMER = "timer"
 # Each step shows the whole queue, so that many events on many pods would come to more than anyone can read or hold.
 MAX_PODS_SHOWN = 300_000
 
+_OF_NODES = (EventKind.ADD_NODE, EventKind.UPDATE_NODE, EventKind.DELETE_NODE)
 # The plugins that refuse a pod in a cluster, where an event does not say which.
 Rejectors = Callable[[ClusterSnapshot, Pod], frozenset[str]]
-
-
-class _Said(NamedTuple):
-    """What there is to say of an event that was applied."""
-
-    subject: str = ""
-    popped: str = ""
 
 
 class QueueSimulation:
@@ -240,23 +232,6 @@ class QueueSimulation:
         self._in_flight: dict[str, int] = {}
         self._number = 0
         self._pods_shown = 0
-        self._handlers: dict[EventKind, Callable[[TimedEvent], _Said]] = {
-            EventKind.ADD_POD: self._add_pod,
-            EventKind.UPDATE_POD: self._update_pod,
-            EventKind.DELETE_POD: self._delete_pod,
-            EventKind.BIND_POD: self._bind_pod,
-            EventKind.ADD_NODE: self._add_node,
-            EventKind.UPDATE_NODE: self._update_node,
-            EventKind.DELETE_NODE: self._delete_node,
-            EventKind.CHANGE_OBJECT: self._change_object,
-            EventKind.WAIT: lambda _: _Said(),
-            EventKind.POP: self._pop,
-            EventKind.UNSCHEDULABLE: self._unschedulable,
-            EventKind.NOMINATE: self._nominate,
-            EventKind.CLEAR_NOMINATION: self._clear_nomination,
-            EventKind.MOVE_ALL: self._move_all,
-            EventKind.ACTIVATE: self._activate,
-        }
 
     def apply(self, events: Iterable[TimedEvent]) -> Iterator[QueueStep]:
         """A step for each event, and one before it for each time that the queue's timers moved something.
@@ -269,8 +244,8 @@ class QueueSimulation:
             for timer in self._advance(event.time, places):
                 places = {each.pod: each.place for each in timer.pods}
                 yield timer
-            said = self._handlers[event.event.event](event)
-            step = self._step(event.event.event, event.time, said, places)
+            subject = self._change_node(event) if event.event.event in _OF_NODES else self._happen(event)
+            step = self._step(event.event.event, event.time, subject, places)
             places = {each.pod: each.place for each in step.pods}
             yield step
             if self._pods_shown > MAX_PODS_SHOWN:
@@ -294,14 +269,14 @@ class QueueSimulation:
             self.queue.advance(due)
             after = self._places()
             if after != places:
-                yield self._step(TIMER, due, _Said(), places)
+                yield self._step(TIMER, due, "", places)
                 places = after
         self.queue.advance(time)
 
     def _places(self) -> dict[str, Place]:
         return {each.pod: each.place for each in self.pods()}
 
-    def _step(self, event: str, time: datetime, said: _Said, before: dict[str, Place]) -> QueueStep:
+    def _step(self, event: str, time: datetime, subject: str, before: dict[str, Place]) -> QueueStep:
         self._number += 1
         pods = self.pods()
         self._pods_shown += len(pods)
@@ -315,8 +290,8 @@ class QueueSimulation:
             number=self._number,
             time=time,
             event=event,
-            subject=said.subject,
-            popped=said.popped,
+            subject="" if event == EventKind.POP else subject,
+            popped=subject if event == EventKind.POP else "",
             moves=moves,
             pods=pods,
             nominated=self.queue.nominated(),
@@ -327,7 +302,65 @@ class QueueSimulation:
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
 
-    def _add_pod(self, at: TimedEvent) -> _Said:
+    def _happen(self, at: TimedEvent) -> str:
+        """Let an event happen that is not of nodes; what it is about, or the pod that was popped."""
+        event, cluster, queue = at.event, self._cluster, self.queue
+        match event.event:
+            case EventKind.WAIT:
+                return ""
+            case EventKind.MOVE_ALL:
+                queue.move_all(at.time)
+                return ""
+            case EventKind.POP:
+                popped = queue.pop(at.time)
+                if popped is None:
+                    return ""
+                self._in_flight[popped.key] = queue.scheduling_cycle or 0
+                return popped.key
+            case EventKind.UNSCHEDULABLE:
+                return self._unschedulable(at)
+            case EventKind.ADD_POD:
+                return self._add_pod(at)
+            case EventKind.CHANGE_OBJECT:
+                if event.resource in ("Pod", "Node"):
+                    problem = f"a {event.resource} is changed by events of its own"
+                    raise at.error(problem, path="resource", hint="addPod, updateNode")
+                queue.object_changed(event.resource, event.action, at.time)
+                return f"{event.resource} {event.action}"
+        pod = cluster.pod(at)
+        match event.event:
+            case EventKind.UPDATE_POD:
+                return self._replace(pod, cluster.changed_pod(at), at)
+            case EventKind.DELETE_POD:
+                return self._remove(pod, at)
+            case EventKind.CLEAR_NOMINATION:
+                queue.clear_nomination(pod, at.time)
+                return pod.key
+            case EventKind.ACTIVATE:
+                queue.activate(pod, at.time)
+                return pod.key
+        node = cluster.node(at)
+        if event.event is EventKind.NOMINATE:
+            queue.nominate(pod, node.name, at.time)
+            return f"{pod.key} to {node.name}"
+        if pod.spec.node_name:
+            raise at.error(f"pod {pod.key} is on node {pod.spec.node_name} already", path="pod")
+        bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node.name))
+        return f"{self._replace(pod, bound, at)} to {node.name}"
+
+    def _change_node(self, at: TimedEvent) -> str:
+        kind, cluster = at.event.event, self._cluster
+        old = None if kind is EventKind.ADD_NODE else cluster.node(at)
+        if old is not None and kind is EventKind.DELETE_NODE:
+            del cluster.nodes[old.name]
+            self.queue.node_changed(old, None, at.time)
+            return old.name
+        new = cluster.new_node(at) if old is None else cluster.changed_node(at)
+        cluster.nodes[new.name] = new
+        self.queue.node_changed(old, new, at.time)
+        return new.name
+
+    def _add_pod(self, at: TimedEvent) -> str:
         pod = self._cluster.new_pod(at)
         if not pod.is_terminal:
             self._cluster.pods[pod.key] = pod
@@ -335,19 +368,9 @@ class QueueSimulation:
                 self.queue.assigned_pod_changed(None, pod, at.time)
             elif self._is_ours(pod):
                 self.queue.add(pod, at.time)
-        return _Said(pod.key)
+        return pod.key
 
-    def _update_pod(self, at: TimedEvent) -> _Said:
-        return self._replace(self._cluster.pod(at), self._cluster.changed_pod(at), at)
-
-    def _bind_pod(self, at: TimedEvent) -> _Said:
-        pod, node = self._cluster.pod(at), self._cluster.node(at)
-        if pod.spec.node_name:
-            raise at.error(f"pod {pod.key} is on node {pod.spec.node_name} already", path="pod")
-        said = self._replace(pod, bound(pod, node.name), at)
-        return _Said(f"{said.subject} to {node.name}")
-
-    def _replace(self, old: Pod, new: Pod, at: TimedEvent) -> _Said:
+    def _replace(self, old: Pod, new: Pod, at: TimedEvent) -> str:
         """The pod changes. One that finishes leaves its node, as the scheduler sees it."""
         if new.is_terminal:
             return self._remove(old, at)
@@ -361,57 +384,22 @@ class QueueSimulation:
             self._end(old, at)
         elif self._is_ours(old):
             self.queue.update(old, new, at.time)
-        return _Said(new.key)
+        return new.key
 
-    def _delete_pod(self, at: TimedEvent) -> _Said:
-        return self._remove(self._cluster.pod(at), at)
-
-    def _remove(self, pod: Pod, at: TimedEvent) -> _Said:
+    def _remove(self, pod: Pod, at: TimedEvent) -> str:
         del self._cluster.pods[pod.key]
         if pod.spec.node_name:
             self.queue.assigned_pod_changed(pod, None, at.time)
         elif self._is_ours(pod):
             self.queue.delete(pod, at.time)
             self._end(pod, at)
-        return _Said(pod.key)
+        return pod.key
 
     def _end(self, pod: Pod, at: TimedEvent) -> None:
         if self._in_flight.pop(pod.key, None) is not None:
             self.queue.done(pod, at.time)
 
-    def _add_node(self, at: TimedEvent) -> _Said:
-        node = self._cluster.new_node(at)
-        self._cluster.nodes[node.name] = node
-        self.queue.node_changed(None, node, at.time)
-        return _Said(node.name)
-
-    def _update_node(self, at: TimedEvent) -> _Said:
-        old, new = self._cluster.node(at), self._cluster.changed_node(at)
-        self._cluster.nodes[new.name] = new
-        self.queue.node_changed(old, new, at.time)
-        return _Said(new.name)
-
-    def _delete_node(self, at: TimedEvent) -> _Said:
-        node = self._cluster.node(at)
-        del self._cluster.nodes[node.name]
-        self.queue.node_changed(node, None, at.time)
-        return _Said(node.name)
-
-    def _change_object(self, at: TimedEvent) -> _Said:
-        resource, action = at.event.resource, at.event.action
-        if resource in ("Pod", "Node"):
-            raise at.error(f"a {resource} is changed by events of its own", path="resource", hint="addPod, updateNode")
-        self.queue.object_changed(resource, action, at.time)
-        return _Said(f"{resource} {action}")
-
-    def _pop(self, at: TimedEvent) -> _Said:
-        pod = self.queue.pop(at.time)
-        if pod is None:
-            return _Said()
-        self._in_flight[pod.key] = self.queue.scheduling_cycle or 0
-        return _Said(popped=pod.key)
-
-    def _unschedulable(self, at: TimedEvent) -> _Said:
+    def _unschedulable(self, at: TimedEvent) -> str:
         pod = self._tried(at)
         cycle = self._in_flight.pop(pod.key) if at.event.cycle is None else at.event.cycle
         self._in_flight.pop(pod.key, None)
@@ -424,7 +412,7 @@ class QueueSimulation:
         pod = self._cluster.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
         attempt = Attempt(cycle, plugins, frozenset(at.event.pending_plugins))
         self.queue.add_unschedulable(pod, attempt, at.time)
-        return _Said(pod.key)
+        return pod.key
 
     def _tried(self, at: TimedEvent) -> Pod:
         """The pod that could not be placed: the one that is named, or the only one in flight."""
@@ -438,22 +426,3 @@ class QueueSimulation:
         if pod.key not in self._in_flight:
             raise at.error(f"pod {pod.key} was not popped", path="pod", hint="an event pop comes first")
         return pod
-
-    def _nominate(self, at: TimedEvent) -> _Said:
-        pod, node = self._cluster.pod(at), self._cluster.node(at)
-        self.queue.nominate(pod, node.name, at.time)
-        return _Said(f"{pod.key} to {node.name}")
-
-    def _clear_nomination(self, at: TimedEvent) -> _Said:
-        pod = self._cluster.pod(at)
-        self.queue.clear_nomination(pod, at.time)
-        return _Said(pod.key)
-
-    def _move_all(self, at: TimedEvent) -> _Said:
-        self.queue.move_all(at.time)
-        return _Said()
-
-    def _activate(self, at: TimedEvent) -> _Said:
-        pod = self._cluster.pod(at)
-        self.queue.activate(pod, at.time)
-        return _Said(pod.key)

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import admit_claim
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, controller_rules
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.claims import bind_claims
-from kpreempt.analysis.version_rules import controller_rules
 from kpreempt.controllers.actions import ControlledPod, controlled_pod, deployment_told_of, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims

@@ -20,8 +20,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import admit_priority
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.algorithms import Scheduler, eviction_rules_of, pending_pods
 from kpreempt.analysis.simulation.chance import AT_ONCE, FINDS_A_NODE, Choose, Pace, first_branch, in_whole_seconds
 from kpreempt.analysis.simulation.client import Controller, ControllerManager, Endings, Operator, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
@@ -29,7 +28,6 @@ from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import Scheduling
 from kpreempt.analysis.unread import unread_in_simulation
-from kpreempt.analysis.version_rules import eviction_rules_of
 from kpreempt.controllers.actions import JOB_FINALIZER, SyncError
 from kpreempt.controllers.disruption import Scales
 from kpreempt.controllers.job import FIRST_BACKOFF, LONGEST_BACKOFF

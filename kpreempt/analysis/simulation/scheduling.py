@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import Scheduler, has_queue, queue_for
-from kpreempt.analysis.pending.verdicts import likeness_to
+from kpreempt.analysis.algorithms import Scheduler, has_queue, likeness_to, queue_for
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of

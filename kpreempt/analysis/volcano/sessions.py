@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from kpreempt.admission import admit, admit_claim
 from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
+from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Decode, set_aside_namesakes
-from kpreempt.analysis.version_rules import api_server_of
-from kpreempt.analysis.volcano.documents import Gang, as_submitted, group_name, once_enqueued
-from kpreempt.analysis.volcano.jobs import VolcanoJob, job_refusals
+from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_refusals, once_enqueued
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod
@@ -44,7 +43,6 @@ from kpreempt.verdict import (
 )
 from kpreempt.verdict.at_risk import Standing
 from kpreempt.verdict.volcano import (
-    Attempt,
     AttemptOutcome,
     GangAnswer,
     GangOutcome,
@@ -52,7 +50,6 @@ from kpreempt.verdict.volcano import (
     GangVictim,
     NodeTried,
     Placement,
-    PodGroupEnd,
     Sample,
     SampledOutcome,
     SessionAnswer,
@@ -186,7 +183,8 @@ def explain_submission(
     if len(found) == len(submission.origins):
         return found
     sessions = [volcano.session(cluster)]
-    let_in = {key for key in submission.waiting if _is_let_in(sessions[0], key)}
+    ends = sessions[0].final.pod_groups if sessions[0].final else {}
+    let_in = {key for key in submission.waiting if key in ends and ends[key].phase not in _WAITING_PHASES}
     said: list[Assumption] = [*submission.assumptions, *assumptions]
     if let_in:
         cluster = after_session(cluster, sessions[0], now=volcano.now)
@@ -235,17 +233,13 @@ def after_session(
     if is_settled:
         pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
     ends = session.final.pod_groups if session.final else {}
-    groups = [_ended(group, ends[group.key]) if group.key in ends else group for group in cluster.pod_groups]
+    groups = [
+        msgspec.structs.replace(group, status=msgspec.structs.replace(group.status, phase=ends[group.key].phase))
+        if group.key in ends
+        else group
+        for group in cluster.pod_groups
+    ]
     return msgspec.structs.replace(cluster, pods=pods, pod_groups=groups)
-
-
-def _ended(group: PodGroup, end: PodGroupEnd) -> PodGroup:
-    return msgspec.structs.replace(group, status=msgspec.structs.replace(group.status, phase=end.phase))
-
-
-def _is_let_in(session: SessionVerdict, key: str) -> bool:
-    end = session.final.pod_groups.get(key) if session.final else None
-    return end is not None and end.phase not in _WAITING_PHASES
 
 
 def _with_gang(
@@ -445,11 +439,8 @@ _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED
 _SETTINGS = Settings(facts=behaviour()._asdict())
 
 
-class Prepared(NamedTuple):
-    """A cluster, and the time of the session."""
-
-    cluster: ClusterSnapshot
-    now: datetime
+# A cluster, and the time of the session.
+Prepared = tuple[ClusterSnapshot, datetime]
 
 
 class VolcanoOfPods:
@@ -479,7 +470,7 @@ class VolcanoOfPods:
         expects_alike: bool = False,
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""
-        return Prepared(cluster, now)
+        return cluster, now
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -558,8 +549,8 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
         ),
         cluster=ClusterSummary(nodes=len(cluster.nodes), pods=len(cluster.pods)),
         filter={name: Status(Code.UNSCHEDULABLE, [reason]) for name, reason in refused.items()},
-        feasible_nodes=_fitting(cluster, refused) if lands else [],
-        chosen_nodes=(_tied(attempts) or [node]) if lands else [],
+        feasible_nodes=[node.name for node in cluster.nodes if node.name not in refused] if lands else [],
+        chosen_nodes=((attempts[-1].tied if attempts else []) or [node]) if lands else [],
         lands_on=[node] if lands else [],
         candidates=[Candidate(node, victims)] if victims else [],
         nominated_nodes=[node] if victims else [],
@@ -576,11 +567,3 @@ def _reason(answer: GangAnswer) -> str:
     if answer.outcome is GangOutcome.PANIC:
         return f"the scheduler panics: {answer.reason}"
     return f"its pod group is {answer.outcome.lower()}: {answer.reason}"
-
-
-def _fitting(cluster: ClusterSnapshot, refused: dict[str, str]) -> list[str]:
-    return [node.metadata.name for node in cluster.nodes if node.metadata.name not in refused]
-
-
-def _tied(attempts: list[Attempt]) -> list[str]:
-    return attempts[-1].tied if attempts else []

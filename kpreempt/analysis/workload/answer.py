@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, likeness_to
 from kpreempt.analysis.explain.pods import GoesOn
-from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.questions import Asked, with_device_claims
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of, first_branch

@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.questions import (
     Asked,
@@ -29,7 +29,7 @@ from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to
 from kpreempt.controllers.actions import deployment_told_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import ObjectMeta, controller_of
+from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Job
@@ -62,8 +62,7 @@ class WorkloadName(NamedTuple):
 
     def is_of(self, kind: str, record: Any) -> bool:
         """Whether the record of a kind is this workload's own."""
-        metadata: ObjectMeta = record.metadata
-        return (kind, metadata.namespace, metadata.name) == self
+        return (kind, record.metadata.namespace, record.metadata.name) == self
 
 
 def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
@@ -123,7 +122,8 @@ def questions_in_cluster(
         workload=str(workload),
         which=which,
         pods=pods,
-        in_order=workload.kind == "StatefulSet" and not _is_parallel(document),
+        in_order=workload.kind == "StatefulSet"
+        and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
         running=running,
     )
     return Asked(cluster, [question]), [wanted]
@@ -211,20 +211,22 @@ class _Maker:
 
     def _new(self) -> Iterable[Pod]:
         if self._workload.kind != "StatefulSet":
-            base = self._workload.name if self._workload.kind != "Deployment" else _without_end(self._model)
-            metadata = msgspec.structs.replace(self._model.metadata, name=joined(base, "new"))
+            # A Deployment's pods are named after their ReplicaSet.
+            owner = controller_of(self._model.metadata)
+            base = self._workload.name
+            if self._workload.kind == "Deployment":
+                base = owner.name if owner is not None else self._model.metadata.name
+            metadata = msgspec.structs.replace(
+                self._model.metadata, name=joined(base, "new"), uid="", creation_timestamp=None
+            )
             first = msgspec.structs.replace(as_new(self._model), metadata=metadata)
-            metadata = msgspec.structs.replace(metadata, uid="", creation_timestamp=None)
-            first = msgspec.structs.replace(first, metadata=metadata)
             yield first
             yield from copies_of(first, self._taken)
             return
         stem, _, _ = self._model.metadata.name.rpartition("-")
-        number = 0
-        while True:
+        for number in count():
             if f"{stem}-{number}" not in self._own:
                 yield self._numbered(stem, number)
-            number += 1
 
     def _numbered(self, stem: str, number: int) -> Pod:
         """The pod of a StatefulSet that has this number."""
@@ -291,7 +293,7 @@ def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
 def _desired(record: Any, document: Document | None) -> int | None:
     """How many pods are wanted, where that is known: of Jobs only from the whole object."""
     if document is not None and document.get("kind") == "Job":
-        spec, status = document.get("spec"), document.get("status")
+        spec, status = mapping_in(document, "spec"), mapping_in(document, "status")
         parallelism = _number(spec, "parallelism")
         completions, succeeded = _number(spec, "completions"), _number(status, "succeeded") or 0
         wanted = 1 if parallelism is None else parallelism
@@ -302,14 +304,14 @@ def _desired(record: Any, document: Document | None) -> int | None:
     return 1 if replicas is None else replicas
 
 
-def _number(holder: object, key: str) -> int | None:
-    found = holder.get(key) if isinstance(holder, dict) else None
+def _number(holder: Document, key: str) -> int | None:
+    found = holder.get(key)
     return found if isinstance(found, int) else None
 
 
 def _names(document: Document, workload: WorkloadName) -> bool:
-    metadata = document.get("metadata")
-    return isinstance(metadata, dict) and workload == (
+    metadata = mapping_in(document, "metadata")
+    return workload == (
         document.get("kind"),
         metadata.get("namespace") or workload.namespace,
         metadata.get("name"),
@@ -318,22 +320,8 @@ def _names(document: Document, workload: WorkloadName) -> bool:
 
 def _template_of(document: Document) -> bool:
     """Whether the document has a pod template; those of kpreempt's own dumps have none."""
-    spec = document.get("spec")
-    if document.get("kind") == "CronJob":
-        job = spec.get("jobTemplate") if isinstance(spec, dict) else None
-        spec = job.get("spec") if isinstance(job, dict) else None
-    return isinstance(spec, dict) and isinstance(spec.get("template"), dict)
-
-
-def _is_parallel(document: Document | None) -> bool:
-    spec = document.get("spec") if document is not None else None
-    return isinstance(spec, dict) and spec.get("podManagementPolicy") == "Parallel"
-
-
-def _without_end(pod: Pod) -> str:
-    """The name of the pod's ReplicaSet."""
-    owner = controller_of(pod.metadata)
-    return owner.name if owner is not None else pod.metadata.name
+    path = ("spec", "jobTemplate", "spec") if document.get("kind") == "CronJob" else ("spec",)
+    return isinstance(mapping_in(document, *path).get("template"), dict)
 
 
 def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
@@ -478,7 +466,7 @@ def _one_by_one(template: PodTemplate, number: int) -> list[PodTemplate]:
 def _renamed(template: PodTemplate, name: str, other: str) -> PodTemplate:
     """The template of a pod of another name, with the claims that are named after it."""
     claims = {
-        claim["metadata"]["name"]: _end_replaced(claim["metadata"]["name"], name, other) for claim in template.claims
+        claim["metadata"]["name"]: f"{claim['metadata']['name'].removesuffix(name)}{other}" for claim in template.claims
     }
 
     def volume(document: Document) -> Document:
@@ -506,7 +494,3 @@ def _renamed(template: PodTemplate, name: str, other: str) -> PodTemplate:
             for claim in template.claims
         ],
     )
-
-
-def _end_replaced(text: str, end: str, other: str) -> str:
-    return f"{text.removesuffix(end)}{other}"

@@ -8,7 +8,7 @@ import pytest
 
 from kpreempt.admission import USUAL, Admission, ApiServerRules, admit
 from kpreempt.admission.daemon_sets import daemon_node_names
-from kpreempt.analysis.version_rules import api_server_of, api_server_rules, controller_rules
+from kpreempt.analysis.algorithms import api_server_of, api_server_rules, controller_rules
 from kpreempt.controllers.actions import USUAL as USUAL_CONTROLLERS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node

@@ -7,8 +7,8 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import node_story
-from kpreempt.analysis.explain.least_priority import least
 from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.single_edits import least
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector

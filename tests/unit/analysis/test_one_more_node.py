@@ -13,7 +13,7 @@ from kpreempt.analysis.explain import pods as module
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.copies import kinds_of
-from kpreempt.analysis.pending import more_nodes as search
+from kpreempt.analysis.pending import pods as search
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, tied_to
 from kpreempt.model.cluster import ClusterSnapshot, Unread

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from kpreempt.admission import complete_cluster
+from kpreempt.analysis.algorithms import pending_pods
 from kpreempt.analysis.compare.upgrade import (
     Asked,
     compare_upgrade,
@@ -22,7 +23,6 @@ from kpreempt.analysis.compare.upgrade import (
     versions_between,
 )
 from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import pod_in_cluster
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kpreempt.analysis.questions import select, subjects_of
-from kpreempt.analysis.volcano.documents import as_submitted, once_enqueued
-from kpreempt.analysis.volcano.jobs import job_refusals, read_volcano_job
+from kpreempt.analysis.volcano.jobs import as_submitted, job_refusals, once_enqueued, read_volcano_job
 from kpreempt.analysis.workload_pods import is_volcano_job, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.explain.overrides import cordon, set_budget, without
+from kpreempt.analysis.nodes.changes import changed, set_budget, without
 from kpreempt.analysis.what_if import (
     Assignment,
     Overrides,
@@ -221,11 +221,11 @@ def test_without(target: str, left: list[str]) -> None:
 
 def test_cordon_marks_and_taints_the_node_once() -> None:
     cluster = make_cluster()
-    once = cordon(cluster, "node-a")
+    once = changed(cluster, cordons=["node-a"])
     node = once.nodes[0]
     assert node.spec.unschedulable
     assert [str(taint) for taint in node.spec.taints] == ["node.kubernetes.io/unschedulable:NoSchedule"]
-    assert cordon(once, "node-a") == once
+    assert changed(once, cordons=["node-a"]) == once
     assert cluster == make_cluster()
 
 
@@ -259,7 +259,7 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
             id="no shape",
         ),
         pytest.param(
-            lambda cluster: cordon(cluster, "node-c"),
+            lambda cluster: changed(cluster, cordons=["node-c"]),
             NotFoundError,
             'there is no node "node-c" in the cluster',
             id="no such node",

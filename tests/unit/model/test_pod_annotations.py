@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from kpreempt.analysis.algorithms import likeness
 from kpreempt.analysis.explain.single_edits import Edit, edit_pod
-from kpreempt.analysis.pending.verdicts import likeness
 from kpreempt.analysis.what_if import Assignment, Overrides, pod_document
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.model.meta import LAST_APPLIED, OwnerReference

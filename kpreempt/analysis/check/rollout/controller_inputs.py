@@ -15,13 +15,13 @@ import msgspec
 
 from kpreempt.admission import PodRefusedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
+from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.client import RunTime
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers import Maker
-from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of, stateful_claims
 from kpreempt.controllers.actions import ControllerRules
 from kpreempt.controllers.deployment import DeploymentState

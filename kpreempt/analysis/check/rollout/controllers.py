@@ -16,6 +16,7 @@ import msgspec
 
 from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.admission.pod_resources import format_nano
+from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.apply import same_template
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
@@ -48,7 +49,6 @@ from kpreempt.analysis.simulation.controllers import (
     SimulatedReplicaSet,
     StatefulSetController,
 )
-from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.actions import REVISION_LABEL
 from kpreempt.controllers.daemon_set import DaemonSetState
