@@ -16,7 +16,6 @@ from kpreempt.model.policy import PodDisruptionBudget
 ALLOWED_CONDITION = "DisruptionAllowed"
 TOO_MANY_REQUESTS = 429
 CREATED = 201
-CONFLICT = 409
 
 
 class EvictionRules(NamedTuple):

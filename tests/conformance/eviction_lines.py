@@ -12,7 +12,6 @@ from kpreempt.controllers.disruption import ScaleOf
 from kpreempt.errors import InputError
 from kpreempt.eviction.kubectl_drain import DrainOptions, choose_pods
 from kpreempt.eviction.records import (
-    CONFLICT,
     Answer,
     BudgetCondition,
     Details,
@@ -28,7 +27,14 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.snapshot.decode import decode_object
 from tests.conformance.disruption import DiscoveredScales, SizedObject, synced
-from tests.conformance.eviction_requests import DeleteOptions, EvictionRequest, Store, evict, with_next_version
+from tests.conformance.eviction_requests import (
+    CONFLICT,
+    DeleteOptions,
+    EvictionRequest,
+    Store,
+    evict,
+    with_next_version,
+)
 
 _Document = dict[str, Any]
 _NOW = "<now>"

@@ -14,7 +14,6 @@ import msgspec
 
 from kpreempt.eviction.records import (
     ACCEPTED,
-    CONFLICT,
     USUAL,
     Answer,
     Cause,
@@ -37,6 +36,7 @@ from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import later
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
+CONFLICT = 409
 DEFAULT_GRACE = 30
 # How often the server tries after conflicts.
 TRIES = 20

@@ -274,22 +274,17 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:
         gone = adoption.surplus
         deletes = f"scales {them} to 0 unless {its} template is its own" if has_sets else f"deletes {gone} of {them}"
     else:
-        sets = {each.removeprefix("ReplicaSet ") for each in adoption.objects if has_sets}
+        gone_pods = (step for step in simulation.steps if step.kind is StepKind.LEAVES and not step.cause)
         pods = {
             step.pod
-            for step in simulation.steps
-            if step.kind is StepKind.LEAVES and not step.cause and (step.pod in objects or _set_of(step) in sets)
+            for step in gone_pods
+            if step.pod in objects
+            or (has_sets and step.owner.replace(" ", f" {step.pod.partition('/')[0]}/", 1) in adoption.objects)
         }
         gone = len(pods)
         deletes = f"deletes {'1 pod' if gone == 1 else f'{gone} pods'}{f' of {them}' if has_sets else ''}"
     detail = f"{some_of(objects)}" + (f", and {deletes}" if gone else ", and keeps all of them")
     return Objection(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_grave=gone > 0)
-
-
-def _set_of(step: SimulationStep) -> str:
-    """The ReplicaSet that owns a pod, with its namespace; empty if none does."""
-    kind, _, name = step.owner.partition(" ")
-    return f"{step.pod.partition('/')[0]}/{name}" if kind == "ReplicaSet" else ""
 
 
 def removals(before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> list[Objection]:

@@ -153,15 +153,14 @@ class ProtectionRules:
         if change is None:
             # Of two PDBs on a pod, the one of the change says it. At its minimum a workload may have been before.
             is_worse = is_new and not (rule is RuleId.PDB_BLOCKS_AT_HPA_MINIMUM and "never" in known)
-            is_said = any(self._is_changed(key, each) for each in finding.objects)
+            space = key.partition("/")[0]
+            is_said = any(
+                each.startswith(f"{_PDB} ") and each.replace(" ", f" {space}/", 1) in self._changes
+                for each in finding.objects
+            )
             return is_worse and not is_said and rule is not RuleId.PDB_SELECTOR
         is_of_spec = change.kind is ChangeKind.CREATED or any(each.startswith("spec") for each in change.fields)
         return is_new or is_of_spec or rule is not RuleId.PDB_SELECTOR
-
-    def _is_changed(self, key: str, budget: str) -> bool:
-        """Whether a PDB of the namespace of ``key`` (``PodDisruptionBudget api``) is one of the change."""
-        kind, _, name = budget.partition(" ")
-        return f"{kind} {key.partition('/')[0]}/{name}" in self._changes and kind == _PDB
 
     def _weakened(self, after: _Coverage) -> Iterator[Objection]:
         """PDBs that protect pods less than before, by whatever the change does."""
@@ -209,12 +208,12 @@ class ProtectionRules:
             ("ResourceQuota", _quota_limits(self._cluster), _quota_limits(self._plan.cluster)),
             ("LimitRange", _range_limits(self._cluster), _range_limits(self._plan.cluster)),
         ):
-            for limit, (amount, text, name) in old.items():
-                now = new.get(limit)
-                if limit.namespace not in self._deleted and (now is None or now[0] > amount):
-                    what = " ".join(filter(None, (limit.resource, limit.scope)))
+            for (namespace, resource, scope), (amount, text, name) in old.items():
+                now = new.get((namespace, resource, scope))
+                if namespace not in self._deleted and (now is None or now[0] > amount):
+                    what = " ".join(filter(None, (resource, scope)))
                     detail = f"limited {what} to {text}, now {now[1] if now is not None else 'no longer'}"
-                    looser.setdefault(f"{kind} {limit.namespace}/{name}", []).append(detail)
+                    looser.setdefault(f"{kind} {namespace}/{name}", []).append(detail)
         for subject, details in looser.items():
             yield Objection(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
 
@@ -530,27 +529,16 @@ _DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {
 }
 
 
-class _Given(NamedTuple):
-    """What a PodSpec gets by priority admission: a class's name, the priority, and the preemption policy."""
-
-    name: str
-    priority: int
-    policy: str
-
-
-def _given(spec: Document, cluster: ClusterSnapshot) -> _Given | None:
-    """What a pod of this spec gets; ``None`` if its class does not exist."""
+def _given(spec: Document, cluster: ClusterSnapshot) -> tuple[int, str] | None:
+    """The priority and preemption policy that a pod of this spec gets; ``None`` if its class does not exist."""
     name = _class_in(spec)
     chosen = known_classes(cluster).get(name) if name else global_default(cluster.priority_classes)
     if name and chosen is None:
         return None
     stated, policy = spec.get("priority"), spec.get("preemptionPolicy")
     default_priority, default_policy = _effect(chosen)
-    return _Given(
-        name,
-        stated if type(stated) is int else default_priority,
-        policy if isinstance(policy, str) else default_policy,
-    )
+    priority = stated if type(stated) is int else default_priority
+    return priority, policy if isinstance(policy, str) else default_policy
 
 
 def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
@@ -617,10 +605,11 @@ def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]
         if not pod.is_terminal and not pod.is_mirror:
             named.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
     for each in plan.safeguards.workloads:
-        if _pod_spec(each).get("containers") and not _is_controlled(each):
+        owners = mappings_in(mapping_in(each, "metadata"), "ownerReferences")
+        if _pod_spec(each).get("containers") and not any(owner.get("controller") for owner in owners):
             # Only the template says whether the default was named or filled in.
-            owner = describe(each)
-            named[owner] = named.get(owner, set()) - filled_in | {_class_in(_pod_spec(each))}
+            name = describe(each)
+            named[name] = named.get(name, set()) - filled_in | {_class_in(_pod_spec(each))}
     for planned in plan.workloads:
         named[planned.change.object] = {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
     # What no controller owns is not made again.
@@ -629,10 +618,6 @@ def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]
         for name in names if not workload.startswith("Pod ") else ():
             found.setdefault(name, set()).add(workload)
     return found
-
-
-def _is_controlled(workload: Document) -> bool:
-    return any(each.get("controller") for each in mappings_in(mapping_in(workload, "metadata"), "ownerReferences"))
 
 
 def _class_in(spec: Document) -> str:
@@ -660,7 +645,7 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
         # The same class with another value is a finding about that class, and about all that have it.
         if was is None or now is None or all(old.get(field) == new.get(field) for field in _PRIORITY_FIELDS):
             continue
-        if detail := _lower(was[1:], now[1:]):
+        if detail := _lower(was, now):
             yield Objection(RuleId.PRIORITY_LOWERED, name, detail)
 
 
@@ -672,15 +657,8 @@ def _lower(was: tuple[int, str], now: tuple[int, str]) -> str:
     return "; ".join(lower)
 
 
-class _Limit(NamedTuple):
-    """What a quota or a LimitRange limits: a resource, and for which pods or in which way."""
-
-    namespace: str
-    resource: str
-    scope: str
-
-
-_Limits = dict[_Limit, tuple[int, str, str]]
+# What a quota or a LimitRange limits: the namespace, the resource, and for which pods or in which way; and to what.
+_Limits = dict[tuple[str, str, str], tuple[int, str, str]]
 
 
 def _quota_limits(cluster: ClusterSnapshot) -> _Limits:
@@ -707,7 +685,7 @@ def _range_limits(cluster: ClusterSnapshot) -> _Limits:
 
 def _add(found: _Limits, metadata: ObjectMeta, amounts: ResourceList, scope: str) -> None:
     for resource, amount in amounts.items():
-        limit = _Limit(metadata.namespace, resource, scope)
+        limit = (metadata.namespace, resource, scope)
         if limit not in found or amount.nano < found[limit][0]:
             found[limit] = amount.nano, amount.text, metadata.name
 

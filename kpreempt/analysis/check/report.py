@@ -39,7 +39,7 @@ from kpreempt.analysis.check.simulations import (
     share_of,
     shares,
 )
-from kpreempt.analysis.check.unread import unread_beside_workloads, unread_of_changed, unread_quotas
+from kpreempt.analysis.check.unread import unread_beside_workloads, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
@@ -53,6 +53,7 @@ from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Change, Check, NodeRoom, Range
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
+from kpreempt.verdict.unread import unreadable_of
 
 _PODS = "pods"
 
@@ -101,15 +102,15 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
         refused = (Objection(RuleId.APPLY_REFUSED, *each) for each in simulated.refused.items())
-        unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
+        waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
             Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
         )
         removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
-        against += [*refused, *full, *unbound.objections, *removed]
+        against += [*refused, *full, *unbound, *removed]
         if most is not None:
             against += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
-        return msgspec.structs.replace(found, objections=against, unbound=unbound.workloads)
+        return msgspec.structs.replace(found, objections=against, unbound=waiting)
 
     most = simulations(question.at_most).by_chance(question.seed) if question.at_most is not None else None
     excuses = question.excuses
@@ -167,9 +168,10 @@ def judge(
     fails = [not passes(each.results) for each in judged]
 
     def badness_of(index: int) -> tuple[int, ...]:
-        counts = [sum(each.failures for each in judged[index].results)]
-        counts += [sum(each.warnings for each in judged[index].results)]
-        return (*counts, *badness(simulated[index].simulation), -simulated[index].seed)
+        failures, warnings = (
+            sum(getattr(each, field) for each in judged[index].results) for field in ("failures", "warnings")
+        )
+        return failures, warnings, *badness(simulated[index].simulation), -simulated[index].seed
 
     worst = max(range(len(simulated)), key=badness_of)
     results, findings = together(judged, worst)
@@ -221,10 +223,8 @@ def facts_of(
 
 def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is simulated."""
-    found: list[Assumption] = []
     plan = question.plan
-    found += unread_quotas(question.cluster, plan.changes)
-    found += plan.missing_namespaces.assumptions
+    found = [*unread_quotas(question.cluster, plan.changes), *plan.missing_namespaces.assumptions]
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
@@ -234,7 +234,9 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     kinds = dict.fromkeys(each.object.partition(" ")[0] for each in plan.changes)
     makers = {each.kind for each in plan.workloads if each.after is not None}
     makers |= {"Pod"} if plan.pods else set()
-    return [*found, *unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
+    if "Deployment" in kinds:
+        kinds.setdefault("ReplicaSet")
+    return [*found, *unreadable_of(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
 
 
 def not_all(simulations: int) -> Assumption:
@@ -245,15 +247,13 @@ def not_all(simulations: int) -> Assumption:
     return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)
 
 
-class UnboundClaims(NamedTuple):
-    """Why pods of workloads wait for their claims, and objections to claims for which no pod waits."""
+def unbound_claims(
+    after: ClusterSnapshot, unbound: Mapping[str, str], waiting: Mapping[str, str]
+) -> tuple[dict[str, str], list[Objection]]:
+    """Why pods of workloads wait for their claims, by workload, and objections to claims for which no pod waits.
 
-    workloads: dict[str, str]
-    objections: list[Objection]
-
-
-def unbound_claims(after: ClusterSnapshot, unbound: Mapping[str, str], waiting: Mapping[str, str]) -> UnboundClaims:
-    """The reasons by workload; ``waiting`` claims, which are bound with a pod, count only where one waits for them."""
+    ``waiting`` claims, which are bound with a pod, count only where one waits for them.
+    """
     reasons = {**unbound, **waiting}
     found: dict[str, str] = {}
     told: set[str] = set()
@@ -270,7 +270,7 @@ def unbound_claims(after: ClusterSnapshot, unbound: Mapping[str, str], waiting: 
         for key, reason in unbound.items()
         if key not in told
     ]
-    return UnboundClaims(found, objections)
+    return found, objections
 
 
 def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:

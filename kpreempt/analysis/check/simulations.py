@@ -145,23 +145,20 @@ class Rollouts:
                 limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS + seconds_in_all(self._plan)),
                 prepared=self._prepared if pace.is_at_once else None,
             )
+        # Claims that were made with pods may be left unbound, too.
+        known = {each.key for each in made.claims.cluster.persistent_volume_claims}
+        new = [each.key for each in after.persistent_volume_claims if each.key not in known]
         return Simulated(
             seed=seed,
             simulation=simulation,
             assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
             before=made.cluster,
             after=after,
-            unbound={**made.claims.unbound, **self._unbound_since(made.claims.cluster, after)},
+            unbound={**made.claims.unbound, **bind_claims(after, new, self._scheduler.settings).unbound},
             refused=made.refused,
             exceeded=made.exceeded,
             waiting_claims=made.claims.waiting,
         )
-
-    def _unbound_since(self, before: ClusterSnapshot, after: ClusterSnapshot) -> Mapping[str, str]:
-        """Why claims that were made with pods are not bound, by key."""
-        known = {each.key for each in before.persistent_volume_claims}
-        new = [each.key for each in after.persistent_volume_claims if each.key not in known]
-        return bind_claims(after, new, self._scheduler.settings).unbound
 
 
 class Simulations(Generic[SomeSimulated]):
@@ -207,7 +204,8 @@ class Simulations(Generic[SomeSimulated]):
         found = self._drawn(range(seed, seed + runs), is_long=self._is_long and runs > 1)
         first = next(found)
         yield first
-        if is_up_to_chance(first.simulation):
+        # Who goes may depend on who comes first.
+        if first.simulation.draws or first.simulation.displaced:
             yield from found
 
     def every(self, most: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
@@ -237,7 +235,7 @@ class Simulations(Generic[SomeSimulated]):
         takes on this machine has no part in it.
         """
         first, *more = self.several(seed, _LEAST_PLAYS if self._is_long else 1)
-        if not is_up_to_chance(first.simulation):
+        if not (first.simulation.draws or first.simulation.displaced):
             return [first], True
         made = max(first.decisions * len(first.before.nodes), 1)
         room = _MOST_DECISIONS // made
@@ -246,9 +244,9 @@ class Simulations(Generic[SomeSimulated]):
             of_all = first if self._paces(seed).is_at_once else None
             found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
             # Whether it makes no difference how long everything takes.
-            kinds = {_kind_of(each.simulation) for each in found}
+            kinds = {_key_of(share_of(each)) for each in found}
             paced = self._drawn(range(seed + 1, seed + 1 + _PACED_PLAYS)) if first.simulation.displaced else ()
-            if all(_kind_of(each.simulation) in kinds for each in paced):
+            if all(_key_of(share_of(each)) in kinds for each in paced):
                 return found, is_all
         seeds = range(seed + 1 + len(more), seed + min(max(room, _LEAST_PLAYS), _FEW_PLAYS))
         return [first, *more, *self._drawn(seeds, is_long=made >= _MANY_DECISIONS)], False
@@ -268,33 +266,20 @@ class Simulations(Generic[SomeSimulated]):
         )
 
 
-def is_up_to_chance(simulation: Simulation) -> bool:
-    """Whether other runs may come to something else: where anything is drawn, or who goes may hang on who is first."""
-    return bool(simulation.draws or simulation.displaced)
-
-
-def share_of(simulated: Simulated, *, fails: bool, share: float) -> OutcomeShare:
+def share_of(simulated: Simulated, *, fails: bool = False, share: float = 0.0) -> OutcomeShare:
     """The outcome of one simulation, by which it is told from others; it counts once, and as ``share`` of the whole."""
-    return msgspec.structs.replace(
-        _outcome(simulated.simulation), count=1, seed=simulated.seed, share=share, fails=fails
-    )
-
-
-def _outcome(simulation: Simulation) -> OutcomeShare:
+    simulation = simulated.simulation
     return OutcomeShare(
-        count=0,
-        seed=0,
-        share=0,
+        count=1,
+        seed=simulated.seed,
+        share=share,
+        fails=fails,
         end=simulation.end,
-        victims=_counted(each.workload for each in simulation.displaced),
+        victims=dict(sorted(Counter(each.workload for each in simulation.displaced).items())),
         violations={budget.budget: budget.violations for budget in simulation.budgets if budget.violations},
-        pending=_counted(each.workload for each in simulation.waiting),
+        pending=dict(sorted(Counter(each.workload for each in simulation.waiting).items())),
         depth=simulation.depth,
     )
-
-
-def _kind_of(simulation: Simulation) -> bytes:
-    return _key_of(_outcome(simulation))
 
 
 def _key_of(outcome: OutcomeShare) -> bytes:
@@ -326,8 +311,3 @@ def badness(simulation: Simulation) -> tuple[int, ...]:
         simulation.depth,
         len(simulation.stranded),
     )
-
-
-def _counted(names: Iterator[str] | Sequence[str]) -> dict[str, int]:
-    counts = Counter(names)
-    return {name: counts[name] for name in sorted(counts)}

@@ -81,7 +81,7 @@ def since(former: FormerCheck, check: Check) -> Since:
 def _figures(former: _FormerPlay, check: Check) -> Iterator[Drift]:
     simulation = check.simulation
     numbers: dict[str, tuple[int | None, int]] = {
-        "pods evicted": (_length(former.displaced), len(simulation.displaced)),
+        "pods evicted": (_sum(former.displaced, lambda _: 1), len(simulation.displaced)),
         "budget violations": (
             _sum(former.budgets, lambda each: each.get("violations", 0)),
             sum(each.violations for each in simulation.budgets),
@@ -95,15 +95,11 @@ def _figures(former: _FormerPlay, check: Check) -> Iterator[Drift]:
             _sum(former.waiting, lambda each: not (each.get("wasRunning") or each.get("waitedBefore"))),
             sum(not (each.was_running or each.waited_before) for each in simulation.waiting),
         ),
-        "stranded": (_length(former.stranded), len(simulation.stranded)),
+        "stranded": (_sum(former.stranded, lambda _: 1), len(simulation.stranded)),
     }
     for what, (before, after) in numbers.items():
         if before is not None and before != after:
             yield Drift(kind=_towards(before, after), what=what, before=before, after=after)
-
-
-def _length(items: list[Any] | None) -> int | None:
-    return None if items is None else len(items)
 
 
 def _sum(items: list[dict[str, Any]] | None, of: Callable[[dict[str, Any]], Any]) -> int | None:

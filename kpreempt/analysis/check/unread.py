@@ -45,13 +45,6 @@ def unread_pruned(cluster: ClusterSnapshot, pruned: Sequence[tuple[str, str]]) -
     return found
 
 
-def unread_of_changed(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
-    """What could not be read of the kinds of which a change has objects, so that they seem to be new."""
-    return unreadable_of(
-        cluster, [*kinds, *(["ReplicaSet"] if "Deployment" in kinds and "ReplicaSet" not in kinds else [])]
-    )
-
-
 def unread_beside_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
     """What could not be read and acts on workloads of these kinds that a change alters, and on the pods they make.
 
