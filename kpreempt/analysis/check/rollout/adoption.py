@@ -30,14 +30,6 @@ _API_VERSIONS = {"ReplicationController": "v1", "Job": "batch/v1"}
 _Identity = tuple[str, str, str]
 
 
-class Adopted(NamedTuple):
-    """The cluster in which workloads of the change own what they adopt, these workloads, and all adoptions."""
-
-    cluster: ClusterSnapshot
-    workloads: list[PlannedWorkload]
-    adoptions: list[Adoption]
-
-
 class _Adopter(NamedTuple):
     """A controller with its selector. ``size`` is ``None`` if nothing says how many pods it wants."""
 
@@ -78,8 +70,8 @@ def adopted(
     deleted_pods: Iterable[str],
     live: LiveDocuments,
     decode: Decode,
-) -> Adopted:
-    """What controllers of a change adopt, and what is adopted of the change.
+) -> tuple[ClusterSnapshot, list[PlannedWorkload], list[Adoption]]:
+    """The cluster in which workloads of the change own what they adopt, these workloads, and all adoptions.
 
     ``before`` is the cluster as it is, ``after`` with the objects of the change that are not workloads. What a new
     controller, or one with a new selector, finds there is owned in the cluster that is returned. What the change makes
@@ -102,9 +94,10 @@ def adopted(
             record: Any = decode(workload.kind, workload.after)
             search.look_for_owner("ReplicaSet", record.metadata)
     if not search.found:
-        return Adopted(after, list(workloads), [])
+        return after, list(workloads), []
     cluster = msgspec.structs.replace(after, pods=pods, replica_sets=sets)
-    return Adopted(cluster, [_with_sets(each, cluster, live) for each in workloads], search.adoptions())
+    adoptions = [search.adoption(*key, objects) for key, objects in search.found.items()]
+    return cluster, [_with_sets(each, cluster, live) for each in workloads], adoptions
 
 
 def _with_sets(workload: PlannedWorkload, cluster: ClusterSnapshot, live: LiveDocuments) -> PlannedWorkload:
@@ -166,11 +159,8 @@ class _Search:
                 self._add(adopter, kind, metadata, is_owned=False)
                 return
 
-    def adoptions(self) -> list[Adoption]:
-        """All that was found."""
-        return [self._adoption(identity, is_owned, objects) for (identity, is_owned), objects in self.found.items()]
-
-    def _adoption(self, identity: _Identity, is_owned: bool, objects: list[str]) -> Adoption:
+    def adoption(self, identity: _Identity, is_owned: bool, objects: list[str]) -> Adoption:
+        """What was found about a controller."""
         kind, namespace, name = identity
         owner = f"{kind} {namespace}/{name}"
         change = owner if identity in self._planned else objects[0]

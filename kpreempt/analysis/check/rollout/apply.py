@@ -28,6 +28,8 @@ _ONE_OF = frozenset({"volumes", "strategy"})
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
 _NOTHING = object()
+# Annotations of a template that only the cluster has were put there by kubectl rollout restart and the like.
+_OFTEN_ADDED = "spec.template.metadata.annotations"
 
 # The fields by which the elements of a list are told apart; all other lists count as a whole, in their order.
 MERGE_KEYS: dict[str, tuple[str, ...]] = {
@@ -117,78 +119,71 @@ def same(left: Any, right: Any, parent: str = "", key: str = "") -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return all(_same_or_missing(left.get(each), right.get(each), key, each) for each in left.keys() | right.keys())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same_element, left, right))
+        return len(left) == len(right) and all(same(*each) for each in zip(left, right, strict=True))
     if parent in QUANTITY_MAPS or key in QUANTITY_FIELDS:
         return bool(_amount(left) == _amount(right))
     return type(left) is type(right) and bool(left == right)
 
 
-class Comparison:
-    """A manifest's part, held against the cluster's.
+def path_differences(
+    wanted: Document, full: Document, live: Document, last: Document | None, path: str, key: str
+) -> Iterator[str]:
+    """The paths below ``path`` at which a manifest's part (``wanted``) differs from the cluster's (``live``).
 
+    ``full`` is ``wanted`` with the API's defaults, as ``live`` has them; ``key`` is the field that they are in.
     ``last`` is what was applied before: a field that it has and the manifest has no more is taken away. Where that is
     not known (``None``), every field that only the cluster has counts as taken away, unless it is a default.
     """
-
-    def __init__(self, *, ignored: frozenset[str] = frozenset()) -> None:
-        """Leave out fields that only the cluster has and whose paths are ``ignored``, or below one of them."""
-        self._ignored = ignored
-
-    def differences(
-        self, wanted: Document, full: Document, live: Document, last: Document | None, path: str, key: str
-    ) -> Iterator[str]:
-        """The paths below ``path`` that differ; ``full`` is ``wanted`` with the API's defaults, as ``live`` has them.
-
-        ``key`` is the field that they are in.
-        """
-        for name, value in wanted.items():
-            if value is not None:
-                before = last.get(name) if last is not None else None
-                known = None if last is None else before if before is not None else _NOTHING
-                yield from self._of_field(value, full.get(name), live.get(name), known, below(path, name), key, name)
-        for name, value in live.items():
-            if wanted.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
-                where = below(path, name)
-                is_ignored = where in self._ignored or path in self._ignored
-                if name in wanted or (not is_ignored if last is None else last.get(name) is not None):
-                    yield where
-
-    def _of_field(
-        self, wanted: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
-    ) -> Iterator[str]:
-        """``before`` is ``None`` where nothing is known of what was applied, and ``_NOTHING`` where it lacks this."""
-        if live is None:
-            if not is_missing(parent, key, wanted):
-                yield path
-        elif isinstance(wanted, dict) and isinstance(full, dict) and isinstance(live, dict):
-            last = None if before is None else before if isinstance(before, dict) else {}
-            yield from self.differences(wanted, full, live, last, path, key)
-        elif isinstance(wanted, list) and isinstance(full, list) and isinstance(live, list) and key in MERGE_KEYS:
-            lasts = None if before is None else before if isinstance(before, list) else []
-            yield from self._of_list(wanted, full, live, lasts, path, key)
-        elif not _same_or_missing(full, live, parent, key):
-            yield path
-
-    def _of_list(
-        self, wanted: list[Any], full: list[Any], live: list[Any], last: list[Any] | None, path: str, key: str
-    ) -> Iterator[str]:
-        keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, last or [])
-        if keys is None or live_keys is None or last_keys is None:
-            if not same(full, live):
-                yield path
-            return
-        lives, lasts = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, last or [], strict=True))
-        for index, name in enumerate(keys):
-            where = f"{path}[{index}]"
-            if name not in lives:
+    for name, value in wanted.items():
+        if value is not None:
+            before = last.get(name) if last is not None else None
+            known = None if last is None else before if before is not None else _NOTHING
+            yield from _field_differences(value, full.get(name), live.get(name), known, below(path, name), key, name)
+    for name, value in live.items():
+        if wanted.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
+            where = below(path, name)
+            is_ignored = _OFTEN_ADDED in (where, path)
+            if name in wanted or (not is_ignored if last is None else last.get(name) is not None):
                 yield where
-            else:
-                before = None if last is None else lasts.get(name, {})
-                yield from self.differences(wanted[index], full[index], lives[name], before, where, key)
-        mine = set(keys)
-        gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
-        if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
+
+
+def _field_differences(
+    wanted: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
+) -> Iterator[str]:
+    """``before`` is ``None`` where nothing is known of what was applied, and ``_NOTHING`` where it lacks this."""
+    if live is None:
+        if not is_missing(parent, key, wanted):
             yield path
+    elif isinstance(wanted, dict) and isinstance(full, dict) and isinstance(live, dict):
+        last = None if before is None else before if isinstance(before, dict) else {}
+        yield from path_differences(wanted, full, live, last, path, key)
+    elif isinstance(wanted, list) and isinstance(full, list) and isinstance(live, list) and key in MERGE_KEYS:
+        lasts = None if before is None else before if isinstance(before, list) else []
+        yield from _list_differences(wanted, full, live, lasts, path, key)
+    elif not _same_or_missing(full, live, parent, key):
+        yield path
+
+
+def _list_differences(
+    wanted: list[Any], full: list[Any], live: list[Any], last: list[Any] | None, path: str, key: str
+) -> Iterator[str]:
+    keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, last or [])
+    if keys is None or live_keys is None or last_keys is None:
+        if not same(full, live):
+            yield path
+        return
+    lives, lasts = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, last or [], strict=True))
+    for index, name in enumerate(keys):
+        where = f"{path}[{index}]"
+        if name not in lives:
+            yield where
+        else:
+            before = None if last is None else lasts.get(name, {})
+            yield from path_differences(wanted[index], full[index], lives[name], before, where, key)
+    mine = set(keys)
+    gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
+    if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
+        yield path
 
 
 def below(path: str, key: str) -> str:
@@ -204,10 +199,6 @@ def _same_or_missing(left: Any, right: Any, parent: str, key: str) -> bool:
     if left is None or right is None:
         return False
     return same(left, right, parent, key)
-
-
-def _same_element(left: Any, right: Any) -> bool:
-    return same(left, right)
 
 
 def _amount(value: Any) -> Any:
@@ -236,12 +227,8 @@ def is_missing(parent: str, key: str, value: Any) -> bool:
     if parent in FREE_MAPS or key not in _ZERO_IS_MISSING or parent in _EXCEPT_IN.get(key, ()):
         return False
     if isinstance(value, dict):
-        return (key in FREE_MAPS and not value) or (key not in FREE_MAPS and _all_missing(key, value))
+        return not value if key in FREE_MAPS else all(is_missing(key, name, each) for name, each in value.items())
     return value == "" or value is False or (type(value) is int and value == 0)
-
-
-def _all_missing(parent: str, value: dict[str, Any]) -> bool:
-    return all(is_missing(parent, key, each) for key, each in value.items())
 
 
 def merge_key(field: str, element: Any) -> tuple[Any, ...] | None:
@@ -262,9 +249,6 @@ def merge_keys(field: str, elements: list[Any]) -> list[tuple[Any, ...]] | None:
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIELDS_SHOWN = 5
-# Annotations of a template that only the cluster has were put there by kubectl rollout restart and the like.
-_OF_TEMPLATES = Comparison(ignored=frozenset({"spec.template.metadata.annotations"}))
-_OF_THE_REST = Comparison()
 # What the API server puts on the template of a Job.
 _JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 _OF_CLAIM_TEMPLATES = ("apiVersion", "kind", "status")
@@ -311,7 +295,7 @@ def find_differences(document: Document, live: Document) -> Differences:
     elif is_whole(live):
         before = None if last is None else mapping_in(last, "spec", "template")
         mine, filled, theirs = (mapping_in(each, "spec", "template") for each in (wanted, full, there))
-        found = _OF_TEMPLATES.differences(mine, filled, theirs, before, "spec.template", "template")
+        found = path_differences(mine, filled, theirs, before, "spec.template", "template")
         template = list(islice(found, _FIELDS_SHOWN))
     return Differences(template, _in_the_rest(wanted, full, there, last or {}, is_whole=is_whole(live)))
 
@@ -332,8 +316,8 @@ def _in_the_rest(wanted: Document, full: Document, live: Document, last: Documen
 
     of_metadata_wanted = of_metadata(wanted)
     return [
-        *_OF_THE_REST.differences(of_spec(wanted), of_spec(full), of_spec(live), of_spec(last), "spec", "spec"),
-        *_OF_THE_REST.differences(
+        *path_differences(of_spec(wanted), of_spec(full), of_spec(live), of_spec(last), "spec", "spec"),
+        *path_differences(
             *(of_metadata_wanted, of_metadata_wanted, of_metadata(live), of_metadata(last), "metadata", "metadata")
         ),
     ]
@@ -346,19 +330,13 @@ def _comparable(document: Document) -> Document:
         return document
     spec = dict(spec)
     if document.get("kind") == "Job" and isinstance(spec.get("template"), dict):
-        spec["template"] = _without_job_labels(spec["template"])
+        metadata = mapping_in(spec["template"], "metadata")
+        labels = {key: value for key, value in mapping_in(metadata, "labels").items() if key not in _JOB_LABELS}
+        rest = {key: each for key, each in metadata.items() if key != "labels"}
+        spec["template"] = {**spec["template"], "metadata": {**rest, "labels": labels}}
     if "volumeClaimTemplates" in spec:
         spec["volumeClaimTemplates"] = [
             {key: value for key, value in each.items() if key not in _OF_CLAIM_TEMPLATES}
             for each in mappings_in(spec, "volumeClaimTemplates")
         ]
     return {**document, "spec": spec}
-
-
-def _without_job_labels(template: Document) -> Document:
-    metadata = mapping_in(template, "metadata")
-    labels = {key: value for key, value in mapping_in(metadata, "labels").items() if key not in _JOB_LABELS}
-    return {
-        **template,
-        "metadata": {**{key: each for key, each in metadata.items() if key != "labels"}, "labels": labels},
-    }

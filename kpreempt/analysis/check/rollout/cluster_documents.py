@@ -179,14 +179,9 @@ class ClusterObjects:
     """The records of a cluster, found by kind, namespace and name; each kind is looked through when it is asked for."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._by_kind: dict[str, dict[tuple[str, str], Any]] = {}
         self._by_owner: dict[str, dict[tuple[str, str, str], list[Any]]] = {}
-
-    @property
-    def node_count(self) -> int:
-        """How many nodes there are."""
-        return len(self._cluster.nodes)
 
     def find(self, kind: str, namespace: str, name: str) -> Any | None:
         """The record, or ``None`` where there is none of that name, or of that kind."""
@@ -206,7 +201,7 @@ class ClusterObjects:
     def _of_kind(self, kind: str) -> dict[tuple[str, str], Any]:
         known = self._by_kind.get(kind)
         if known is None:
-            records = getattr(self._cluster, CLUSTER_KINDS[kind].field) if kind in CLUSTER_KINDS else []
+            records = getattr(self.cluster, CLUSTER_KINDS[kind].field) if kind in CLUSTER_KINDS else []
             known = {(each.metadata.namespace, each.metadata.name): each for each in records}
             self._by_kind[kind] = known
         return known

@@ -88,7 +88,7 @@ def job_state(after: Document, before: Document | None, rules: ControllerRules) 
     spec, status = after["spec"], part(before, "status")
     completions = part(spec, "completions")
     ending = _ending(status)
-    deadline = part(spec, "activeDeadlineSeconds")
+    deadline, failure_rules = part(spec, "activeDeadlineSeconds"), part(spec, "podFailurePolicy", "rules")
     return JobState(
         parallelism=number(spec, "parallelism", default=1),
         completions=completions if isinstance(completions, int) else None,
@@ -97,7 +97,9 @@ def job_state(after: Document, before: Document | None, rules: ControllerRules) 
         backoff_limit=number(spec, "backoffLimit", default=6),
         active_deadline_seconds=deadline if isinstance(deadline, int) else None,
         replaces_failed_only=text(spec, "podReplacementPolicy") == "Failed",
-        failure_rules=_failure_rules(spec),
+        failure_rules=tuple(_failure_rule(rule) for rule in failure_rules if text(rule, "action") in _FAILURE_ACTIONS)
+        if isinstance(failure_rules, list)
+        else None,
         start_time=time(status, "startTime"),
         succeeded=number(status, "succeeded"),
         failed=number(status, "failed"),
@@ -133,13 +135,6 @@ def _ending(status: Document | None) -> str:
         if part(condition, "status") == "True" and part(condition, "type") in ("Complete", "Failed"):
             return str(condition["type"])
     return ""
-
-
-def _failure_rules(spec: Document) -> tuple[FailureRule, ...] | None:
-    rules = part(spec, "podFailurePolicy", "rules")
-    if not isinstance(rules, list):
-        return None
-    return tuple(_failure_rule(rule) for rule in rules if text(rule, "action") in _FAILURE_ACTIONS)
 
 
 def _failure_rule(rule: Document) -> FailureRule:
@@ -304,15 +299,11 @@ LONGEST_SECONDS = 7 * 24 * 3600
 DEADLINE = "spec.activeDeadlineSeconds"
 
 
-class RunTimes(msgspec.Struct, frozen=True):
-    """The run times, by what manages the pods, and what is assumed by them."""
+def endings_of(plan: Plan) -> tuple[dict[OwnerKey, RunTime], list[Assumption]]:
+    """How long pods run, by what manages them, and what is assumed by that.
 
-    run_times: dict[OwnerKey, RunTime]
-    assumptions: list[Assumption]
-
-
-def endings_of(plan: Plan) -> RunTimes:
-    """Of all Jobs of a change that run, and of plain pods that are hooks. The Jobs of CronJobs run on."""
+    Of all Jobs of a change that run, and of plain pods that are hooks. The Jobs of CronJobs run on.
+    """
     never = plan.job_seconds == 0
     usual = plan.job_seconds or USUAL_SECONDS
     run_times: dict[OwnerKey, RunTime] = {}
@@ -335,12 +326,12 @@ def endings_of(plan: Plan) -> RunTimes:
             run_times[template.namespace, "Pod", template.name] = RunTime(usual)
             message = f"a hook, taken to end well after {_told(usual)}, by --job-duration"
             assumptions.append(Assumption(name, DEADLINE, message, AssumptionKind.TOLD))
-    return RunTimes(run_times, assumptions)
+    return run_times, assumptions
 
 
 def seconds_in_all(plan: Plan) -> float:
     """How long all of them may take, one after the other."""
-    run_times = endings_of(plan).run_times
+    run_times, _ = endings_of(plan)
     rounds = {(each.namespace, each.kind, each.name): _rounds(each.after) for each in plan.workloads if each.after}
     return sum(each.seconds * rounds.get(key, 1) for key, each in run_times.items())
 

@@ -8,7 +8,7 @@ simulated all the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -58,7 +58,7 @@ from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import NANO_PER_UNIT
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
+from kpreempt.model.workloads import ReplicaSet
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.framework.csi_translation import class_of_claim, requested_storage
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -67,6 +67,7 @@ from kpreempt.verdict.check import Change, ChangeKind
 _CLAIM_PREFIX = "PersistentVolumeClaim "
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
+_REVISION = "deployment.kubernetes.io/revision"
 # What controllers make of an object beside pods.
 _MADE = {"Deployment": "count/replicasets.apps", "CronJob": "count/jobs.batch"}
 _CLAIM = "PersistentVolumeClaim"
@@ -108,7 +109,7 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     for template in plan.pods:
         stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
         arriving[stage].append(starter.prototypes.of_template(template))
-    endings = endings_of(plan)
+    run_times, by_run_times = endings_of(plan)
     made = (
         each.object
         for each in plan.changes
@@ -116,18 +117,18 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     )
     new = [*(each.removeprefix(_CLAIM_PREFIX) for each in made), *starter.prototypes.new_claims]
     claims = bind_claims(starter.prototypes.cluster, new, settings)
-    exceeded = exceeded_quotas(plan.changes, claims.cluster, new)
+    exceeded, by_quotas = exceeded_quotas(plan.changes, claims.cluster, new)
     return Started(
         cluster=claims.cluster,
-        exceeded=exceeded.quotas,
+        exceeded=exceeded,
         claims=claims,
         refused=starter.prototypes.refused,
         stages=[
             Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
             for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
         ],
-        run_times=endings.run_times,
-        assumptions=[*starter.prototypes.assumptions, *endings.assumptions, *claims.assumptions, *exceeded.assumptions],
+        run_times=run_times,
+        assumptions=[*starter.prototypes.assumptions, *by_run_times, *claims.assumptions, *by_quotas],
     )
 
 
@@ -254,12 +255,10 @@ class _Starter:
         # Where a snapshot has no templates, the set of the last revision is the present one.
         known = self._names_of_sets(workload)
         return max(
-            known, key=lambda name: (self._revision(documents.get(name)), self._size(workload, name)), default=""
+            known,
+            key=lambda name: (_annotated(documents.get(name), _REVISION, 18) or 0, self._size(workload, name)),
+            default="",
         )
-
-    def _revision(self, document: Document | None) -> int:
-        revision = part(document, "metadata", "annotations", "deployment.kubernetes.io/revision")
-        return int(revision) if isinstance(revision, str) and revision.isdecimal() and len(revision) < 19 else 0
 
     def _size(self, workload: PlannedWorkload, name: str) -> int:
         record: ReplicaSet | None = self._records.get((workload.namespace, name))
@@ -287,7 +286,9 @@ class _Starter:
         else:
             # One of the past, of which no pod is made any more: its template may name what is gone by now.
             uid = record.metadata.uid if record is not None else ""
-            pod = owned_by_replica_set(prototype, name, uid, _hash_of(name, workload.name, pods))
+            # The hash in a ReplicaSet's name, which its pods bear; here it has none.
+            template_hash = name.removeprefix(f"{workload.name}-")
+            pod = owned_by_replica_set(prototype, name, uid, template_hash)
         return SimulatedReplicaSet(
             name=name,
             maker=self.prototypes.maker(pod, name),
@@ -304,7 +305,9 @@ class _Starter:
         spec, name = document["spec"], workload.name
         pods = self._owned.get(self._owner(workload), [])
         revisions = [pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods]
-        current = text(workload.before, "status", "currentRevision") or _most_common(revisions)
+        counts = Counter(revisions)
+        most_common = max(sorted(counts), key=counts.__getitem__, default="")
+        current = text(workload.before, "status", "currentRevision") or most_common
         update = text(workload.before, "status", "updateRevision") or current
         if not workload.is_same_template or not update:
             update = _free_name(f"{name}-{NEW}", set(revisions))
@@ -370,22 +373,10 @@ class _Starter:
         return JobController(self._owner(workload), state, maker, workload.change.object, strangers)
 
 
-def _annotated(document: Document | None, key: str) -> int | None:
+def _annotated(document: Document | None, key: str, most_digits: int = 10) -> int | None:
     value = part(document, "metadata", "annotations", key)
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11 else None
-
-
-def _hash_of(name: str, deployment: str, pods: Sequence[Pod]) -> str:
-    """The hash in a ReplicaSet's name, which its pods bear."""
-    for pod in pods:
-        if TEMPLATE_HASH_LABEL in pod.metadata.labels:
-            return pod.metadata.labels[TEMPLATE_HASH_LABEL]
-    return name.removeprefix(f"{deployment}-")
-
-
-def _most_common(texts: Iterable[str]) -> str:
-    counts = Counter(texts)
-    return max(sorted(counts), key=lambda each: counts[each], default="")
+    is_number = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= most_digits
+    return int(value) if is_number else None
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:
@@ -401,17 +392,15 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 _Amounts = Counter[tuple[str, str]]
 
 
-class Exceeded(msgspec.Struct, frozen=True):
-    """What each quota (``shop/compute``) has too little room for, in words, and where that is not certain."""
+def exceeded_quotas(
+    changes: Iterable[Change], cluster: ClusterSnapshot, new_claims: Iterable[str]
+) -> tuple[dict[str, str], list[Assumption]]:
+    """What each quota (``shop/compute``) has too little room for, in words, and where that is not certain.
 
-    quotas: dict[str, str] = {}
-    assumptions: list[Assumption] = []
-
-
-def exceeded_quotas(changes: Iterable[Change], cluster: ClusterSnapshot, new_claims: Iterable[str]) -> Exceeded:
-    """The quotas that what the change makes exceeds; ``new_claims`` are the keys of its claims in ``cluster``."""
+    ``new_claims`` are the keys of the change's claims in ``cluster``.
+    """
     if not cluster.resource_quotas:
-        return Exceeded()
+        return {}, []
     new = set(new_claims)
     made: _Amounts = Counter()
     guessed: _Amounts = Counter()
@@ -442,7 +431,7 @@ def exceeded_quotas(changes: Iterable[Change], cluster: ClusterSnapshot, new_cla
                 message = f"{words}, with what controllers make of the change; what is refused counts as made"
                 subject = f"ResourceQuota {quota.key}"
                 assumptions.append(Assumption(subject, f"spec.hard.{name}", message, AssumptionKind.UNCERTAIN))
-    return Exceeded({key: ", ".join(words) for key, words in quotas.items()}, assumptions)
+    return {key: ", ".join(words) for key, words in quotas.items()}, assumptions
 
 
 def _usage_of(claim: PersistentVolumeClaim) -> dict[tuple[str, str], int]:
@@ -459,7 +448,4 @@ def _names_of(kind: str) -> list[str]:
     plural = plural_of(kind)
     known = CLUSTER_KINDS.get(kind)
     group = POD_OWNERS[kind][0] if kind in POD_OWNERS else known.groups[0] if known else ""
-    names = [f"count/{plural}.{group}" if group else f"count/{plural}"]
-    if not group:
-        names.append(plural)
-    return names
+    return [f"count/{plural}.{group}"] if group else [f"count/{plural}", plural]

@@ -81,8 +81,9 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
     The waves of Argo CD wait for one another. Helm runs its hooks one by one, waits for Jobs and Pods of them to end,
     and for nothing else. Only what makes pods is looked at: all other objects are there at once.
     """
-    has_hooks = any(hook_of(each, applier)[0] for each in documents)
-    if applier is Applier.HELM and has_hooks:
+    hooks = frozenset(describe(each) for each in documents if hook_of(each, applier)[0])
+    twice = list(_twice(documents, applier))
+    if applier is Applier.HELM and hooks:
         of: dict[str, int] = {}
         awaited: list[bool] = []
         last = 0
@@ -96,20 +97,15 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
             for each in sorted(own, key=lambda hook: (_number(hook, _HELM_WEIGHT), str(hook["metadata"]["name"]))):
                 of[describe(each)] = len(awaited)
                 awaited.append(each["kind"] in _WAITED_FOR)
-        return Order(tuple(awaited), of, last, list(_twice(documents, Applier.HELM)), _hooks(documents, Applier.HELM))
-    if applier is Applier.ARGOCD and (has_hooks or any(_WAVE in mapping_in(each, *_ANNOTATIONS) for each in documents)):
+        return Order(tuple(awaited), of, last, twice, hooks)
+    if applier is Applier.ARGOCD and (hooks or any(_WAVE in mapping_in(each, *_ANNOTATIONS) for each in documents)):
         places = {
             describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents
         }
         stages = {place: stage for stage, place in enumerate(sorted(set(places.values())))}
         of = {name: stages[place] for name, place in places.items()}
-        twice, hooks = list(_twice(documents, Applier.ARGOCD)), _hooks(documents, Applier.ARGOCD)
         return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
     return Order()
-
-
-def _hooks(documents: Sequence[Document], applier: Applier) -> frozenset[str]:
-    return frozenset(describe(each) for each in documents if hook_of(each, applier)[0])
 
 
 def _twice(documents: Sequence[Document], applier: Applier) -> Iterator[Assumption]:

@@ -108,7 +108,11 @@ def kept(document: Document, salt: str) -> Document:
     annotations = _annotations(mapping_in(document, "metadata", "annotations"), hide)
     last = last_applied(document)
     if last is not None:
-        annotations[LAST_APPLIED] = _encoded(_last(last, salt)).decode()
+        # Who compares looks for no salt in the manifest that was applied.
+        found = kept({key: each for key, each in last.items() if key != "status"}, salt)
+        own = {key: each for key, each in found["metadata"]["annotations"].items() if key != SALT}
+        last = {**found, "metadata": {**found["metadata"], "annotations": own}}
+        annotations[LAST_APPLIED] = _encoded(last).decode()
     result: Document = {
         **{key: document[key] for key in ("apiVersion", "kind") if key in document},
         "metadata": {**metadata, "annotations": {**annotations, SALT: salt}},
@@ -116,49 +120,37 @@ def kept(document: Document, salt: str) -> Document:
     if is_nested_too_deeply(document):
         return result
     if isinstance(document.get("spec"), dict):
-        result["spec"] = _of_spec(document, hide)
+        spec, is_pod = document["spec"], document.get("kind") == "Pod"
+        result["spec"] = _hidden(spec, "spec", hide) if is_pod else _of_workload(spec, hide)
     if "webhooks" in document:
-        result["webhooks"] = _of_webhooks(document["webhooks"], hide)
+        # All but where they are, and whom they trust.
+        result["webhooks"] = _fields(
+            document["webhooks"], lambda key, each: _leaves(each, hide) if key == "clientConfig" else each
+        )
     if is_pod_owner(document) and isinstance(document.get("status"), dict):
         result["status"] = _status(document["status"])
     return result
 
 
-def _last(document: Document, salt: str) -> Document:
-    """The manifest that was applied, as it is kept; who compares looks for no salt in it."""
-    found = kept({key: each for key, each in document.items() if key != "status"}, salt)
-    annotations = {key: each for key, each in found["metadata"]["annotations"].items() if key != SALT}
-    return {**found, "metadata": {**found["metadata"], "annotations": annotations}}
-
-
-def _of_spec(document: Document, hide: Hide) -> Any:
-    spec = document["spec"]
-    return _hidden(spec, "spec", hide) if document.get("kind") == "Pod" else _of_workload(spec, hide)
-
-
-def _of_webhooks(value: Any, hide: Hide) -> Any:
-    """All but where they are, and whom they trust."""
+def _fields(value: Any, made: Callable[[str, Any], Any]) -> Any:
+    """A mapping with what is made of each of its fields, a list with what is made of its mappings."""
     if isinstance(value, list):
-        return [_of_webhooks(each, hide) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: _leaves(each, hide) if key == "clientConfig" else each for key, each in value.items()}
+        return [_fields(each, made) for each in value]
+    return {key: made(key, each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _of_workload(value: Any, hide: Hide) -> Any:
     """All of a workload's spec stays but its templates, which are those of pods and claims."""
-    if isinstance(value, list):
-        return [_of_workload(each, hide) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: _hidden(each, key, hide)
-        if key in ("template", "volumeClaimTemplates")
-        else _annotations(each, hide)
-        if key == "annotations"
-        else _of_workload(each, hide)
-        for key, each in value.items()
-    }
+    return _fields(
+        value,
+        lambda key, each: (
+            _hidden(each, key, hide)
+            if key in ("template", "volumeClaimTemplates")
+            else _annotations(each, hide)
+            if key == "annotations"
+            else _of_workload(each, hide)
+        ),
+    )
 
 
 def _hidden(value: Any, key: str, hide: Hide) -> Any:
@@ -187,15 +179,12 @@ def _annotations(value: Any, hide: Hide) -> Any:
     """Those that are read stay; of the others it can be told whether they differ."""
     if not isinstance(value, dict):
         return value
-    return {
-        key: each if _is_read(key) or not isinstance(each, str) or not each else hide(each)
+    hidden = {
+        key: hide(each)
         for key, each in value.items()
-        if key != LAST_APPLIED
+        if isinstance(each, str) and each and key not in _READ_ANNOTATIONS and not key.startswith(_OF_CONTROLLERS)
     }
-
-
-def _is_read(annotation: str) -> bool:
-    return annotation in _READ_ANNOTATIONS or annotation.startswith(_OF_CONTROLLERS)
+    return {key: hidden.get(key, each) for key, each in value.items() if key != LAST_APPLIED}
 
 
 def _status(status: Document) -> Document:

@@ -6,9 +6,8 @@ like. Of others it is found out whether the change alters one, and which pods an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -34,7 +33,7 @@ from kpreempt.analysis.check.rollout.records import ManifestDocument, position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import Candidates, Scales, Selected, failed_status, sync_budget
+from kpreempt.controllers.disruption import Candidates, Scales, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.policy import PodDisruptionBudget
@@ -100,7 +99,8 @@ class OtherObjects:
             webhook.name: webhook
             for kind in MUTATING
             for each in live.others(ADMISSION, kind)
-            if (webhook := pod_webhook(each, describe(_named_alone(each)))) is not None
+            # None of these kinds is in a namespace, whatever a document says.
+            if (webhook := pod_webhook(each, f"{kind} {each['metadata']['name']}")) is not None
         }
 
     def take(self, given: ManifestDocument) -> list[Change]:
@@ -151,7 +151,9 @@ class OtherObjects:
                 found[Assumption(subject, field, message)] = None
             else:
                 lacking.setdefault(key, []).append(subject.partition(" ")[2])
-                if not _is_custom(key[0]) or _has_pod_template(mapping_in(document, "spec")):
+                # A definition adds a group to the API: Kubernetes' own have no dot, or end in its domain.
+                is_custom = "." in key[0] and not key[0].endswith(".k8s.io")
+                if not is_custom or _has_pod_template(mapping_in(document, "spec")):
                     with_pods.add(key)
         for key, names in lacking.items():
             found[self._lacking(*key, names, has_pods=key in with_pods)] = None
@@ -194,11 +196,6 @@ class OtherObjects:
         return Assumption(_label(group, kind), LIST, message, about)
 
 
-def _is_custom(group: str) -> bool:
-    """Whether a definition adds the group to the API: Kubernetes' own have no dot, or end in its domain."""
-    return "." in group and not group.endswith(".k8s.io")
-
-
 def _has_pod_template(value: Any) -> bool:
     """Whether containers are listed anywhere in it, as in a pod template."""
     open_values = [value]
@@ -218,12 +215,6 @@ def _label(group: str, kind: str) -> str:
     return ".".join(filter(None, (kind, group)))
 
 
-def _named_alone(document: Document) -> Document:
-    """A document of the cluster as a manifest names it: without a namespace, which none of these kinds has."""
-    metadata = {key: each for key, each in document["metadata"].items() if key != "namespace"}
-    return {**document, "metadata": metadata}
-
-
 class PodWebhook(msgspec.Struct, frozen=True):
     """What may change pods, or the workloads that they come from, by its object's name; where it reaches them."""
 
@@ -231,15 +222,17 @@ class PodWebhook(msgspec.Struct, frozen=True):
     selectors: list[LabelSelector | None]
 
     def may_reach(self, namespaces: Sequence[Mapping[str, str] | None]) -> bool:
-        """Whether it is asked of any, or its rules are not there yet."""
-        return bool(namespaces) and (not self.selectors or self.reaches(namespaces))
+        """Whether it is asked in one of the namespaces, given by labels, or its rules are not there yet.
 
-    def reaches(self, namespaces: Iterable[Mapping[str, str] | None]) -> bool:
-        """Whether it is asked in one of the namespaces, given by labels; ``None`` are labels that are not known."""
-        return any(
-            selector is None or labels is None or selector.matches(labels)
-            for labels in namespaces
-            for selector in self.selectors
+        ``None`` are labels that are not known.
+        """
+        return bool(namespaces) and (
+            not self.selectors
+            or any(
+                selector is None or labels is None or selector.matches(labels)
+                for labels in namespaces
+                for selector in self.selectors
+            )
         )
 
 
@@ -329,18 +322,26 @@ class Overlay:
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")
         before = self._objects.find(kind.name, namespace, name)
         laid_over = _laid_over(document, kind.name, before, removed_labels)
-        record = self._decode(kind.name, laid_over, source=given.source, line=given.line)
+        record: Any = self._decode(kind.name, laid_over, source=given.source, line=given.line)
         if before is None:
             # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
             if kind.name != "Node":
                 self.put(kind.name, self._as_stored(record, None, []))
             return Change(object=subject, kind=ChangeKind.CREATED, **position(given))
-        fields = list(_changed_paths(self._as_served(kind.name, before), record))
+        served = before
+        if kind.name == "LimitRange":
+            # As the API server has it; a dump may hold one that no server has seen.
+            there = record_document(kind.name, before)
+            _fill_limit_range(there)
+            served = self._decode(kind.name, there)
+        fields = list(_changed_paths(served, record))
         immutable = [path for path in fields if path.startswith(_IMMUTABLE.get(kind.name, ("\0",)))]
         if immutable:
             message = "cannot be changed in the API, so that the apply is refused; assumed to be made anew"
             self.assumptions.append(Assumption(subject, immutable[0], message))
-        if kind.name == "Node" and _evicts(record, before):
+        if kind.name == "Node" and any(
+            each.effect == "NoExecute" and each not in before.spec.taints for each in record.spec.taints
+        ):
             message = "a taint that evicts is not simulated: pods that do not tolerate it stay here"
             self.assumptions.append(Assumption(subject, "spec.taints", message))
         if fields:
@@ -375,31 +376,25 @@ class Overlay:
         return self._with_statuses(cluster) if self._changed_budgets else cluster
 
     def _with_statuses(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
-        scales = Scales(cluster)
-        candidates = Candidates(cluster.pods)
+        scales, candidates = Scales(cluster), Candidates(cluster.pods)
         budgets = []
         for budget in cluster.pod_disruption_budgets:
-            is_changed = (budget.metadata.namespace, budget.metadata.name) in self._changed_budgets
-            budgets.append(
-                self._with_status(budget, candidates.of(budget), scales, cluster.taken_at) if is_changed else budget
-            )
+            if (budget.metadata.namespace, budget.metadata.name) not in self._changed_budgets:
+                budgets.append(budget)
+                continue
+            try:
+                sync = sync_budget(budget, candidates.of(budget), scales.scale_of, cluster.taken_at)
+            except SyncError as error:
+                status = failed_status(budget)
+                message = f"the disruption controller can compute none ({error.message}), so that 0 may be disrupted"
+            else:
+                status = sync.status
+                guessed = [f"{each.kind} {each.namespace}/{each.name}" for each in sync.scales if each.is_guessed]
+                message = f"counted by pods, as {', '.join(guessed)} is not in the input" if guessed else ""
+            budgets.append(msgspec.structs.replace(budget, status=status))
+            if message:
+                self.assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
-
-    def _with_status(
-        self, budget: PodDisruptionBudget, selected: Selected, scales: Scales, now: datetime | None
-    ) -> PodDisruptionBudget:
-        subject = f"PodDisruptionBudget {budget.key}"
-        try:
-            sync = sync_budget(budget, selected, scales.scale_of, now)
-        except SyncError as error:
-            message = f"the disruption controller can compute none ({error.message}), so that 0 may be disrupted"
-            self.assumptions.append(Assumption(subject, "status", message))
-            return msgspec.structs.replace(budget, status=failed_status(budget))
-        guessed = [f"{each.kind} {each.namespace}/{each.name}" for each in sync.scales if each.is_guessed]
-        if guessed:
-            message = f"counted by pods, as {', '.join(guessed)} is not in the input"
-            self.assumptions.append(Assumption(subject, "status", message))
-        return msgspec.structs.replace(budget, status=sync.status)
 
     def _of(self, kind: str) -> dict[tuple[str, str], Any]:
         return self._new.setdefault(CLUSTER_KINDS[kind].field, {})
@@ -420,19 +415,6 @@ class Overlay:
         if isinstance(record, PodDisruptionBudget) and (before is None or record.spec != before.spec):
             self._changed_budgets.add((record.metadata.namespace, record.metadata.name))
         return apply_object_defaults(record)
-
-    def _as_served(self, kind: str, record: Any) -> Any:
-        """A record as the API server has it; a dump may hold one that no server has seen."""
-        if kind != "LimitRange":
-            return record
-        document = record_document(kind, record)
-        _fill_limit_range(document)
-        return self._decode(kind, document)
-
-
-def _evicts(node: Any, before: Any) -> bool:
-    """Whether pods have to go for a taint of the node that was not there."""
-    return any(each.effect == "NoExecute" and each not in before.spec.taints for each in node.spec.taints)
 
 
 def _laid_over(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:

@@ -49,14 +49,13 @@ from kpreempt.analysis.check.rollout.records import (
     Prepared,
     Reset,
     Safeguards,
-    error_at,
     is_nested_too_deeply,
     place,
     position,
 )
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
-from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document, DocumentReader, describe, mapping_in, mappings_in
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.cluster import Workloads
@@ -65,7 +64,6 @@ from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import QUEUE_LABEL
 from kpreempt.model.meta import controller_of
-from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind
 from kpreempt.verdict.unread import LIST, missing, unreadable_of
@@ -473,7 +471,7 @@ class _Planner:
         self._new_pods += pods
         if self._new_pods > MAX_NEW_PODS:
             problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
-            raise error_at(given, problem, "spec")
+            raise DocumentReader(describe(given.document), given.source, given.line).error(problem, "spec")
 
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""
@@ -536,7 +534,10 @@ class _Planner:
             owner = controller_of(record.metadata)
             if kind == "Pod":
                 if owner is None or owner.kind not in POD_OWNERS:
-                    self._delete_pod(record, whole)
+                    self._deleted_pods[record.key] = None
+                    name = f"Pod {record.key}"
+                    if name not in self._listed and not record.is_terminal:
+                        self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), whole)
             elif kind not in POD_OWNERS:
                 self._overlay.remove(kind, namespace, record.metadata.name)
             # A Deployment's ReplicaSets go with it.
@@ -556,12 +557,6 @@ class _Planner:
             if kind.is_namespaced:
                 records = getattr(self._cluster, kind.field)
                 yield from ((kind.name, each) for each in records if each.metadata.namespace == namespace)
-
-    def _delete_pod(self, pod: Pod, deleted_with: str) -> None:
-        self._deleted_pods[pod.key] = None
-        name = f"Pod {pod.key}"
-        if name not in self._listed and not pod.is_terminal:
-            self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), deleted_with)
 
 
 def admission_assumed(document: Document, change: Change) -> Iterator[Assumption]:
@@ -607,7 +602,13 @@ def missing_namespaces(
         elif applier is Applier.KUBECTL and index < made[where]:
             late.setdefault(where, []).append(name)
     if absent or late:
-        in_use = _in_use(cluster, {*absent, *late}) | live.namespaces
+        # Those that the cluster has objects in are there.
+        in_use = live.namespaces | {
+            record.metadata.namespace
+            for kind in CLUSTER_KINDS.values()
+            if kind.is_namespaced
+            for record in getattr(cluster, kind.field)
+        }
         absent = {where: own for where, own in absent.items() if where not in in_use}
         late = {where: own for where, own in late.items() if where not in in_use}
     if cluster.namespaces or not (absent or late):
@@ -617,14 +618,3 @@ def missing_namespaces(
     # Every cluster has some.
     message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
     return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.TOLD)])
-
-
-def _in_use(cluster: ClusterSnapshot, names: Set[str]) -> set[str]:
-    """Those of the namespaces that the cluster has objects in, so that they are there."""
-
-    def used() -> Iterator[str]:
-        for kind in CLUSTER_KINDS.values():
-            if kind.is_namespaced:
-                yield from (record.metadata.namespace for record in getattr(cluster, kind.field))
-
-    return set(names) & set(used())

@@ -17,7 +17,6 @@ from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_namespa
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.workload_pods import PodTemplate, joined
-from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change
@@ -278,8 +277,9 @@ def is_nested_too_deeply(value: Any) -> bool:
 
 def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     document = given.document
-    reader = DocumentReader(_kind_shown(document), given.source, given.line)
     kind = document.get("kind")
+    shown = kind[:80] if isinstance(kind, str) and kind else "object"
+    reader = DocumentReader(shown, given.source, given.line)
     if not isinstance(kind, str) or not kind:
         raise reader.error("is missing" if kind is None else "expected a string", "kind")
     version = document.get("apiVersion")
@@ -304,11 +304,6 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     return named
 
 
-def _kind_shown(document: Document) -> str:
-    kind = document.get("kind")
-    return kind[:80] if isinstance(kind, str) and kind else "object"
-
-
 def place(given: ManifestDocument) -> str:
     """Where an object is written, in a sentence."""
     return f"{given.origin or given.source}:{given.line}"
@@ -317,8 +312,3 @@ def place(given: ManifestDocument) -> str:
 def position(given: ManifestDocument) -> dict[str, Any]:
     """Where an object is written, as a ``Change`` has it."""
     return {"source": given.source, "line": given.line, "origin": given.origin}
-
-
-def error_at(given: ManifestDocument, problem: str, path: str) -> InputError:
-    """An error at a field of an object."""
-    return DocumentReader(describe(given.document), given.source, given.line).error(problem, path)

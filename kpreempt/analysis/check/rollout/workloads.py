@@ -21,12 +21,12 @@ import msgspec
 from kpreempt.admission import apply_api_defaults
 from kpreempt.admission.defaults import template_with_defaults, workload_with_defaults
 from kpreempt.analysis.check.rollout.apply import (
-    Comparison,
     Differences,
     applied,
     find_differences,
     is_whole,
     last_applied,
+    path_differences,
 )
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.hooks import Applier, is_made_anew
@@ -58,7 +58,6 @@ _SIZED_RECORDS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationControl
 _KEYS = frozenset({"matchLabelKeys", "mismatchLabelKeys"})
 _HOLDERS = ("affinity", "topologySpreadConstraints")
 _FIELDS_SHOWN = 5
-_COMPARISON = Comparison()
 _CHANGEABLE_OF_PODS = frozenset(
     {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates"}
 )
@@ -129,7 +128,9 @@ def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) 
     planned = PlannedWorkload(
         change=change, kind=document["kind"], namespace=metadata["namespace"], name=metadata["name"], after=after
     )
-    return WorkloadPlan(change, planned, objects.node_count if document["kind"] == "DaemonSet" else _size(after) or 0)
+    return WorkloadPlan(
+        change, planned, len(objects.cluster.nodes) if document["kind"] == "DaemonSet" else _size(after) or 0
+    )
 
 
 def _changed(
@@ -166,7 +167,8 @@ def _changed(
     )
     if change.kind is ChangeKind.UNCHANGED:
         return WorkloadPlan(change)
-    assumptions = [] if is_whole(before) else [_not_whole(subject)]
+    message = "the snapshot does not say what it was, so that it is taken to change"
+    assumptions = [] if is_whole(before) else [Assumption(subject, "spec.template", message)]
     if immutable and not is_made_again:
         consequence = "replaced, its pods with it" if is_replaced else "changed nevertheless"
         message = f"cannot be changed in the API, so that the apply is refused; assumed to be {consequence}"
@@ -187,20 +189,17 @@ def _changed(
 
 
 def _kind_of_change(kind: str, differences: Differences, before: Document, after: Document) -> ChangeKind:
-    if differences.template and not _keeps_old_pods(kind, after):
-        return ChangeKind.ROLLED
-    if _size(before) != _size(after):
-        return ChangeKind.SCALED
-    return ChangeKind.UPDATED if differences.fields else ChangeKind.UNCHANGED
-
-
-def _keeps_old_pods(kind: str, after: Document) -> bool:
-    """Whether pods of the old template stay until something else takes them away."""
-    return (
+    # Pods of the old template may stay until something else takes them away.
+    keeps_old_pods = (
         kind in ("ReplicaSet", "ReplicationController")
         or _strategy(after) == "OnDelete"
         or (kind == "Deployment" and bool(mapping_in(after, "spec").get("paused")))
     )
+    if differences.template and not keeps_old_pods:
+        return ChangeKind.ROLLED
+    if _size(before) != _size(after):
+        return ChangeKind.SCALED
+    return ChangeKind.UPDATED if differences.fields else ChangeKind.UNCHANGED
 
 
 def _after(document: Document, before: Document) -> Document:
@@ -216,11 +215,6 @@ def _after(document: Document, before: Document) -> Document:
             template["metadata"] = {**metadata, "annotations": {**kept, **mapping_in(metadata, "annotations")}}
         after["spec"]["template"] = template
     return workload_with_defaults(after)
-
-
-def _not_whole(subject: str) -> Assumption:
-    message = "the snapshot does not say what it was, so that it is taken to change"
-    return Assumption(subject, "spec.template", message)
 
 
 def replica_sets_of(namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> list[Document]:
@@ -293,7 +287,7 @@ def _run_of(cron_job: Document, template: Document) -> Document:
 
 def _new_pods(change: Change, kind: str, objects: ClusterObjects) -> int:
     if kind == "DaemonSet":
-        return objects.node_count if change.kind is ChangeKind.ROLLED else 0
+        return len(objects.cluster.nodes) if change.kind is ChangeKind.ROLLED else 0
     size, size_before = change.replicas or 0, change.replicas_before or 0
     return size if change.kind is ChangeKind.ROLLED else max(size - size_before, 0)
 
@@ -406,12 +400,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
         message = "the snapshot does not say what it was, so that the pod is assumed to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
-    given = msgspec.structs.replace(given, document=alike(document, before))
-    return _against(given, before, record, template, wanted)
-
-
-def _against(given: ManifestDocument, before: Document, record: Pod, template: PodTemplate, wanted: Pod) -> PodPlan:
-    document, subject = given.document, describe(given.document)
+    document = alike(document, before)
     fields = _differences(document, before, wanted)
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
     where = position(given)
@@ -441,13 +430,11 @@ def _differences(document: Document, before: Document, pod: Pod) -> list[str]:
         amounts = msgspec.to_builtins(resources, enc_hook=str)
         full = {**full, "spec": {**full["spec"], "resources": {**mapping_in(full["spec"], "resources"), **amounts}}}
     last = last_applied(before) or {}
-    found = _COMPARISON.differences(
-        wanted["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec"
-    )
+    found = path_differences(wanted["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec")
     mine = {key: each for key, each in document["metadata"].items() if key in ("labels", "annotations")}
     theirs = {key: each for key, each in mapping_in(before, "metadata").items() if key in ("labels", "annotations")}
     old = {key: each for key, each in mapping_in(last, "metadata").items() if key in ("labels", "annotations")}
-    of_metadata = _COMPARISON.differences(mine, mine, theirs, old, "metadata", "metadata")
+    of_metadata = path_differences(mine, mine, theirs, old, "metadata", "metadata")
     return list(islice(found, 50)) + list(islice(of_metadata, 50))
 
 
@@ -590,12 +577,11 @@ def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
     if not rolling:
         return
     path = f"spec.{field}.rollingUpdate"
-    surges, gives_up = (_is_positive(rolling.get(key)) for key in ("maxSurge", "maxUnavailable"))
+    surges, gives_up = (
+        amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
+        for amount in (rolling.get("maxSurge"), rolling.get("maxUnavailable"))
+    )
     if not surges and not gives_up:
         raise reader.error("cannot be 0 where maxSurge is 0", f"{path}.maxUnavailable")
     if kind == "DaemonSet" and surges and gives_up:
         raise reader.error("cannot be set where maxUnavailable is not 0, which is 1 by default", f"{path}.maxSurge")
-
-
-def _is_positive(amount: object) -> bool:
-    return amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
