@@ -47,19 +47,18 @@ class Readable(Protocol):
         """Up to ``size`` bytes; none only at the end."""
 
 
-class PassedOver:
+class PassedOver(msgspec.Struct):
     """What the readers of inputs pass over: ``files`` without objects, those ``not_read`` by their names, ``bad`` ones.
 
     A bad file is an error unless ``skips_bad``; then reading goes on without it. ``kustomizations`` are files that say
     how others are built, which kpreempt reads as they are.
     """
 
-    def __init__(self) -> None:
-        self.skips_bad = False
-        self.files: list[str] = []
-        self.not_read: list[str] = []
-        self.bad: list[InputError] = []
-        self.kustomizations: list[str] = []
+    skips_bad: bool = False
+    files: list[str] = []
+    not_read: list[str] = []
+    bad: list[InputError] = []
+    kustomizations: list[str] = []
 
     def objects_of(self, name: str, objects: Iterator[_T]) -> Iterator[_T]:
         """The objects of the file ``name``, up to where it cannot be read. Raises ``InputError``."""
@@ -82,19 +81,17 @@ class PassedOver:
 
 
 class Intake:
-    """How much has been unpacked so far, over all inputs that share it. ``follows_links`` is about folders."""
+    """How much has been unpacked so far, over all inputs that share it. ``follows_links`` is about folders.
+
+    ``limit`` is how many bytes all of them may unpack to.
+    """
 
     def __init__(self, max_unpacked: int = MAX_UNPACKED, *, follows_links: bool = False) -> None:
         self.follows_links = follows_links
-        self._limit = max_unpacked
+        self.limit = max_unpacked
         self._left = max_unpacked
         # What readers pass over, for the answer to list it.
         self.passed_over = PassedOver()
-
-    @property
-    def limit(self) -> int:
-        """How many bytes all of them may unpack to."""
-        return self._limit
 
     @property
     def is_spent(self) -> bool:
@@ -103,7 +100,7 @@ class Intake:
 
     def restart(self) -> None:
         """Forget what has been unpacked: it is gone, and the inputs are read anew."""
-        self._left = self._limit
+        self._left = self.limit
 
     def take_passed_over(self) -> PassedOver:
         """What has been passed over since it was last taken."""
@@ -115,8 +112,9 @@ class Intake:
         """Count ``count`` bytes of what ``name`` unpacks to. Raises ``InputError`` when there are too many."""
         self._left -= count
         if self._left < 0:
+            words = (f"{self.limit // unit} {each}" for each, unit in _UNITS if self.limit % unit == 0)
             raise InputError(
-                f"the input unpacks to more than {_in_words(self._limit)}",
+                f"the input unpacks to more than {next(words, f'{self.limit:,} bytes')}",
                 source=name,
                 hint="--max-unpacked allows more, if it is what you expect",
             )
@@ -157,10 +155,6 @@ def parse_size(text: str, option: str = "--max-unpacked") -> int:
     if size <= 0:
         raise UsageError(f'{option}: "{text[:40]}" is not a size', hint="4Gi, 500Mi")
     return size
-
-
-def _in_words(size: int) -> str:
-    return next((f"{size // unit} {name}" for name, unit in _UNITS if size % unit == 0), f"{size:,} bytes")
 
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -362,14 +356,22 @@ class _Headers:
             if kind == _GNU_SPARSE:
                 raise self._sparse()
             if kind in (_LONG_NAME, _LONG_LINK, _PAX_GLOBAL) or kind in _PAX:
-                content = self._extension(stated)
+                if stated > _MAX_HEADER_BYTES:
+                    problem = f"an entry of the tar archive has a header of more than {_MAX_HEADER_BYTES // 2**10} KiB"
+                    raise InputError(problem, source=self._archive)
+                content = self._read(stated + -stated % _BLOCK)[:stated]
+                if stated and not content:
+                    raise _damaged(self._archive)
                 if kind == _LONG_NAME:
                     name = _text(content.partition(b"\0")[0])
                 elif kind in _PAX:
                     path, replaced = self._pax(content)
                     name, size = path or name, replaced if replaced is not None else size
                 continue
-            name = name or _name_in(block)
+            if not name:
+                name, prefix = (_text(field.partition(b"\0")[0]) for field in (block[:100], block[345:500]))
+                # GNU tar has other things where POSIX has the folders.
+                name = f"{prefix}/{name}" if prefix and block[257:263] == b"ustar\0" else name
             is_regular = kind in _REGULAR and not (kind == b"\0" and name.endswith("/"))
             length = 0 if kind in _EMPTY else stated if size is None else size
             return TarMember((name or "?") if is_regular else "", length, self._stream)
@@ -387,22 +389,11 @@ class _Headers:
     def _size_in(self, block: bytes) -> int:
         """What the header states. Raises ``InputError`` where it is none."""
         stated = _number(block[148:156])
-        # The sum is taken with blanks in its own place.
-        if stated is None or stated != sum(block) - sum(block[148:156]) + 8 * ord(" "):
-            raise _damaged(self._archive)
         size = _number(block[124:136])
-        if size is None:
+        # The sum is taken with blanks in its own place.
+        if size is None or stated != sum(block) - sum(block[148:156]) + 8 * ord(" "):
             raise _damaged(self._archive)
         return size
-
-    def _extension(self, size: int) -> bytes:
-        if size > _MAX_HEADER_BYTES:
-            limit = f"{_MAX_HEADER_BYTES // 2**10} KiB"
-            raise InputError(f"an entry of the tar archive has a header of more than {limit}", source=self._archive)
-        content = self._read(size + -size % _BLOCK)
-        if size and not content:
-            raise _damaged(self._archive)
-        return content[:size]
 
     def _pax(self, content: bytes) -> tuple[str, int | None]:
         """The name and the size that a header of ``LENGTH KEY=VALUE`` lines gives, each if it does."""
@@ -441,13 +432,6 @@ def _number(field: bytes) -> int | None:
         return int(digits or b"0", 8) if digits.isdigit() or not digits else None
     except ValueError:
         return None
-
-
-def _name_in(block: bytes) -> str:
-    name, prefix = (field.partition(b"\0")[0] for field in (block[:100], block[345:500]))
-    # GNU tar has other things where POSIX has the folders.
-    is_posix = block[257:263] == b"ustar\0"
-    return _text(prefix + b"/" + name if prefix and is_posix else name)
 
 
 def _text(name: bytes) -> str:

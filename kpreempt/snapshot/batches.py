@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
+from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.wire_types import shown
 
 SERVER_VERSION = "kpreempt.io/server-version"
@@ -124,10 +124,7 @@ def batches_of_value(
     try:
         top = TOP_LEVEL.decode(value)
     except (msgspec.ValidationError, UnicodeDecodeError):
-        try:
-            document = parse_json(value)
-        except BadObjectError as error:
-            raise error.at(name, line()) from None
+        document = parse_json_of(value, name, line())
         kind = document.get("kind") if isinstance(document, dict) else None
         if not isinstance(kind, str) or not kind:
             yield from without_kind(name, value, line())
@@ -181,15 +178,11 @@ def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch
         yield Batch(
             name,
             items[start : start + _BATCH],
-            partial(_shifted, line_of, start),
+            partial(lambda begin, index: line_of(begin + index), start),
             kind=kind,
             api_version=top.api_version if kind else "",
             share=start / len(items),
         )
-
-
-def _shifted(line_of: LineOf, start: int, index: int) -> int:
-    return line_of(start + index)
 
 
 def list_within(json: Json) -> TopLevel | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
-from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
+from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
 from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_within
@@ -31,7 +31,7 @@ from kpreempt.snapshot.decode import (
     is_later,
     parse_json,
 )
-from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
+from kpreempt.snapshot.filing import LACKING_ANNOTATIONS, LACKING_CONDITIONS, Filed, Filing
 from kpreempt.snapshot.kinds import COMPARED, KINDS, RECORDED, Kind, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
 from kpreempt.snapshot.wire_types import shown
@@ -178,13 +178,7 @@ class Collector:
 
     def add(self, batch: Batch, *, depth: int = 0) -> None:
         """Take the objects of a batch in. Raises ``InputError``."""
-        self._version = batch.version or self._version
-        self._openshift = batch.openshift or self._openshift
-        if batch.taken_at:
-            self._taken_at = _time(batch)
         self._note_what_is_said(batch)
-        if batch.is_own:
-            self._own_sources.add(batch.source)
         if batch.source != self._source:
             self._source = batch.source
             for shelf in self._shelves.values():
@@ -223,6 +217,16 @@ class Collector:
                 self.set_aside.append(bad)
 
     def _note_what_is_said(self, batch: Batch) -> None:
+        self._version = batch.version or self._version
+        self._openshift = batch.openshift or self._openshift
+        if batch.is_own:
+            self._own_sources.add(batch.source)
+        if batch.taken_at:
+            try:
+                self._taken_at = msgspec.convert(batch.taken_at, Time)
+            except msgspec.ValidationError:
+                problem = f'"{batch.taken_at[:40]}" is not a time'
+                raise InputError(problem, source=batch.source, path="metadata.annotations") from None
         if batch.skipped:
             self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
         if batch.assumptions:
@@ -287,8 +291,10 @@ class Collector:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""
         found = self._filing.lacking(self._kept_whole) if self._own_sources else []
         if self._bare_pods and self._annotates:
-            found = [*found, lacking_annotations()]
-        return [*found, lacking_conditions()] if self._bare_pods and self._keeps_conditions else found
+            found.append(LACKING_ANNOTATIONS)
+        if self._bare_pods and self._keeps_conditions:
+            found.append(LACKING_CONDITIONS)
+        return found
 
     def documents(self) -> list[Any]:
         """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
@@ -296,8 +302,8 @@ class Collector:
 
     def _what(self, name: str, api_version: str) -> _What:
         kind = find_kind(name, api_version)
-        wanted = self._filing.kind_of(name, api_version, kind)
-        return _What(self._shelves[kind.name] if kind else None, name, api_version, wanted)
+        shelf = self._shelves[kind.name] if kind else None
+        return _What(shelf, name, api_version, self._filing.kind_of(name, api_version, kind))
 
     def _take(self, what: _What, shelf: _Shelf, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
@@ -389,7 +395,10 @@ class Collector:
         if top is None:
             if what.name == "ClusterVersion" and _group(what.api_version) == _OPENSHIFT:
                 self._openshift = openshift_version(parse_json(json)) or self._openshift
-            self._file(what, json, batch, index)
+            filed = self._filed(what, json, batch)
+            if filed is not None and not self._filing.add(*filed):
+                meta = filed[1].named.metadata
+                raise _twice(f"{what.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index)
             # A dump of kpreempt's says itself how many there were.
             if batch.source not in self._own_sources or what.name not in COMPARED:
                 self._skipped[what.name] += 1
@@ -400,24 +409,12 @@ class Collector:
         for inner in batches_of_list(batch.source, top, line_of_all(line)):
             self.add(inner, depth=depth + 1)
 
-    def _file(self, what: _What, json: Json, batch: Batch, index: int) -> None:
-        """File an object that is passed over, where it is wanted."""
-        filed = self._filed(what, json, batch)
-        if filed is None:
-            return
-        try:
-            self._filing.add(*filed)
-        except DifferingError as error:
-            raise _twice(error.object_name, "", batch, index) from None
-
     def _filed(self, what: _What, json: Json, batch: Batch) -> tuple[ObjectKind, Filed] | None:
         """An object as it is filed, where it is wanted."""
         if what.wanted is None:
             return None
-        is_own = batch.source in self._own_sources
-        return what.wanted, self._filing.read(
-            what.wanted, what.api_version or batch.api_version, json, is_partial=is_own
-        )
+        version, is_own = what.api_version or batch.api_version, batch.source in self._own_sources
+        return what.wanted, self._filing.read(what.wanted, version, json, is_partial=is_own)
 
 
 class _What(msgspec.Struct, frozen=True, gc=False):
@@ -477,16 +474,6 @@ def _reason(json: Json) -> str:
         return _REASON.decode(json).reason
     except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
         return ""
-
-
-def _time(batch: Batch) -> datetime:
-    try:
-        time = msgspec.convert(batch.taken_at, datetime)
-    except msgspec.ValidationError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise InputError(f'"{batch.taken_at[:40]}" is not a time', source=batch.source, path="metadata.annotations")
-    return time
 
 
 def _said(batch: Batch, text: str, kind: type[_T]) -> _T:

@@ -25,7 +25,6 @@ from kpreempt.model.devices import (
     DeviceClass,
     DeviceRequest,
     ExactDeviceRequest,
-    Opaque,
     ResourceClaim,
     ResourceClaimSpec,
     ResourceClaimTemplate,
@@ -60,7 +59,6 @@ Record = Any
 _LARGEST_OBJECT = 24 * 2**20
 _LONGEST_NAME = 253
 _LONGEST_VERSION = 20
-_OF_DEVICES = frozenset((ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass))
 _V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 
@@ -138,6 +136,14 @@ def parse_json(json: Json) -> Any:
         raise BadObjectError("", "", "is nested too deeply") from None
 
 
+def parse_json_of(json: Json, source: str, line: int) -> Any:
+    """Plain data from a place. Raises ``InputError`` that names it."""
+    try:
+        return parse_json(json)
+    except BadObjectError as error:
+        raise error.at(source, line) from None
+
+
 def check_size(json: Json) -> None:
     """Raise ``BadObjectError`` for what is larger than any object is, and would take many times as much memory."""
     if memoryview(json).nbytes > _LARGEST_OBJECT:
@@ -149,18 +155,17 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
 
     Raises ``InputError`` that names ``source`` and ``line`` and the field that is wrong.
     """
-    try:
-        return as_served(_convert(kind, KINDS[kind].record, document))
-    except BadObjectError as error:
-        raise error.at(source, line) from None
+    return as_served(decode_document(kind, KINDS[kind].record, document, source=source, line=line))
 
 
-def decode_document(kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "") -> Record:
+def decode_document(
+    kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "", line: int = 0
+) -> Record:
     """A record of a kind that snapshots keep as plain data only. Raises ``InputError`` as ``decode_object`` does."""
     try:
         return _convert(kind, record, document)
     except BadObjectError as error:
-        raise error.at(source, 0) from None
+        raise error.at(source, line) from None
 
 
 def object_decoder(wanted: Wanted) -> Decode:
@@ -188,10 +193,7 @@ def _decode_annotated_object(kind: str, document: dict[str, Any], *, source: str
     record = decode_object(kind, document, source=source, line=line)
     if kind != "Pod":
         return record
-    try:
-        found: _Annotated = _convert(kind, _Annotated, document)
-    except BadObjectError as error:
-        raise error.at(source, line) from None
+    found: _Annotated = decode_document(kind, _Annotated, document, source=source, line=line)
     return with_annotations(record, found.metadata.annotations)
 
 
@@ -223,11 +225,9 @@ def as_served(record: Record, api_version: str = "") -> Record:
     """The record as the newest version that is kept has it; the very same one where nothing differs."""
     if api_version == "policy/v1beta1":
         return _as_served_budget(record)
-    if type(record) in _OF_DEVICES:
-        # A record about devices as ``v1`` has it, by its shape; the very same one where nothing differs.
-        convert = _CONVERSIONS.get(type(record))
-        return convert(record) if convert else record
-    return record
+    # A record about devices as ``v1`` has it, by its shape.
+    convert = _CONVERSIONS.get(type(record))
+    return convert(record) if convert else record
 
 
 def _as_served_budget(record: Record) -> Record:
@@ -262,7 +262,8 @@ def _request(request: DeviceRequest) -> DeviceRequest:
 
 def _claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     requests = list(map(_request, spec.devices.requests))
-    config = _without(spec.devices.config)
+    # Nothing reads it, and no dump need have it.
+    config = NO_ITEMS if spec.devices.config else spec.devices.config
     if config is spec.devices.config and all(map(is_, requests, spec.devices.requests)):
         return spec
     return _replace(spec, devices=_replace(spec.devices, requests=requests, config=config))
@@ -288,26 +289,21 @@ def _template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
     return _replace(template, spec=_replace(inner, metadata=None, spec=spec))
 
 
-def _device(device: Device) -> Device:
-    """``v1beta1`` has all of a device but its name in ``basic``."""
-    if device.basic is None:
-        return device
-    return Device(name=device.name, **{name: getattr(device.basic, name) for name in device.basic.__struct_fields__})
-
-
 def _slice(record: ResourceSlice) -> ResourceSlice:
+    """``v1beta1`` has all of a device but its name in ``basic``."""
     if all(device.basic is None for device in record.spec.devices):
         return record
-    return _replace(record, spec=_replace(record.spec, devices=list(map(_device, record.spec.devices))))
+    devices = [
+        Device(name=device.name, **{name: getattr(basic, name) for name in basic.__struct_fields__})
+        if (basic := device.basic) is not None
+        else device
+        for device in record.spec.devices
+    ]
+    return _replace(record, spec=_replace(record.spec, devices=devices))
 
 
 def _class(record: DeviceClass) -> DeviceClass:
     return _replace(record, spec=_replace(record.spec, config=NO_ITEMS)) if record.spec.config else record
-
-
-def _without(config: list[Opaque]) -> list[Opaque]:
-    """What nothing reads, and no dump need have."""
-    return NO_ITEMS if config else config
 
 
 _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
@@ -444,9 +440,8 @@ class PodDecoder:
 
         What the scheduler says of a pod that it could not place is kept.
         """
-        if condition.type not in ("Ready", "PodScheduled"):
-            return condition
-        if condition.type == "PodScheduled" and condition.status != "True":
+        is_refusal = condition.type == "PodScheduled" and condition.status != "True"
+        if is_refusal or condition.type not in ("Ready", "PodScheduled"):
             return condition
         key = (condition.type, condition.status, condition.reason)
         known = self._conditions.get(key)

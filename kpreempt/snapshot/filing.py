@@ -31,14 +31,6 @@ class Filed(NamedTuple):
 _NAMED = msgspec.json.Decoder(_Named)
 
 
-class DifferingError(Exception):
-    """An object is there twice, and nothing tells which of both is the later one."""
-
-    def __init__(self, object_name: str) -> None:
-        super().__init__(object_name)
-        self.object_name = object_name
-
-
 class Filing:
     """Takes in the objects of the kinds that are wanted."""
 
@@ -75,7 +67,11 @@ class Filing:
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
         document = parse_json(json)
         own = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
-        own["metadata"] = _metadata(document["metadata"], meta)
+        # With its namespace, and without the manifest that kubectl has noted in it.
+        own["metadata"] = {**document["metadata"], **({"namespace": meta.namespace} if meta.namespace else {})}
+        if "annotations" in own["metadata"]:
+            annotations = {key: value for key, value in meta.annotations.items() if key != LAST_APPLIED}
+            own["metadata"]["annotations"] = annotations
         if not api_version:
             usual = kind.version or "v1"
             api_version = f"{kind.group}/{usual}" if kind.group else usual
@@ -85,23 +81,22 @@ class Filing:
             is_partial,
         )
 
-    def add(self, kind: ObjectKind, filed: Filed) -> None:
+    def add(self, kind: ObjectKind, filed: Filed) -> bool:
         """File an object of which there is no record.
 
-        Of two of one name the one with the higher ``resourceVersion`` stays, and the first of equal ones. Raises
-        ``DifferingError``.
+        Of two of one name the one with the higher ``resourceVersion`` stays, and the first of equal ones. False if they
+        differ, and nothing tells which of both is the later one.
         """
         file, meta = self._files[kind.key], filed.named.metadata
         known = file.setdefault((meta.namespace, meta.name), filed)
         if known is filed or is_later(known.named, filed.named):
-            return
+            return True
         if is_later(filed.named, known.named):
             file[meta.namespace, meta.name] = filed
-            return
+            return True
         version = meta.resource_version
         is_same_version = bool(version) and version == known.named.metadata.resource_version
-        if known.document != filed.document and not is_same_version:
-            raise DifferingError(f"{kind.kind} {meta.namespace}/{meta.name}".replace(" /", " "))
+        return known.document == filed.document or is_same_version
 
     def add_beside(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
         """File an object beside its record. ``is_kept`` says whether that is the one which stays of two of one name.
@@ -126,12 +121,20 @@ class Filing:
 
         Of kinds that are ``kept_whole``, by their keys, it has all that there were.
         """
-        return [
-            _lacking(kind, is_record=is_record)
-            for kinds in self._by_kind.values()
-            for kind in kinds
-            if kind.key not in kept_whole and _lacks(self._files[kind.key], is_record := is_kept_anyway(kind))
-        ]
+        found = []
+        for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in kept_whole):
+            filed, is_record = self._files[kind.key].values(), is_kept_anyway(kind)
+            if not any(each.is_partial for each in filed) if is_record else filed:
+                continue
+            keeps, rest = ("little of each", "the rest") if is_record else ("none", "any")
+            known = KINDS[kind.kind] if is_record else None
+            plural = kind.resource if known is None else plural_of(known)
+            scope = " -A" if (known or kind).is_namespaced else ""
+            command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{scope}"
+            why = f"a dump that kpreempt wrote keeps {keeps}, so that plugins do not see {rest}; "
+            what = f"what {command} -o yaml prints, as a further --snapshot, brings them"
+            found.append(Assumption(kind.key, "snapshot", why + what))
+        return found
 
 
 def is_kept_anyway(kind: ObjectKind) -> bool:
@@ -140,48 +143,15 @@ def is_kept_anyway(kind: ObjectKind) -> bool:
     return known is not None and kind.group in known.groups
 
 
-def lacking_annotations() -> Assumption:
-    """What is not known of pods that a dump of kpreempt's has."""
-    return Assumption(
-        "Pod",
-        "metadata.annotations",
-        "a dump that kpreempt wrote keeps hardly any, so that plugins do not see the rest; what "
-        "kubectl get pods -A -o yaml prints, as a further --snapshot, brings them",
-    )
-
-
-def lacking_conditions() -> Assumption:
-    """What is not known of the conditions of pods that a dump of kpreempt's has."""
-    return Assumption(
-        "Pod",
-        "status.conditions",
-        "a dump that kpreempt wrote keeps few of them and hardly any times, so that plugins do not see the rest; what "
-        "kubectl get pods -A -o yaml prints, as a further --snapshot, brings them",
-    )
-
-
-def _lacks(file: dict[tuple[str, str], Filed], is_record: bool) -> bool:
-    return any(each.is_partial for each in file.values()) if is_record else not file
-
-
-def _lacking(kind: ObjectKind, *, is_record: bool) -> Assumption:
-    keeps = "little of each" if is_record else "none"
-    plural, is_namespaced = kind.resource, kind.is_namespaced
-    if is_record:
-        known = KINDS[kind.kind]
-        plural, is_namespaced = plural_of(known), known.is_namespaced
-    command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{' -A' if is_namespaced else ''}"
-    return Assumption(
-        kind.key,
-        "snapshot",
-        f"a dump that kpreempt wrote keeps {keeps}, so that plugins do not see {'the rest' if is_record else 'any'}; "
-        f"what {command} -o yaml prints, as a further --snapshot, brings them",
-    )
-
-
-def _metadata(own: dict[str, Any], meta: AnnotatedMeta) -> dict[str, Any]:
-    """The metadata of a document with its namespace, and without the manifest that kubectl has noted in it."""
-    metadata = {**own, "namespace": meta.namespace} if meta.namespace else dict(own)
-    if "annotations" in metadata:
-        metadata["annotations"] = {key: value for key, value in meta.annotations.items() if key != LAST_APPLIED}
-    return metadata
+_PODS = "what kubectl get pods -A -o yaml prints, as a further --snapshot, brings them"
+# What is not known of pods that a dump of kpreempt's has.
+LACKING_ANNOTATIONS = Assumption(
+    "Pod",
+    "metadata.annotations",
+    f"a dump that kpreempt wrote keeps hardly any, so that plugins do not see the rest; {_PODS}",
+)
+LACKING_CONDITIONS = Assumption(
+    "Pod",
+    "status.conditions",
+    "a dump that kpreempt wrote keeps few of them and hardly any times, so that plugins do not see the rest; " + _PODS,
+)

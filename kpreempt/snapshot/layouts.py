@@ -23,7 +23,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN
 from kpreempt.snapshot.batches import NOT_WHOLE, Batch, is_extension, line_of_all, no_kind
-from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
+from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
 from kpreempt.snapshot.sources import LineCounter, Source
 
@@ -72,10 +72,7 @@ class DumpLayout:
 
     def __call__(self, name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
         """The objects in a value without a kind."""
-        try:
-            document = parse_json(json)
-        except BadObjectError as error:
-            raise error.at(name, line) from None
+        document = parse_json_of(json, name, line)
         if document is None or is_extension(document):
             return
         path = name.replace(":", "/").split("/")
@@ -94,7 +91,8 @@ class DumpLayout:
 
     def _known(self, path: Sequence[str], name: str, json: Json, document: Any, line: int) -> Sequence[Batch] | None:
         """The objects, if the value has a layout that is known."""
-        if version := _version(document):
+        # The ``cluster_version.json`` of a support bundle.
+        if version := _text_at(document, "info", "gitVersion"):
             return [Batch(name, [], line_of_all(line), version=version)]
         if _BUNDLE in path and path[-1].endswith(_ERRORS):
             # That a kind could not be read, as a bundle's file with the errors says.
@@ -109,7 +107,9 @@ class DumpLayout:
             bundle = name.partition(_BUNDLE)[0] + _BUNDLE
             return [Batch(bundle, [], line_of_all(0), unread=msgspec.json.encode({unread.name: status}).decode())]
         if isinstance(document, dict):
-            if openshift := self._insights_version(path, document):
+            # The ``config/version.json`` of an Insights archive.
+            if list(path[-2:]) == [_INSIGHTS, "version.json"] and (openshift := openshift_version(document)):
+                self._is_insights = True
                 return [Batch(name, [], line_of_all(line), openshift=openshift)]
             if _has_go_names(document):
                 return _from_go(path, name, document, line)
@@ -138,14 +138,6 @@ class DumpLayout:
             return [_batch(name, _RAW_LIST.decode(_RAW_FIELDS.decode(json)["items"]), line, kind)]
         return _array(name, json, document, line, kind.name)
 
-    def _insights_version(self, path: Sequence[str], document: dict[str, Any]) -> str:
-        """The version of OpenShift in the ``config/version.json`` of an Insights archive."""
-        if list(path[-2:]) != [_INSIGHTS, "version.json"]:
-            return ""
-        version = openshift_version(document)
-        self._is_insights |= bool(version)
-        return version
-
 
 def check_is_whole(source: Source) -> None:
     """Raise ``InputError`` for a dump in YAML that ends in the middle of a line.
@@ -163,23 +155,20 @@ def check_is_whole(source: Source) -> None:
 
 def openshift_version(document: Any) -> str:
     """The version that a ClusterVersion of OpenShift states; empty if it states none."""
-    for key in ("status", "desired"):
+    return _text_at(document, "status", "desired", "version")
+
+
+def _text_at(document: Any, *keys: str) -> str:
+    """The text along the keys of a document; empty where there is none."""
+    for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
-    version = document.get("version") if isinstance(document, dict) else None
-    return version if isinstance(version, str) else ""
+    return document if isinstance(document, str) else ""
 
 
 def kubernetes_version(openshift: str) -> str:
     """The version of Kubernetes in a version of OpenShift 4: ``v1.33`` in ``4.20.3``; empty for any other."""
     found = re.match(r"4\.([0-9]{1,3})(?:\.|\Z)", openshift)
     return f"v1.{int(found[1]) + 13}" if found else ""
-
-
-def _version(document: Any) -> str:
-    """The server's version in the ``cluster_version.json`` of a support bundle."""
-    info = document.get("info") if isinstance(document, dict) else None
-    version = info.get("gitVersion") if isinstance(info, dict) else None
-    return version if isinstance(version, str) else ""
 
 
 def _kind_of(path: Sequence[str]) -> Kind | None:

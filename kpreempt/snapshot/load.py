@@ -78,7 +78,9 @@ def load_snapshot(
         for path in paths:
             if path in recordings:
                 with phases.phase("read"):
-                    pasts.append(_past(path, at, intake))
+                    from kpreempt.snapshot.recording.past import moment_of, past_of  # noqa: PLC0415 - few are recordings
+
+                    pasts.append(past_of(path, moment_of(path, at), intake))
                 with phases.phase("decode"):
                     for batch in pasts[-1].batches:
                         collector.add(batch)
@@ -130,12 +132,6 @@ def _is_recording(path: str) -> bool:
     return is_recording(path)
 
 
-def _past(path: str, at: str | None, intake: Intake) -> Past:
-    from kpreempt.snapshot.recording.past import moment_of, past_of  # noqa: PLC0415 - few inputs are recordings
-
-    return past_of(path, moment_of(path, at), intake)
-
-
 def cluster_from_json(
     items: Iterable[bytes | msgspec.Raw], source: str, wanted: Wanted = NOTHING_WANTED
 ) -> ClusterSnapshot:
@@ -148,41 +144,24 @@ def cluster_from_json(
     return collector.cluster()
 
 
-class _Collection:
-    """The cyclic garbage collector, which several threads may want to be still at the same time."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._num_readers = 0
-        self._was_enabled = False
-
-    def begin(self) -> None:
-        """Keep it from running until everybody has ended."""
-        with self._lock:
-            if not self._num_readers:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._num_readers += 1
-
-    def end(self) -> None:
-        """Whoever began has ended."""
-        with self._lock:
-            self._num_readers -= 1
-            if not self._num_readers and self._was_enabled:
-                gc.enable()
-
-
-_COLLECTION = _Collection()
+# Whether the cyclic garbage collector ran before each of those that want it to be still, which may be several threads.
+_RAN_BEFORE: list[bool] = []
+_COLLECTION_LOCK = Lock()
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Leave the cyclic garbage collector out: it would look through all the records again and again."""
-    _COLLECTION.begin()
+    with _COLLECTION_LOCK:
+        _RAN_BEFORE.append(gc.isenabled())
+        gc.disable()
     try:
         yield
     finally:
-        _COLLECTION.end()
+        with _COLLECTION_LOCK:
+            # The first entry is the last to go, whoever ends last.
+            if _RAN_BEFORE.pop():
+                gc.enable()
 
 
 def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import Intake, PassedOver, check_density
 from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
-from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
+from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.layouts import looks_like_objects
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, Source, read_bytes, read_sources
@@ -95,16 +95,14 @@ def _objects(sources: Iterable[Source], name: str, intake: Intake, *, may_be_emp
             folder = os.path.dirname(source.name)  # noqa: PTH120
             patches |= dict.fromkeys(_patches(documents, folder), source.name)
             continue
-        origins = find_origins(source.content)
+        origin_at = _origins(source.content)
         # What is mapped is not there for long.
         text = source.content if isinstance(source.content, bytes) else b""
         for each in passed_over.objects_of(source.name, _objects_in(source)):
             if str(each.document.get("apiVersion")).startswith(_KUSTOMIZE):
                 passed_over.kustomizations.append(source.name)
             else:
-                objects.append(
-                    msgspec.structs.replace(each, origin=origins.at(each.line) if origins else "", text=text)
-                )
+                objects.append(msgspec.structs.replace(each, origin=origin_at(each.line), text=text))
     if patches:
         objects = [each for each in objects if not _is_patch(each, patches, passed_over)]
     if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
@@ -134,13 +132,11 @@ def _kustomization(source: Source) -> list[dict[str, Any]]:
         documents = [document for _, document in load_documents((source.content or b"")[:].decode("utf-8-sig"))]
     except (YamlError, UnicodeDecodeError):
         return []
-    is_built = all(isinstance(each, dict) and _is_for_kustomize(each) for each in documents)
-    return documents if is_built else []
-
-
-def _is_for_kustomize(document: dict[str, Any]) -> bool:
-    version = document.get("apiVersion")
-    return str(version).startswith(_KUSTOMIZE) if version is not None else "kind" not in document
+    for each in documents:
+        version = each.get("apiVersion") if isinstance(each, dict) else ""
+        if not (str(version).startswith(_KUSTOMIZE) if version is not None else "kind" not in each):
+            return []
+    return documents
 
 
 def _patches(documents: Iterable[dict[str, Any]], folder: str) -> Iterator[str]:
@@ -171,10 +167,7 @@ def _without_kind(others: list[InputError], name: str, json: Json, line: int, *,
 
     Raises ``InputError`` for one that looks like an object, and for any in a file that the user named.
     """
-    try:
-        document = parse_json(json)
-    except BadObjectError as error:
-        raise error.at(name, line) from None
+    document = parse_json_of(json, name, line)
     if document is not None and not is_extension(document):
         refusal = no_kind(document, name, line)
         if is_named or looks_like_objects(document):
@@ -186,10 +179,7 @@ def _without_kind(others: list[InputError], name: str, json: Json, line: int, *,
 def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
     for index, json in enumerate(batch.objects):
         line = batch.line_of(index)
-        try:
-            document = parse_json(json)
-        except BadObjectError as error:
-            raise error.at(batch.source, line) from None
+        document = parse_json_of(json, batch.source, line)
         if not isinstance(document, dict):
             raise InputError(f"expected an object, got {shown(document)}", source=batch.source, line=line)
         top = list_within(json) if "items" in document else None
@@ -202,27 +192,14 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
         yield ManifestObject(batch.source, line, document)
 
 
-class Origins:
-    """The origins of a text's documents, in order."""
-
-    def __init__(self, starts: list[int], names: list[str]) -> None:
-        """Take in the lines on which documents start, and what each is from."""
-        self._starts = starts
-        self._names = names
-
-    def at(self, line: int) -> str:
-        """What the document that has the line is from; empty where nothing says it."""
-        return self._names[max(bisect_right(self._starts, line) - 1, 0)]
-
-
-def find_origins(content: Content | None) -> Origins | None:
-    """The origins of a text's documents, or ``None`` where it says none.
+def _origins(content: Content | None) -> Callable[[int], str]:
+    """What a document is from by its line, as the text says; empty where nothing says it.
 
     Of several comments in one document the first counts. One that stands before the mark of a document, with nothing
     but comments since the mark before, is that document's.
     """
     if content is None or content.find(_SIGN) < 0:
-        return None
+        return lambda _: ""
     lines = LineCounter(content)
     starts, names = [1], [""]
     begin, has_own = 0, False
@@ -234,7 +211,7 @@ def find_origins(content: Content | None) -> Origins | None:
             begin, has_own = match.end(), False
         elif not has_own:
             names[-1], has_own = name[:_LONGEST].decode(errors="replace").strip(), True
-    return Origins(starts, names)
+    return lambda line: names[max(bisect_right(starts, line) - 1, 0)]
 
 
 def read_plain_records(

@@ -160,24 +160,17 @@ class _JsonText:
 
         A big dump is such a list, and is then looked through only once. Raises ``InputError``.
         """
+        top = None
         try:
-            top = TOP_LEVEL.decode(self.view[position:])
-            return len(self.content), top if top.is_list else None
-        except (msgspec.ValidationError, UnicodeDecodeError):
-            return self._end_of_value(position), None
+            try:
+                top = TOP_LEVEL.decode(self.view[position:])
+            except (msgspec.ValidationError, UnicodeDecodeError):
+                _SKIPPER.decode(self.view[position:])
         except msgspec.DecodeError as error:
             return self._end_or_error(error, position), None
         except RecursionError:
-            raise self._too_deep(position) from None
-
-    def _end_of_value(self, position: int) -> int:
-        try:
-            _SKIPPER.decode(self.view[position:])
-        except msgspec.DecodeError as error:
-            return self._end_or_error(error, position)
-        except RecursionError:
-            raise self._too_deep(position) from None
-        return len(self.content)
+            raise self._error("is nested too deeply", position) from None
+        return len(self.content), top if top is not None and top.is_list else None
 
     def _end_or_error(self, error: msgspec.DecodeError, position: int) -> int:
         message = str(error)
@@ -190,9 +183,6 @@ class _JsonText:
         at = _AT_BYTE.search(message)
         problem = _AT_BYTE.sub("", message.removeprefix("JSON is malformed: "))
         raise self._error(f"{_NOT_JSON}{problem}", position + int(at[1]) if at else position) from None
-
-    def _too_deep(self, position: int) -> InputError:
-        return self._error("is nested too deeply", position)
 
     def _error(self, problem: str, offset: int, hint: str = "") -> InputError:
         return InputError(problem, source=self._name, line=self.line_at(offset), hint=hint)

@@ -240,64 +240,47 @@ def files_below(
     Where there are ``endings``, files with other ones go to ``left_out``. A link to what is read under its own name
     is passed over; one that leads out of the folder is refused, or with ``follows_links`` followed.
     """
-    walk = _Walk(folder, endings or ("",), follows_links=follows_links)
-    for file in walk.files():
-        if file.endswith(walk.endings):
-            yield file
-        elif left_out is not None:
-            left_out.append(name_of(file))
-
-
-class _Walk:
-    def __init__(self, folder: str, endings: tuple[str, ...], *, follows_links: bool) -> None:
-        self.endings = endings
-        self._folder = folder
-        self._root = Path(os.path.realpath(folder))
-        self._follows_links = follows_links
-        self._visited: set[tuple[int, int]] = set()
-        # Folders that links lead to. They come last, for a link from there may lead back.
-        self._elsewhere: list[Path] = []
-
-    def files(self) -> Iterator[str]:
-        pending, is_followed = [Path(self._folder)], True
-        while pending:
-            path = pending.pop()
-            try:
-                mode = path.stat().st_mode
-                if path.is_symlink() and not is_followed:
-                    yield from self._linked(path, mode)
-                elif stat.S_ISREG(mode):
-                    yield str(path)
-                elif stat.S_ISDIR(mode):
-                    # What is in a folder, the first last; nothing the second time.
-                    status = path.stat()
-                    identity = (status.st_dev, status.st_ino)
-                    if identity not in self._visited:
-                        self._visited.add(identity)
-                        pending += sorted(path.iterdir(), reverse=True)
-            except OSError as error:
-                # A link to nowhere, or to itself, is not a file, unless it has the name of one that is read.
-                is_read = all(self.endings) and path.name.endswith(self.endings)
-                if is_read or not path.is_symlink():
-                    raise unreadable(str(path), error) from error
-            is_followed = not pending
-            if is_followed:
-                pending, self._elsewhere = self._elsewhere[:1], self._elsewhere[1:]
-
-    def _linked(self, link: Path, mode: int) -> Iterator[str]:
-        target = Path(os.path.realpath(link))
-        is_folder, is_inside = stat.S_ISDIR(mode), target.is_relative_to(self._root)
-        if is_inside:
-            if stat.S_ISREG(mode) and not target.name.endswith(self.endings):
-                yield str(link)
-        elif is_folder or (stat.S_ISREG(mode) and link.name.endswith(self.endings)):
-            if not self._follows_links:
-                raise InputError(
-                    f"is a link that leads out of {name_of(self._folder)}, to {name_of(str(target))}",
-                    source=name_of(str(link)),
-                    hint="--follow-links, if it is what you expect",
-                )
-            if is_folder:
-                self._elsewhere.append(link)
+    endings = endings or ("",)
+    root = Path(os.path.realpath(folder))
+    visited: set[tuple[int, int]] = set()
+    # Folders that links lead to. They come last, for a link from there may lead back.
+    elsewhere: list[Path] = []
+    pending, is_followed = [Path(folder)], True
+    while pending:
+        path = pending.pop()
+        is_file = False
+        try:
+            status = path.stat()
+            if path.is_symlink() and not is_followed:
+                target, is_folder = Path(os.path.realpath(path)), stat.S_ISDIR(status.st_mode)
+                is_inside = target.is_relative_to(root)
+                # What has the name of one that is read, and is inside, is read under that.
+                is_new = not target.name.endswith(endings) if is_inside else path.name.endswith(endings)
+                is_file = is_new and stat.S_ISREG(status.st_mode)
+                if not is_inside and (is_file or is_folder):
+                    if not follows_links:
+                        raise InputError(
+                            f"is a link that leads out of {name_of(folder)}, to {name_of(str(target))}",
+                            source=name_of(str(path)),
+                            hint="--follow-links, if it is what you expect",
+                        )
+                    elsewhere += [path] if is_folder else []
+            elif stat.S_ISDIR(status.st_mode):
+                # What is in a folder, the first last; nothing the second time.
+                identity = (status.st_dev, status.st_ino)
+                if identity not in visited:
+                    visited.add(identity)
+                    pending += sorted(path.iterdir(), reverse=True)
             else:
-                yield str(link)
+                is_file = stat.S_ISREG(status.st_mode)
+        except OSError as error:
+            # A link to nowhere, or to itself, is not a file, unless it has the name of one that is read.
+            if (all(endings) and path.name.endswith(endings)) or not path.is_symlink():
+                raise unreadable(str(path), error) from error
+        if is_file and path.name.endswith(endings):
+            yield str(path)
+        elif is_file and left_out is not None:
+            left_out.append(name_of(str(path)))
+        is_followed = not pending
+        if is_followed:
+            pending, elsewhere = elsewhere[:1], elsewhere[1:]

@@ -64,13 +64,15 @@ def dump_pieces(
     ``rewrite`` makes of each record the one that is written. ``documents`` are written as they are: in the place of the
     records of the same objects, and those that have none at the end.
     """
-    begin = _begin_of_list(header)
+    items = _items(cluster, rewrite, documents)
     if as_lines:
-        yield begin + b"]}\n"
-        yield from _pieces((item + b"\n" for item in _items(cluster, rewrite, documents)), b"")
+        yield header_line(header) + b"\n"
+        for part in pieces(item + b"\n" for item in items):
+            yield b"".join(part)
     else:
-        yield begin
-        yield from _pieces(_items(cluster, rewrite, documents), b",\n")
+        yield _begin_of_list(header)
+        for number, part in enumerate(pieces(items)):
+            yield (b",\n" if number else b"") + b",\n".join(part)
         yield b"]}\n"
 
 
@@ -139,17 +141,18 @@ def _begin_of_object(kind: Kind) -> bytes:
     return f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
 
 
-def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
+def pieces(items: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The items, so many together as make a megabyte."""
     ready: list[bytes] = []
-    size, is_first = 0, True
+    size = 0
     for item in items:
         ready.append(item)
         size += len(item)
         if size >= _PIECE:
-            yield (b"" if is_first else separator) + separator.join(ready)
-            ready, size, is_first = [], 0, False
+            yield ready
+            ready, size = [], 0
     if ready:
-        yield (b"" if is_first else separator) + separator.join(ready)
+        yield ready
 
 
 class DumpForm(msgspec.Struct, frozen=True):
@@ -176,23 +179,17 @@ def form_of(path: str) -> DumpForm:
 
 def packed(pieces: Iterable[bytes], form: DumpForm) -> Iterator[bytes]:
     """The bytes of the file. The same pieces give the same bytes: no time and no name is packed with them."""
+    if not form.packing:
+        yield from pieces
+        return
+    packer: Any
     if form.packing == "gz":
         # zlib writes the header of gzip itself, without a time.
         packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        for piece in pieces:
-            if ready := packer.compress(piece):
-                yield ready
-        yield packer.flush()
-    elif form.packing == "zst":
-        yield from _zstandard(pieces)
     else:
-        yield from pieces
+        import zstandard  # noqa: PLC0415 - few runs need it
 
-
-def _zstandard(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    import zstandard  # noqa: PLC0415 - few runs need it
-
-    packer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
+        packer = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
     for piece in pieces:
         if ready := packer.compress(piece):
             yield ready

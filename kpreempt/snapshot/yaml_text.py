@@ -173,13 +173,8 @@ def decode_text(name: str, content: Content, begin: int, end: int) -> str:
         raise InputError("is not UTF-8", source=name, line=LineCounter(content).line_at(begin + error.start)) from None
 
 
-class ItemError(Exception):
+class ItemError(YamlError):
     """An item that cannot be read alone. ``line`` is that of the file."""
-
-    def __init__(self, problem: str, line: int) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.line = line
 
 
 class Items:
@@ -217,12 +212,8 @@ class Items:
             position = end
 
     def _read(self, reader: FastReader, begin: int, end: int) -> list[msgspec.Raw | bytes]:
-        text = self._content[begin:end]
-        try:
-            text.decode()
-        except UnicodeDecodeError as error:
-            raise InputError("is not UTF-8", source=self._name, line=self._lines.line_at(begin + error.start)) from None
-        text = text.replace(b"\r\n", b"\n")
+        decode_text(self._name, self._content, begin, end)
+        text = self._content[begin:end].replace(b"\r\n", b"\n")
         if not text.endswith(b"\n"):
             raise ItemError("the last line does not end", self._lines.line_at(end))
         objects = reader.read_items(text, self._separator)

@@ -18,7 +18,7 @@ from kpreempt.errors import InputError
 from kpreempt.network.deadlines import DeadlineError, pool_manager, within
 from kpreempt.snapshot.archives import check_density, check_ratio
 from kpreempt.snapshot.live.connection import Connection
-from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, no_answer, refusal
+from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, refusal
 from kpreempt.version import __version__
 
 JSON = "application/json"
@@ -35,12 +35,6 @@ _CHUNK = 2**18
 _CONNECTIONS = 8
 # Where a server says so itself, or says nothing and tends to mean it.
 _BUSY = (429, 503)
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    status: int
-    headers: urllib3.HTTPHeaderDict
-    body: bytes
 
 
 class Api:
@@ -90,28 +84,26 @@ class Api:
         while True:
             wait = _FIRST_WAIT_SECONDS * 2**tried
             try:
-                answer = within(self.connection.timeout, partial(self._request, url, accept))
-            except DeadlineError:
-                raise no_answer(self.connection.server, self.connection.timeout) from None
-            except http.HTTPError as error:
+                answer, body = within(self.connection.timeout, partial(self._request, url, accept))
+            except (DeadlineError, http.HTTPError) as error:
                 if tried >= self._retries or not is_dropped(error):
                     raise failure(error, self.connection.server, self.connection.timeout) from None
             else:
                 if answer.status == 200:
                     # The body, which has to be of the kind that was asked for.
                     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-                    if "json" in accept and "json" not in kind and answer.body[:1] not in (b"{", b"["):
+                    if "json" in accept and "json" not in kind and body[:1] not in (b"{", b"["):
                         raise ClusterError(
                             f"answers with {kind or 'something'}, not with JSON as the Kubernetes API does",
                             source=source,
                             status=answer.status,
                             hint="check --server and the proxy: a login page often stands before the API",
                         )
-                    return answer.body
+                    return body
                 asked = _seconds_asked_for(answer) if answer.status in _BUSY else None
                 wait = wait if asked is None else asked
                 if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
-                    raise refusal(answer.status, answer.headers, answer.body, source, self.connection.user, asked)
+                    raise refusal(answer.status, answer.headers, body, source, self.connection.user, asked)
             self._sleep(wait)
             tried += 1
 
@@ -120,36 +112,31 @@ class Api:
 
         An answer that says nothing for ``seconds`` is given up. Raises ``ClusterError``, also where it breaks off.
         """
-        with self._scrubbed():
-            yield from self._lines_of(path, query, seconds)
-
-    def _lines_of(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[bytes]:
         source = f"{self.connection.server}{path}"
-        try:
-            response = self._open(f"{source}?{urlencode(query)}", JSON, seconds)
+        with self._scrubbed():
             try:
-                if response.status != 200:
-                    body = self._body(response, _MAX_ERROR_BYTES)
-                    raise refusal(response.status, response.headers, body, source, self.connection.user)
-                yield from self._lines(response)
-            finally:
-                response.close()
-        except http.HTTPError as error:
-            raise failure(error, self.connection.server, seconds) from None
+                response = self._open(f"{source}?{urlencode(query)}", JSON, seconds)
+                try:
+                    if response.status != 200:
+                        body = self._body(response, _MAX_ERROR_BYTES)
+                        raise refusal(response.status, response.headers, body, source, self.connection.user)
+                    # Of what follows the last line break nothing comes: it is cut off.
+                    rest = bytearray()
+                    while chunk := response.read1(_CHUNK, decode_content=True):
+                        rest += chunk
+                        if b"\n" in chunk:
+                            *lines, last = rest.split(b"\n")
+                            rest = bytearray(last)
+                            yield from (bytes(line) for line in lines if line.strip())
+                        if len(rest) > _MAX_LINE:
+                            raise ClusterError("answers with a line without end", source=self.connection.server)
+                finally:
+                    response.close()
+            except http.HTTPError as error:
+                raise failure(error, self.connection.server, seconds) from None
 
-    def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        """Of what follows the last line break nothing comes: it is cut off."""
-        rest = bytearray()
-        while chunk := response.read1(_CHUNK, decode_content=True):
-            rest += chunk
-            if b"\n" in chunk:
-                *lines, last = rest.split(b"\n")
-                rest = bytearray(last)
-                yield from (bytes(line) for line in lines if line.strip())
-            if len(rest) > _MAX_LINE:
-                raise ClusterError("answers with a line without end", source=self.connection.server)
-
-    def _request(self, url: str, accept: str) -> _Answer:
+    def _request(self, url: str, accept: str) -> tuple[urllib3.BaseHTTPResponse, bytes]:
+        """The answer with its whole body."""
         # A little longer than anybody waits, so that a thread ends that was still looking up a name.
         timeout = None if self.connection.timeout is None else self.connection.timeout + 1
         response = self._open(url, accept, timeout)
@@ -162,7 +149,7 @@ class Api:
                 response.release_conn()
             else:
                 response.close()
-        return _Answer(response.status, response.headers, body)
+        return response, body
 
     def _open(self, url: str, accept: str, timeout: float | None) -> urllib3.BaseHTTPResponse:
         """The answer before its body is read; ``timeout`` (seconds) is for each time that something is waited for."""
@@ -195,7 +182,7 @@ class Api:
         return body
 
 
-def _seconds_asked_for(answer: _Answer) -> float | None:
+def _seconds_asked_for(answer: urllib3.BaseHTTPResponse) -> float | None:
     """What ``Retry-After`` says, in seconds or as a date."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal() and len(text) < 10:

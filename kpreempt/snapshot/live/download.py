@@ -40,12 +40,20 @@ def download(
 
 def _download(url: str, environment: Mapping[str, str], seconds: float, max_bytes: int) -> bytes:
     for _ in range(_MOST_REDIRECTS + 1):
-        parts = _split(url)
         source = without_secrets(url)
+        try:
+            parts = urlsplit(url)
+            is_usable = parts.scheme.lower() in _SCHEMES and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            raise InputError("is no URL with a host", source=source)
         response = _request(parts, environment, seconds, source)
         try:
             if response.status in _REDIRECTS and (place := response.headers.get("location")):
-                url = _followed(url, place, source)
+                url = urljoin(url, place)
+                if parts.scheme.lower() == "https" and urlsplit(url).scheme.lower() != "https":
+                    raise InputError("redirects from https to what is not, which is not followed", source=source)
                 continue
             if response.status != 200:
                 raise InputError(
@@ -64,24 +72,6 @@ def _download(url: str, environment: Mapping[str, str], seconds: float, max_byte
         finally:
             response.close()
     raise InputError(f"redirects more than {_MOST_REDIRECTS} times", source=without_secrets(url))
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme.lower() in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        raise InputError("is no URL with a host", source=without_secrets(url))
-    return parts
-
-
-def _followed(url: str, place: str, source: str) -> str:
-    target = urljoin(url, place)
-    if urlsplit(url).scheme.lower() == "https" and urlsplit(target).scheme.lower() != "https":
-        raise InputError("redirects from https to what is not, which is not followed", source=source)
-    return target
 
 
 def _request(

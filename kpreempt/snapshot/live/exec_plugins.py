@@ -61,33 +61,27 @@ def run_plugin(
     for name, value in (("command", plugin.command), ("apiVersion", plugin.api_version)):
         if not value:
             raise InputError(f"fails: malformed request. missing key '{name}'", source=source)
+    hint = next((line.strip() for line in plugin.install_hint.splitlines() if line.strip()), "")
+    about = None
+    if plugin.provide_cluster_info:
+        extensions = (each.get("extension") for each in cluster.extensions if each.get("name") == _CONFIG_EXTENSION)
+        about = {
+            "server": cluster.server,
+            "tls-server-name": cluster.tls_server_name,
+            "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+            "certificate-authority-data": authority,
+            "proxy-url": cluster.proxy_url,
+            "config": next(extensions, None),
+        }
     try:
-        # What the plugin is told (``KUBERNETES_EXEC_INFO``).
-        spec: dict[str, Any] = {"interactive": _is_interactive(plugin)}
-        if plugin.provide_cluster_info:
-            about = {
-                "server": cluster.server,
-                "tls-server-name": cluster.tls_server_name,
-                "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-                "certificate-authority-data": authority,
-                "proxy-url": cluster.proxy_url,
-                "config": next(
-                    (each.get("extension") for each in cluster.extensions if each.get("name") == _CONFIG_EXTENSION),
-                    None,
-                ),
-            }
-            spec["cluster"] = {key: value for key, value in about.items() if value}
-        code, output, said = _run(
-            plugin, {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}, seconds
-        )
+        code, output, said = _run(plugin, about, seconds)
     except OSError as error:
         words = (error.strerror or str(error)).lower()
-        hint = _first_line(plugin.install_hint) or "install it, or check command in the kubeconfig"
+        hint = hint or "install it, or check command in the kubeconfig"
         raise InputError(f"cannot be run: {words}", source=source, hint=hint) from None
     except subprocess.TimeoutExpired:
         problem = f"does not answer within {seconds:g}s"
         raise InputError(problem, source=source, hint="--request-timeout 5m waits longer") from None
-    hint = _first_line(plugin.install_hint)
     if code != 0:
         # What the kubeconfig gives the plugin in variables and flags that are named like secrets.
         named = [(each.name, each.value) for each in plugin.env]
@@ -99,23 +93,35 @@ def run_plugin(
         raise InputError(f"fails: process returned {code}{f'. {words}' if words else ''}", source=source, hint=hint)
     if len(output) > _MAX_BYTES:
         raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
-    return _answer(output, plugin, source)
+    try:
+        credential = msgspec.json.decode(output, type=_Credential)
+    except msgspec.ValidationError:
+        raise InputError("answers with something else than an ExecCredential", source=source) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InputError("fails: failed to decode process output", source=source) from None
+    if credential.api_version != plugin.api_version:
+        problem = f"fails: plugin api version {credential.api_version[:80]} does not match {plugin.api_version[:80]}"
+        raise InputError(problem, source=source)
+    answer = credential.status
+    if not answer.token and not (answer.client_certificate_data and answer.client_key_data):
+        raise InputError("gives neither a token nor a certificate with its key", source=source)
+    return answer
 
 
-def _is_interactive(plugin: ExecEntry) -> bool:
-    return plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
-
-
-def _run(plugin: ExecEntry, about: Mapping[str, Any], seconds: float | None) -> tuple[int, bytes, bytes]:
-    """The exit code, and what is said on standard output and standard error."""
-    is_interactive = _is_interactive(plugin)
+def _run(plugin: ExecEntry, about: Mapping[str, Any] | None, seconds: float | None) -> tuple[int, bytes, bytes]:
+    """The exit code, and what is said on standard output and standard error; ``about`` is what it is told."""
+    is_interactive = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    spec: dict[str, Any] = {"interactive": is_interactive}
+    if about is not None:
+        spec["cluster"] = {key: value for key, value in about.items() if value}
+    info = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
     environment = {each.name: each.value for each in plugin.env}
     process = subprocess.Popen(  # noqa: S603 - the user's own kubeconfig names it
         [plugin.command, *plugin.args],
         stdin=None if is_interactive else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=None if is_interactive else subprocess.PIPE,
-        env={**os.environ, **environment, "KUBERNETES_EXEC_INFO": json.dumps(about)},
+        env={**os.environ, **environment, "KUBERNETES_EXEC_INFO": info},
         # One that asks the user has to stay where the terminal is.
         start_new_session=not is_interactive,
     )
@@ -153,23 +159,3 @@ class _Heard:
     def _read(self) -> None:
         with self._stream:
             self.content = self._stream.read(_MAX_BYTES + 1)
-
-
-def _answer(output: bytes, plugin: ExecEntry, source: str) -> PluginAnswer:
-    try:
-        credential = msgspec.json.decode(output, type=_Credential)
-    except msgspec.ValidationError:
-        raise InputError("answers with something else than an ExecCredential", source=source) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError("fails: failed to decode process output", source=source) from None
-    if credential.api_version != plugin.api_version:
-        problem = f"fails: plugin api version {credential.api_version[:80]} does not match {plugin.api_version[:80]}"
-        raise InputError(problem, source=source)
-    answer = credential.status
-    if not answer.token and not (answer.client_certificate_data and answer.client_key_data):
-        raise InputError("gives neither a token nor a certificate with its key", source=source)
-    return answer
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")

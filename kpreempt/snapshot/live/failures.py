@@ -12,6 +12,7 @@ import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
+from kpreempt.network.deadlines import DeadlineError
 from kpreempt.network.secrets import scrubbed
 from kpreempt.network.tls import tls_error
 
@@ -84,7 +85,7 @@ def refusal(
     return ClusterError(problem, source=source, status=status, hint=hint)
 
 
-def failure(error: http.HTTPError, source: str, timeout: float | None) -> ClusterError:
+def failure(error: http.HTTPError | DeadlineError, source: str, timeout: float | None) -> ClusterError:
     """The error for a request that got no answer; ``timeout`` is how many seconds it had."""
     if isinstance(error, http.ProxyError):
         cause = error.original_error
@@ -96,18 +97,7 @@ def failure(error: http.HTTPError, source: str, timeout: float | None) -> Cluste
     return ClusterError(problem, source=source, hint=hint)
 
 
-def no_answer(source: str, timeout: float | None) -> ClusterError:
-    """The error for a request that took longer than ``timeout`` seconds."""
-    problem, hint = _no_answer(timeout)
-    return ClusterError(problem, source=source, hint=hint)
-
-
-def _no_answer(timeout: float | None) -> tuple[str, str]:
-    waited = f" within {timeout:g}s" if timeout is not None else ""
-    return f"no answer{waited}", "check the network and the VPN; --request-timeout 5m waits longer"
-
-
-def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
+def _failure(error: http.HTTPError | DeadlineError, timeout: float | None) -> tuple[str, str]:
     if isinstance(error, http.NameResolutionError):
         return "the host is not known", "check the server of the context, the network and the VPN"
     # Before the timeouts, of which urllib3 has it be one.
@@ -120,8 +110,9 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
             return "the connection is refused", hint
         words = (isinstance(reason, OSError) and reason.strerror) or "it is not reached"
         return words[:1].lower() + words[1:], "check the network and the VPN"
-    if isinstance(error, http.TimeoutError):
-        return _no_answer(timeout)
+    if isinstance(error, http.TimeoutError | DeadlineError):
+        waited = f" within {timeout:g}s" if timeout is not None else ""
+        return f"no answer{waited}", "check the network and the VPN; --request-timeout 5m waits longer"
     if isinstance(error, http.SSLError):
         return tls_problem(error.args[0] if error.args else error)
     if isinstance(error, http.DecodeError):
@@ -132,7 +123,7 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
     return "the connection breaks off, again and again", _TRY_KUBECTL
 
 
-def is_dropped(error: http.HTTPError) -> bool:
+def is_dropped(error: Exception) -> bool:
     """Whether a connection broke off on its way, which the next one may not."""
     return isinstance(error, http.ProtocolError) and tls_error(error) is None
 

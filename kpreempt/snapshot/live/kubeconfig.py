@@ -229,12 +229,20 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
         changes["insecure_skip_tls_verify"] = flags.insecure_skip_tls_verify
         changes["certificate_authority"] = flags.certificate_authority
         changes["certificate_authority_data"] = ""
+    given: dict[str, Any] = {"as_user": flags.as_user, "as_uid": flags.as_uid, "as_groups": list(flags.as_groups)}
+    user = msgspec.structs.replace(
+        user,
+        **{field: value for field, value in given.items() if value},
+        **({"token": flags.token, "token_file": ""} if flags.token else {}),
+    )
+    if not user.as_user and (user.as_uid or user.as_groups or user.as_user_extra):
+        raise UsageError("a group, UID or extra is to be impersonated, and no user", hint="--as USER")
     return Chosen(
         context=name,
         namespace=context.namespace,
         cluster=msgspec.structs.replace(cluster, **changes),
         user_name=user_name,
-        user=_overridden_user(user, flags),
+        user=user,
     )
 
 
@@ -242,19 +250,3 @@ def _unknown(what: str, option: str, name: str, known: Mapping[str, object]) -> 
     names = sorted(known)
     some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s at all")
-
-
-def _overridden_user(user: UserEntry, flags: ConnectionFlags) -> UserEntry:
-    changes: dict[str, Any] = {}
-    if flags.token:
-        changes |= {"token": flags.token, "token_file": ""}
-    if flags.as_user:
-        changes["as_user"] = flags.as_user
-    if flags.as_uid:
-        changes["as_uid"] = flags.as_uid
-    if flags.as_groups:
-        changes["as_groups"] = list(flags.as_groups)
-    user = msgspec.structs.replace(user, **changes)
-    if not user.as_user and (user.as_uid or user.as_groups or user.as_user_extra):
-        raise UsageError("a group, UID or extra is to be impersonated, and no user", hint="--as USER")
-    return user

@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.model.wanted import Wanted
 from kpreempt.snapshot.filing import is_kept_anyway
 from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, plural_of
 from kpreempt.snapshot.live.api import Api
@@ -58,35 +58,23 @@ def _is_of_plugins(kind: Kind) -> bool:
     return KINDS.get(kind.name) is not kind and COMPARED.get(kind.name) is not kind
 
 
-def kinds_of_plugins(wanted: Wanted) -> list[Kind]:
-    """The kinds that only plugins read, as they are listed; those without a version are not, as nothing says where."""
-    return [_listed(kind) for kind in _beyond_snapshots(wanted) if _has_place(kind)]
+def kinds_of_plugins(wanted: Wanted) -> tuple[list[Kind], list[str]]:
+    """The kinds that only plugins read, as they are listed, and the keys of those that cannot be.
 
-
-def kinds_without_place(wanted: Wanted) -> list[str]:
-    """The keys of wanted kinds that cannot be listed, because no plugin says in which version."""
-    return [kind.key for kind in _beyond_snapshots(wanted) if not _has_place(kind)]
-
-
-def _beyond_snapshots(wanted: Wanted) -> list[ObjectKind]:
-    return [kind for kind in wanted.kinds if not is_kept_anyway(kind)]
-
-
-def _has_place(kind: ObjectKind) -> bool:
-    """Whether it is known where the kind is listed; the core group has one version only."""
-    return bool(kind.version) or not kind.group or _is_cron_job(kind)
-
-
-def _is_cron_job(kind: ObjectKind) -> bool:
-    return (kind.kind, (kind.group,)) == (CRON_JOBS.name, CRON_JOBS.groups)
-
-
-def _listed(kind: ObjectKind) -> Kind:
-    if _is_cron_job(kind):
-        return CRON_JOBS
-    return Kind(
-        kind.kind, kind.resource, ObjectMeta, (kind.group,), is_namespaced=kind.is_namespaced, version=kind.version
-    )
+    That is because no plugin says in which version; the core group has one version only.
+    """
+    kinds, without_place = [], []
+    for each in wanted.kinds:
+        if is_kept_anyway(each):
+            continue
+        if (each.kind, (each.group,)) == (CRON_JOBS.name, CRON_JOBS.groups):
+            kinds.append(CRON_JOBS)
+        elif each.version or not each.group:
+            groups = (each.group,)
+            kinds.append(Kind(each.kind, each.resource, ObjectMeta, groups, each.is_namespaced, each.version))
+        else:
+            without_place.append(each.key)
+    return kinds, without_place
 
 
 def api_versions_of(kind: Kind) -> list[str]:
@@ -166,7 +154,14 @@ class Listing:
         while True:
             path = path_of(self.kind, self._api_versions[0])
             try:
-                body = api.get(path, self._query())
+                query = {"limit": str(PAGE_SIZE)}
+                if self.reason:
+                    query["fieldSelector"] = f"reason={self.reason}"
+                if self._token:
+                    query["continue"] = self._token
+                elif self._exact:
+                    query |= {"resourceVersion": self._exact, "resourceVersionMatch": "Exact"}
+                body = api.get(path, query)
             except ClusterError as error:
                 # There may be another way to the objects.
                 if self._token and error.status == 410:
@@ -199,14 +194,6 @@ class Listing:
             return False
         is_gone = error.status == _NOT_FOUND and _is_not_there(api, f"/apis/{group}")
         return is_gone or is_not_served(api, group, self.kind.name)
-
-    def _query(self) -> dict[str, str]:
-        query = {"limit": str(PAGE_SIZE)}
-        if self.reason:
-            query["fieldSelector"] = f"reason={self.reason}"
-        if self._token:
-            return {**query, "continue": self._token}
-        return {**query, "resourceVersion": self._exact, "resourceVersionMatch": "Exact"} if self._exact else query
 
     def _page(self, body: bytes, source: str) -> Page:
         try:

@@ -25,7 +25,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot.batches import Batch
+from kpreempt.snapshot.batches import Batch, line_of_all
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
@@ -39,7 +39,6 @@ from kpreempt.snapshot.live.listing import (
     is_not_served,
     kinds_of_plugins,
     kinds_to_read,
-    kinds_without_place,
     label_of,
     resources_of,
 )
@@ -111,7 +110,7 @@ def read_cluster(
             f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}",
             AssumptionKind.UNREADABLE,
         )
-        for key in kinds_without_place(needs.wanted)
+        for key in kinds_of_plugins(needs.wanted)[1]
     ]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
     return Reading(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
@@ -137,12 +136,12 @@ class _Reader:
     def read(self, taken_at: datetime, needs: Needs) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read(needs.unneeded)
-        of_plugins = kinds_of_plugins(needs.wanted)
+        of_plugins, _ = kinds_of_plugins(needs.wanted)
         others += [kind for name, kind in COMPARED.items() if name in needs.compared and kind not in of_plugins]
         others += of_plugins
         try:
             self._begin(Listing(pods, ""))
-            self._submit(lambda: _server_version(self._api))
+            self._begin(None)
             if needs.with_events:
                 for reason in sorted(EVENTS.reasons):
                     self._begin(Listing(EVENTS, "", reason=reason))
@@ -155,7 +154,7 @@ class _Reader:
                         message = "the server does not tell its version"
                         self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
                     source = self._api.connection.server
-                    batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
+                    batch = Batch(source, [], line_of_all(0), version=found.git_version, taken_at=taken_at.isoformat())
                     self._collector.add(batch)
                     continue
                 listing, page = found
@@ -169,13 +168,13 @@ class _Reader:
         finally:
             self._workers.end()
 
-    def _begin(self, listing: Listing) -> None:
-        """Have the next page of a list read."""
-        self._submit(lambda: (listing, listing.next_page(self._api)))
-
-    def _submit(self, task: Callable[[], tuple[Listing, Page] | _Version]) -> None:
+    def _begin(self, listing: Listing | None) -> None:
+        """Have the next page of a list read, or without one the server's version."""
         self._under_way += 1
-        self._workers.submit(task)
+        if listing is None:
+            self._workers.submit(lambda: _server_version(self._api))
+        else:
+            self._workers.submit(lambda: (listing, listing.next_page(self._api)))
 
     def _take(self, listing: Listing, page: Page) -> None:
         """Keep what is used of a page."""
@@ -189,24 +188,20 @@ class _Reader:
             return
         if page.begins:
             self._collector.forget(page.kind, page.api_version)
-        batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
+        batch = Batch(page.source, page.items, line_of_all(0), kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
         if page.ends and listing.kind == RECORDED.get(label):
             self._collector.note_listed([label])
-        if page.ends and page.api_version and not listing.reason:
-            self.versions[label] = listing.version
         if page.ends and page.api_version:
             self.starts[label, listing.reason] = page.api_version, listing.version
+            if not listing.reason:
+                self.versions[label] = listing.version
         self._done += len(page.items)
         self._remaining[label] = page.remaining
         if self._progress is not None:
             share = self._done / max(1, self._done + sum(self._remaining.values()))
             self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
-
-
-def _no_line(_: int) -> int:
-    return 0
 
 
 def read_version(connection: Connection) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -83,46 +83,27 @@ class BaseEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 Key = tuple[str, str]
 
 
-class Kept:
+class Kept(dict[str, dict[Key, bytes]]):
     """The line of every object, by kind, then by namespace and name."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, dict[Key, bytes]] = {kind: {} for kind in RECORDED}
-
-    def put(self, kind: str, key: Key, line: bytes) -> None:
-        """An object is there, or is so now."""
-        self._lines[kind][key] = line
-
-    def get(self, kind: str, key: Key) -> bytes | None:
-        """The line of an object, or ``None`` where there is none."""
-        return self._lines[kind].get(key)
-
-    def keys(self, kind: str) -> Iterable[Key]:
-        """The objects of a kind."""
-        return self._lines[kind].keys()
+        super().__init__((kind, {}) for kind in RECORDED)
 
     def apply(self, change: Change) -> None:
         """Follow a change; one that is about no object changes nothing."""
         if change.what in (What.ADDED, What.MODIFIED):
-            self._lines[change.kind][change.namespace, change.name] = bytes(change.object)
+            self[change.kind][change.namespace, change.name] = bytes(change.object)
         elif change.what is What.DELETED:
-            self._lines[change.kind].pop((change.namespace, change.name), None)
+            self[change.kind].pop((change.namespace, change.name), None)
         elif change.what is What.UNREAD:
             # What it was last is not what it is.
-            self._lines[change.kind].clear()
+            self[change.kind].clear()
 
     def lines(self) -> Iterator[bytes]:
         """The objects kind by kind, each kind in the order in which an API server lists it."""
-        for lines in self._lines.values():
+        for lines in self.values():
             for key in sorted(lines, key=path_of):
                 yield lines[key]
-
-    def count(self, kind: str) -> int:
-        """How many objects there are of a kind."""
-        return len(self._lines[kind])
-
-    def __len__(self) -> int:
-        return sum(map(len, self._lines.values()))
 
 
 def path_of(key: Key) -> str:

@@ -13,7 +13,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.snapshot.archives import Intake
-from kpreempt.snapshot.decode import Json, record_of
+from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
@@ -38,13 +38,6 @@ class Subject(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
-
-
-class _Placed(NamedTuple):
-    """A step, and the version by which it stands among others."""
-
-    version: int
-    step: HistoryStep
 
 
 def history_of(folder: str, subject: Subject) -> History:
@@ -76,10 +69,10 @@ class _Chronicler:
         self._folder = folder
         self._subject = subject
         self._run = run
-        self._found: list[_Placed] = []
+        # With the version by which it stands among others.
+        self._found: list[tuple[int, HistoryStep]] = []
         self._pods: dict[str, PodLine] = {}
-        self._node: Node | None = None
-        self._budget: PodDisruptionBudget | None = None
+        self._own: Node | PodDisruptionBudget | None = None
         self._preemptions: defaultdict[str, list[Trace]] = defaultdict(list)
         for trace in run.traces:
             for victim in trace.decision.victims:
@@ -91,11 +84,11 @@ class _Chronicler:
             named = named_line(line)
             if named.kind == "Pod":
                 pod = pod_line(line)
-                self._pods[_key(pod)] = pod
+                self._pods[pod.key] = pod
                 self.is_known |= self._concerns(pod)
             elif (named.kind, *named.key) == self._subject:
                 self.is_known = True
-                self._set(line)
+                self._own = record_of(KINDS[named.kind], line)
         for change in self._run.changes():
             if change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED, What.DELETED):
                 self._note_pod(change)
@@ -109,38 +102,33 @@ class _Chronicler:
             else:
                 is_about = self._subject.kind == "Node" and decision.node == self._subject.name
             if is_about:
-                self._add(trace.version, self._decided(trace))
-        self._found.sort(key=lambda each: each.version)
-        yield from (each.step for each in self._found)
+                before = _written(trace.seen - timedelta(microseconds=1))
+                step = HistoryStep(
+                    at=trace.seen,
+                    what=_DECIDED[decision.decision],
+                    pod=decision.pod,
+                    node=decision.node,
+                    message=decision.message,
+                    victims=decision.victims,
+                    command=self._asked("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, before),
+                )
+                self._found.append((trace.version, step))
+        self._found.sort(key=lambda each: each[0])
+        yield from (step for _, step in self._found)
 
     def _concerns(self, pod: PodLine) -> bool:
         """Whether what happens to the pod is part of the history."""
         if self._subject.kind == "Pod":
-            return _key(pod) == f"{self._subject.namespace}/{self._subject.name}"
+            return pod.key == f"{self._subject.namespace}/{self._subject.name}"
         if self._subject.kind == "Node":
             return pod.spec.node_name == self._subject.name
-        selector = self._budget.spec.selector if self._budget is not None else None
+        selector = self._own.spec.selector if isinstance(self._own, PodDisruptionBudget) else None
         is_near = pod.metadata.namespace == self._subject.namespace
         return is_near and selector is not None and selector.matches(pod.metadata.labels)
-
-    def _decided(self, trace: Trace) -> HistoryStep:
-        decision = trace.decision
-        return HistoryStep(
-            at=trace.seen,
-            what=_DECIDED[decision.decision],
-            pod=decision.pod,
-            node=decision.node,
-            message=decision.message,
-            victims=decision.victims,
-            command=self._asked("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, _before(trace.seen)),
-        )
 
     def _asked(self, command: str, subject: str, pod: str, at: str = "") -> list[str]:
         when = ["--at", at] if at else []
         return [command, subject, "-n", pod.partition("/")[0], "--snapshot", self._folder, *when]
-
-    def _add(self, version: int, step: HistoryStep) -> None:
-        self._found.append(_Placed(version, step))
 
     def _note_pod(self, change: Change) -> None:
         key = f"{change.namespace}/{change.name}"
@@ -160,19 +148,19 @@ class _Chronicler:
         known = pod or before
         assert known is not None
         node = known.spec.node_name
-        is_own = self._subject.kind == "Pod"
-        if before is None and (is_own or node):
-            self._add(change.version, HistoryStep(at=change.seen, what=Happening.CAME, pod=key, node=node))
-        if pod is not None and _is_leaving(pod) and not (before is not None and _is_leaving(before)):
-            self._add(change.version, self._leaving(change, key, pod))
-        if pod is not None and _is_over(pod) and not (before is not None and _is_over(before)):
-            phase = pod.status.phase
-            step = HistoryStep(at=change.seen, what=Happening.FINISHED, pod=key, node=node, message=phase)
-            self._add(change.version, step)
+        steps: list[HistoryStep] = []
+        if before is None and (self._subject.kind == "Pod" or node):
+            steps.append(HistoryStep(at=change.seen, what=Happening.CAME, pod=key, node=node))
+        if pod is not None and pod.is_leaving and not (before is not None and before.is_leaving):
+            steps.append(self._leaving(change, key, pod))
+        phase = pod.status.phase if pod is not None else ""
+        if phase in TERMINAL_PHASES and not (before is not None and before.status.phase in TERMINAL_PHASES):
+            steps.append(HistoryStep(at=change.seen, what=Happening.FINISHED, pod=key, node=node, message=phase))
         if pod is None:
-            if before is not None and not _is_leaving(before) and key in self._preemptions:
-                self._add(change.version, self._leaving(change, key, before))
-            self._add(change.version, HistoryStep(at=change.seen, what=Happening.GONE, pod=key, node=node))
+            if before is not None and not before.is_leaving and key in self._preemptions:
+                steps.append(self._leaving(change, key, before))
+            steps.append(HistoryStep(at=change.seen, what=Happening.GONE, pod=key, node=node))
+        self._found += ((change.version, step) for step in steps)
 
     def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryStep:
         """A pod begins to leave: for whom, or why."""
@@ -194,42 +182,37 @@ class _Chronicler:
     def _note_own(self, change: Change) -> None:
         """A change of the node or the budget itself."""
         if change.what is What.DELETED:
-            self._set(None)
-            self._add(change.version, HistoryStep(at=change.seen, what=Happening.GONE))
+            self._own = None
+            self._found.append((change.version, HistoryStep(at=change.seen, what=Happening.GONE)))
             return
         before = self._state()
-        self._set(change.object)
+        self._own = record_of(KINDS[change.kind], change.object)
         after = self._state()
         if before is None:
-            self._add(change.version, HistoryStep(at=change.seen, what=Happening.CAME, message=", ".join(after or ())))
+            step = HistoryStep(at=change.seen, what=Happening.CAME, message=", ".join(after or ()))
+            self._found.append((change.version, step))
         elif said := [each for each in after or () if each not in before]:
             command: list[str] = []
             if self._subject.kind == "PodDisruptionBudget":
                 where = ["-n", self._subject.namespace, "--snapshot", self._folder]
                 command = ["budgets", *where, "--at", _written(change.seen)]
             step = HistoryStep(at=change.seen, what=Happening.CHANGED, message=", ".join(said), command=command)
-            self._add(change.version, step)
-
-    def _set(self, line: Json | None) -> None:
-        record = None if line is None else record_of(KINDS[self._subject.kind], line)
-        if self._subject.kind == "Node":
-            self._node = record
-        else:
-            self._budget = record
+            self._found.append((change.version, step))
 
     def _state(self) -> list[str] | None:
         """What there is to say of the node or the budget; ``None`` where it is not there."""
-        if self._node is not None:
-            ready = next((each.status for each in self._node.status.conditions if each.type == "Ready"), "")
-            taints = sorted(f"{each.key}:{each.effect}" for each in self._node.spec.taints)
+        own = self._own
+        if isinstance(own, Node):
+            ready = next((each.status for each in own.status.conditions if each.type == "Ready"), "")
+            taints = sorted(f"{each.key}:{each.effect}" for each in own.spec.taints)
             return [
-                "cordoned" if self._node.spec.unschedulable else "not cordoned",
+                "cordoned" if own.spec.unschedulable else "not cordoned",
                 *({"True": ["ready"], "": []}.get(ready, ["not ready"])),
                 f"taints {', '.join(taints)}" if taints else "no taints",
             ]
-        if self._budget is None:
+        if own is None:
             return None
-        spec, status = self._budget.spec, self._budget.status
+        spec, status = own.spec, own.status
         least, most = spec.min_available, spec.max_unavailable
         rule = f"minAvailable {least}" if least is not None else f"maxUnavailable {most}"
         if status is None:
@@ -238,21 +221,5 @@ class _Chronicler:
         return [rule, f"{allowed} ({status.current_healthy} healthy, {status.desired_healthy} needed)"]
 
 
-def _before(time: datetime) -> str:
-    return _written(time - timedelta(microseconds=1))
-
-
 def _written(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
-
-
-def _key(pod: PodLine) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _is_over(pod: PodLine) -> bool:
-    return pod.status.phase in TERMINAL_PHASES
-
-
-def _is_leaving(pod: PodLine) -> bool:
-    return pod.metadata.deletion_timestamp is not None or pod.condition("DisruptionTarget") is not None

@@ -117,7 +117,7 @@ class _State:
         self._binding: dict[str, str] = {}
         for line in segment.base(intake):
             named = named_line(line)
-            self.kept.put(named.kind, named.key, line)
+            self.kept[named.kind][named.key] = line
             if named.kind == "Pod":
                 self._orders.put(seen_pod(line))
 
@@ -137,7 +137,7 @@ class _State:
         if change.what is What.GAP and change.since < version:
             self._gaps.append(change.kind)
         if change.kind == "Pod" and not moment.is_end and change.what is What.MODIFIED:
-            known = self.kept.get("Pod", (change.namespace, change.name))
+            known = self.kept["Pod"].get((change.namespace, change.name))
             pod = pod_line(change.object)
             node, is_close = pod.spec.node_name, pod.has_claims or change.seen <= moment.time + _BINDING
             if is_close and known is not None and node and not pod_line(known).spec.node_name:
@@ -271,7 +271,9 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
         total = sum(self.changes.values())
         files = "1 segment" if self.segments == 1 else f"{self.segments:,} segments"
         how = "redacted, " if self.ends <= REDACTED_AT else ""
-        yield f"{name_of(folder)}: {how}{shown(self.begins)} to {shown(self.ends)}, {files}, {_in_words(self.size)}"
+        units = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+        size = next((f"{self.size / factor:.1f} {unit}" for unit, factor in units if self.size >= factor), "")
+        yield f"{name_of(folder)}: {how}{shown(self.begins)} to {shown(self.ends)}, {files}, {size or f'{self.size} B'}"
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.changes.items())
         yield f"  {total:,} change{'' if total == 1 else 's'}{': ' if kinds else ''}{kinds}"
         for begin, end in self.gaps:
@@ -323,10 +325,3 @@ def info_of(folder: str) -> RecordingInfo:
         unread=list(unread),
         damaged=damaged,
     )
-
-
-def _in_words(size: int) -> str:
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"

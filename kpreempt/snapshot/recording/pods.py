@@ -57,6 +57,16 @@ class PodLine(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
     @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is on its way out."""
+        return self.metadata.deletion_timestamp is not None or self.condition("DisruptionTarget") is not None
+
+    @property
     def has_claims(self) -> bool:
         """Whether something else has to be bound before the pod is, which takes its time."""
         claims = (claim for each in self.spec.volumes for claim in (each.persistent_volume_claim, each.ephemeral))
@@ -94,7 +104,7 @@ def seen_pod(line: Json) -> Seen:
     is_finished = pod.status.phase in TERMINAL_PHASES
     refusal = pod.refusal
     return Seen(
-        key=f"{pod.metadata.namespace}/{pod.metadata.name}",
+        key=pod.key,
         uid=pod.metadata.uid,
         node="" if is_finished else pod.spec.node_name,
         is_waiting=not is_finished and not pod.spec.node_name,

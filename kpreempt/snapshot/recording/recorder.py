@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -120,17 +121,17 @@ class Recorder:
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):
                 line = line_of(kind, least(record))
-                self._kept.put(kind.name, _key(record), line)
+                self._kept[kind.name][_key(record)] = line
                 if kind.name == "Pod":
                     self._orders.put(seen_pod(line))
         for kept in documents:
-            self._kept.put(*kept)
+            self._kept[kept.kind][kept.key] = kept.text
         self._flushed = header.taken_at
         self._begin(header.taken_at, continues=False)
 
     def __len__(self) -> int:
         """How many objects there are now."""
-        return len(self._kept)
+        return sum(map(len, self._kept.values()))
 
     def take(self, told: Told) -> None:
         """Follow what a watch told. Raises ``InputError`` for an object that is bad."""
@@ -178,7 +179,7 @@ class Recorder:
             orders=dict(self._orders.known()),
             continues=continues,
         )
-        self._segments.begin(_lines(header, self._kept), end)
+        self._segments.begin(chain([header_line(header)], self._kept.lines()), end)
 
     def _add(self, changes: list[Change]) -> None:
         for change in changes:
@@ -217,13 +218,18 @@ class Recorder:
             version=news.version,
         )
         self._versions[stream.label] = news.version
-        gone = {key for key in self._kept.keys(kind.name) if self._is_of(stream, key)}
+        decode = decoder_of(kind.record).decode
+        gone = {
+            key
+            for key, line in self._kept[kind.name].items()
+            if not stream.reason or decode(line).reason == stream.reason
+        }
         for json in news.objects:
             record, version = self._decoded(kind, json, news.api_version)
             key = _key(record)
             gone.discard(key)
             line = self._lines.line(kind, record, json, news.api_version)
-            known = self._kept.get(kind.name, key)
+            known = self._kept[kind.name].get(key)
             if line != known:
                 what = What.ADDED if known is None else What.MODIFIED
                 yield Change(
@@ -239,12 +245,6 @@ class Recorder:
             yield Change(
                 what=What.DELETED, seen=seen, kind=kind.name, namespace=namespace, name=name, version=news.version
             )
-
-    def _is_of(self, stream: Stream, key: Key) -> bool:
-        if not stream.reason:
-            return True
-        line = self._kept.get(stream.kind.name, key) or b"{}"
-        return bool(decoder_of(stream.kind.record).decode(line).reason == stream.reason)
 
     def _decoded(self, kind: Kind, json: Json, api_version: str) -> tuple[Record, int]:
         try:
@@ -280,11 +280,6 @@ def follow(orders: NodeOrders, change: Change) -> None:
 def unread_as(change: Change) -> Unread:
     """The kind of a change as one that cannot be read."""
     return Unread(change.status, resource_of(RECORDED[change.kind]))
-
-
-def _lines(header: DumpHeader, kept: Kept) -> Iterable[bytes]:
-    yield header_line(header)
-    yield from kept.lines()
 
 
 def _key(record: Record) -> Key:

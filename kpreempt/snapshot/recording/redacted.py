@@ -139,7 +139,12 @@ class _Writer:
     def _end(self, segment: Segment) -> BaseEnd:
         end = segment.end
         try:
-            orders = {self._redaction.key("Node", "", node)[1]: self._order(each) for node, each in end.orders.items()}
+            orders = {
+                self._redaction.key("Node", "", node)[1]: Order(
+                    [each and self._pod(each) for each in order.places], [self._pod(each) for each in order.unplaced]
+                )
+                for node, order in end.orders.items()
+            }
         except KeyError:
             raise segment.bad_line(_UNKNOWN, END) from None
         versions: Mapping[str, int] = {label: each for label, each in end.versions.items() if label not in COMPARED}
@@ -150,9 +155,6 @@ class _Writer:
             orders=orders,
             continues=end.continues,
         )
-
-    def _order(self, order: Order) -> Order:
-        return Order([each and self._pod(each) for each in order.places], [self._pod(each) for each in order.unplaced])
 
     def _pod(self, key: str) -> str:
         namespace, _, name = key.partition("/")

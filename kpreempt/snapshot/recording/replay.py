@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import islice, takewhile
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -157,7 +158,7 @@ class Replay:
         self.gaps = run.gaps
         self.marks = run.marks
         self.ends = run.ends
-        self._bindings = sorted((each for each in run.traces if each.decision.node), key=_written)
+        self._bindings = sorted((each for each in run.traces if each.decision.node), key=attrgetter("written"))
         first = run.segments[0]
         self._run = run
         self._orders = NodeOrders(first.end.orders)
@@ -186,7 +187,7 @@ class Replay:
 
     def bindings_around(self, trace: Trace) -> list[Trace]:
         """What was bound a moment before and after, as far as it may have been decided the other way round."""
-        at = bisect_left(self._bindings, trace.version, key=_written)
+        at = bisect_left(self._bindings, trace.version, key=attrgetter("written"))
         near = self._bindings[max(0, at - _REMEMBERED) : at + _REMEMBERED]
         return [each for each in near if abs(each.decision.at - trace.seen) <= _MEANWHILE]
 
@@ -259,20 +260,14 @@ def _matters(done: _Done) -> bool:
         return True
     if isinstance(before, Pod) and isinstance(after, Pod):
         return _looked_at(before) != _looked_at(after)
-    is_changed: bool = _without_version(before) != _without_version(after)
-    return is_changed
+    metadata = msgspec.structs.replace(after.metadata, resource_version=before.metadata.resource_version)
+    return bool(before != msgspec.structs.replace(after, metadata=metadata))
 
 
 def _looked_at(pod: Pod) -> tuple[Any, ...]:
     meta, status = pod.metadata, pod.status
-    is_over = pod.is_terminal
     times = meta.deletion_timestamp, status.start_time
-    return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, is_over)
-
-
-def _without_version(record: Record) -> Record:
-    metadata = msgspec.structs.replace(record.metadata, resource_version="")
-    return msgspec.structs.replace(record, metadata=metadata)
+    return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, pod.is_terminal)
 
 
 def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iterator[str]:
@@ -294,10 +289,6 @@ def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iter
 
 def _is_nomination(trace: Trace) -> bool:
     return trace.decision.decision is DecisionKind.NOMINATED
-
-
-def _written(trace: Trace) -> int:
-    return trace.written
 
 
 def _told(done: _Done) -> str:

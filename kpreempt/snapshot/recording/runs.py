@@ -128,9 +128,9 @@ class _Reader:
             if _POD_LINE in line[:60]:
                 pod = pod_line(line)
                 if not pod.spec.node_name:
-                    self._waiting[_key(pod)] = pod
-                elif _is_leaving(pod):
-                    self._leaving.add(_key(pod))
+                    self._waiting[pod.key] = pod
+                elif pod.is_leaving:
+                    self._leaving.add(pod.key)
 
     @property
     def is_damaged(self) -> bool:
@@ -181,25 +181,27 @@ class _Reader:
                 if abs(self._traces[index].seen - eviction.seen) <= _EVICTION
             ]
             if near:
-                mark = self._mark_of(eviction)
+                # When the victim was marked first, of all that had its name the one that the event is about.
+                marks = self._marks.get(eviction.victim, ())
+                mark = min(marks, key=lambda each: abs(each.seen - eviction.seen), default=None)
                 # Who evicts a pod that is leaving already, for another one, marks it no more.
                 is_first = (eviction.victim, mark) not in marked
                 evicted[min(near)[1]][eviction.victim] = mark if is_first else None
                 marked.add((eviction.victim, mark))
-        traces = [_with_victims(trace, evicted[index]) for index, trace in enumerate(self._traces)]
+        traces = list(self._traces)
+        for index, victims in evicted.items():
+            trace = traces[index]
+            version, seen = min([_Mark(trace.version, trace.seen), *(each for each in victims.values() if each)])
+            decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
+            traces[index] = trace._replace(decision=decision, version=version, seen=seen)
         traces.sort(key=lambda trace: trace.version)
-        marks = sorted((mark.seen, key) for key, of_pod in self._marks.items() for mark in of_pod)
-        return Run(self._segments, traces, self._gaps, marks, self._begins, self._ends)
-
-    def _mark_of(self, eviction: _Eviction) -> _Mark | None:
-        """When the victim was marked first, of all that had its name the one that the event is about."""
-        marks = self._marks.get(eviction.victim, ())
-        return min(marks, key=lambda mark: abs(mark.seen - eviction.seen), default=None)
+        leaving = sorted((mark.seen, key) for key, of_pod in self._marks.items() for mark in of_pod)
+        return Run(self._segments, traces, self._gaps, leaving, self._begins, self._ends)
 
     def _note_pod(self, change: Change) -> None:
         pod = pod_line(change.object)
-        key = _key(pod)
-        if not _is_leaving(pod):
+        key = pod.key
+        if not pod.is_leaving:
             self._leaving.discard(key)
         elif key not in self._leaving:
             self._leaving.add(key)
@@ -246,20 +248,3 @@ class _Reader:
         )
         # It waits anew.
         self._since[key] = change.version
-
-
-def _with_victims(trace: Trace, victims: dict[str, _Mark | None]) -> Trace:
-    if not victims:
-        return trace
-    marks = [_Mark(trace.version, trace.seen), *(mark for mark in victims.values() if mark is not None)]
-    version, seen = min(marks)
-    decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
-    return trace._replace(decision=decision, version=version, seen=seen)
-
-
-def _key(pod: PodLine) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _is_leaving(pod: PodLine) -> bool:
-    return pod.metadata.deletion_timestamp is not None or pod.condition("DisruptionTarget") is not None

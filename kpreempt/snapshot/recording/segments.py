@@ -35,6 +35,7 @@ from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json,
 from kpreempt.snapshot.kinds import KINDS, RECORDED
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Key, What
 from kpreempt.snapshot.recording.pods import pod_line
+from kpreempt.snapshot.write import pieces
 from kpreempt.verdict import Assumption
 
 MAGIC = b"kprec 1\n"
@@ -334,7 +335,6 @@ def _named_like_segments(folder: str) -> list[Path]:
 
 
 _OWNER_ONLY = 0o600
-_PIECE = 2**20
 # A base takes at most this part of the disk, and so do the changes of a segment: else old ones could not go.
 _SHARE = 4
 
@@ -370,14 +370,18 @@ class Segments:
 
     def begin(self, base: Iterable[bytes], end: BaseEnd) -> None:
         """Begin a segment with the lines of a base, and let old segments go."""
-        path = self._next_path(end.taken_at)
+        paths, now = segments_in(str(self._folder)), end.taken_at
+        if paths:
+            # Later than all others, though the clock may have been put back.
+            now = max(now, began(paths[-1]) + timedelta(microseconds=1))
+        path = self._folder / f"{now.astimezone(UTC).strftime(_STEM)}{ENDING}"
         part = path.with_name(f"{path.name}.part")
         with self._reported():
             self.close_segment()
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY), "wb") as file:
                 file.write(MAGIC)
-                for piece in _pieces(base):
-                    file.write(block_bytes(BASE, piece))
+                for lines in pieces(base):
+                    file.write(block_bytes(BASE, b"\n".join(lines)))
                 file.write(block_bytes(BASE_END, _ENCODER.encode(end)))
                 _onto_disk(file)
                 size = file.tell()
@@ -431,14 +435,6 @@ class Segments:
         self.close_segment()
         os.close(self._lock)
 
-    def _next_path(self, now: datetime) -> Path:
-        """The path of a segment that begins now; later than all others, though the clock may have been put back."""
-        paths = segments_in(str(self._folder))
-        if paths:
-            now = max(now, began(paths[-1]) + timedelta(microseconds=1))
-        # The name of a segment that begins at that time.
-        return self._folder / f"{now.astimezone(UTC).strftime(_STEM)}{ENDING}"
-
     def _let_go(self, now: datetime) -> None:
         """Delete the oldest segments, of which nothing is wanted or there is no room for. The last one stays."""
         with self._reported():
@@ -460,19 +456,6 @@ class Segments:
             raise InputError(
                 f"cannot be written: {reason[:1].lower()}{reason[1:]}", source=name_of(str(self._folder))
             ) from error
-
-
-def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    ready: list[bytes] = []
-    size = 0
-    for line in lines:
-        ready.append(line)
-        size += len(line)
-        if size >= _PIECE:
-            yield b"\n".join(ready)
-            ready, size = [], 0
-    if ready:
-        yield b"\n".join(ready)
 
 
 def _onto_disk(file: BinaryIO) -> None:
