@@ -24,7 +24,7 @@ from kpreempt.report.blocks import (
     strong,
 )
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.compare import (
@@ -48,14 +48,6 @@ _DIFFERENCES_SHOWN = 5
 _GATES_SHOWN = 4
 _MAY = "“may”: decided by chance, the order of equal pods, or the node at which the search stops."
 _ERRORS, _DECISIONS, _DIFFERENCE, _PAIRS, _CAUSE = 90, 80, 70, 60, 50
-_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
-    Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("preempts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
-    Outcome.NEVER_LANDS: ("pending", "bad"),
-    Outcome.NOT_SCHEDULED: ("held", "warn"),
-    Outcome.UNCERTAIN: ("uncertain", "warn"),
-}
 _STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
     Step.FILTER: "filtering",
@@ -284,7 +276,7 @@ def _title(item: ComparedPod) -> str:
 
 def _decision(decision: Decision) -> Phrase:
     """What becomes of the pod in one line; who goes only where it is one node."""
-    word, style = _OUTCOMES[decision.outcome]
+    word, style, *_ = OUTCOMES[decision.outcome]
     nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
     if decision.outcome == Outcome.LANDS:
         return (Span(word, style), f" on {nodes}")
@@ -300,9 +292,9 @@ def _decision(decision: Decision) -> Phrase:
 
 def _in_brief(decision: Decision) -> Phrase:
     """The node and how many pods are evicted from it, or the outcome where there is none."""
-    word, style = _OUTCOMES[decision.outcome]
+    style = OUTCOMES[decision.outcome].style
     if not decision.nodes:
-        return (Span(word, style),)
+        return (Span(OUTCOMES[decision.outcome].short, style),)
     node = decision.nodes[0] if len(decision.nodes) == 1 else f"any of {len(decision.nodes):,}"
     number = max(map(len, decision.victims.values()), default=0)
     return (node, Span(f" -{number}", style) if decision.victims else "")

@@ -1,6 +1,7 @@
 """What a plugin saw, in words: the numbers behind an "Insufficient", the taint, the pod that holds a port.
 
-All phrases are short enough to stand beside a node's name; none ends with a full stop.
+And what becomes of a pod in a word or two. All phrases are short enough to stand beside a node's name; none ends with a
+full stop.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
-from kpreempt.report.blocks import Phrase, Span
-from kpreempt.verdict import BudgetUse, Code, Detail, Status
+from kpreempt.report.blocks import Phrase, Span, Tone
+from kpreempt.verdict import BudgetUse, Code, Detail, Outcome, Status
 from kpreempt.verdict.details import (
     EXTENDED_RESOURCES,
     AffinityConflict,
@@ -30,6 +31,25 @@ from kpreempt.verdict.details import (
 )
 from kpreempt.verdict.status import is_lasting
 
+
+class OutcomeWords(NamedTuple):
+    """What becomes of a pod; ``alone`` where no number stands beside the words, ``short`` in or above a column."""
+
+    words: str
+    style: Tone
+    alone: str
+    short: str
+
+
+# From the best to the worst, and what there is no telling of.
+OUTCOMES = {
+    Outcome.LANDS: OutcomeWords("lands", "good", "lands", "lands"),
+    Outcome.PREEMPTS: OutcomeWords("preempts", "warn", "preempts", "preempts"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: OutcomeWords("preempts", "bad", "violates budgets", "violates"),
+    Outcome.UNCERTAIN: OutcomeWords("uncertain", "warn", "uncertain", "uncertain"),
+    Outcome.NEVER_LANDS: OutcomeWords("unschedulable", "bad", "unschedulable", "pending"),
+    Outcome.NOT_SCHEDULED: OutcomeWords("not scheduled", "warn", "not scheduled", "held"),
+}
 _MAX_NAMES = 3
 # Amounts that differ by less than this share are shown exactly, so that they do not look equal.
 _CLOSE = 100

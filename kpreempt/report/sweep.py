@@ -23,21 +23,13 @@ from kpreempt.report.blocks import (
     name,
     strong,
 )
+from kpreempt.report.evidence import OUTCOMES
 from kpreempt.report.html.markup import Html, join, tag, text
 from kpreempt.report.html.markup import name as marked
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.sweep import Sweep, SweptCluster
 
-# Of pods, in the order of the columns: in words, and as the title of a column.
-_OUTCOMES: Mapping[Outcome, tuple[str, str, Role]] = {
-    Outcome.LANDS: ("lands", "LANDS", "good"),
-    Outcome.PREEMPTS: ("preempts", "PREEMPTS", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("violates", "VIOLATES", "bad"),
-    Outcome.UNCERTAIN: ("uncertain", "UNCERTAIN", "warn"),
-    Outcome.NEVER_LANDS: ("never lands", "NEVER", "bad"),
-    Outcome.NOT_SCHEDULED: ("not scheduled", "HELD", "warn"),
-}
 _CLUSTERS_SHOWN, _FAILURES_SHOWN = 15, 5
 # On a screen, from the first section to the last.
 _CLUSTERS, _FAILURES, _ASSUMPTIONS = 30, 20, 10
@@ -54,8 +46,8 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
     said += [f"{count(failed, 'cluster')} without any"] if failed else []
     said += [count(sweep.num_failures, "failure")] if sweep.num_failures else []
     asked = f"{count(len(sweep.questions), 'question')} to {', '.join(sweep.algorithms)}"
-    outcomes = [each for each in _OUTCOMES if sweep.outcomes.get(each)]
-    counts = [Count(_OUTCOMES[each][0], sweep.outcomes[each], _OUTCOMES[each][2] == "bad") for each in outcomes]
+    outcomes = [each for each in OUTCOMES if sweep.outcomes.get(each)]
+    counts = [Count(OUTCOMES[each].alone, sweep.outcomes[each], OUTCOMES[each].style == "bad") for each in outcomes]
     counts.append(Count("may come out otherwise", sweep.uncertain))
     counts.append(Count("failures", sweep.num_failures, sweep.num_failures > 0))
     left = sweep.num_failures - len(sweep.failures)
@@ -145,7 +137,7 @@ def _tone(sweep: Sweep) -> Tone:
 
 
 def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
-    numbers = [*(_OUTCOMES[each][1] for each in outcomes), "EVICTED", "UNSURE", "FAILED"]
+    numbers = [*(OUTCOMES[each].short.upper() for each in outcomes), "EVICTED", "UNSURE", "FAILED"]
     audits = ["AUDITS"] if sweep.audits else []
     table = Table(
         columns("CLUSTER", *numbers, *audits, right=numbers),
@@ -159,7 +151,7 @@ def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
 
 def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> list[Words]:
     cells: list[Words] = [strong(each.cluster)]
-    cells += [_number(each.outcomes.get(one, 0), _OUTCOMES[one][2]) for one in outcomes]
+    cells += [_number(each.outcomes.get(one, 0), OUTCOMES[one].style) for one in outcomes]
     cells += [_number(each.victims), _number(each.uncertain, "warn")]
     cells.append(Span(each.failed, "bad") if each.failed else _number(each.failures, "bad"))
     audits = ", ".join(f"{number:,} {audit}" for audit, number in each.audits.items())
@@ -178,16 +170,16 @@ def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
     """A bar for all clusters together, one for the worst that each of them has, and those of the first clusters."""
     legend = []
     for each in outcomes:
-        words, _, style = _OUTCOMES[each]
+        _, style, words, _ = OUTCOMES[each]
         square = Html(
             f'<svg width="12" height="12" aria-hidden="true" style="display:inline-block">'
             f'<rect width="12" height="12" fill="{_COLOURS[style]}"/></svg>'
         )
         legend.append(tag("li", square, f" {words}: {sweep.outcomes[each]:,}"))
     worst: Counter[str] = Counter(
-        next(each for each in reversed(list(_OUTCOMES)) if cluster.outcomes.get(each))
+        next(each for each in reversed(list(OUTCOMES)) if cluster.outcomes.get(each))
         for cluster in sweep.items
-        if any(cluster.outcomes.get(each) for each in _OUTCOMES)
+        if any(cluster.outcomes.get(each) for each in OUTCOMES)
     )
     shown = [tag("ul", *legend, class_="legend"), _bar(sweep.outcomes, "pods")]
     if worst:
@@ -196,16 +188,16 @@ def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
             _bar(worst, "clusters"),
         ]
     for cluster in sweep.items[:_BARS_SHOWN]:
-        if any(cluster.outcomes.get(each) for each in _OUTCOMES):
+        if any(cluster.outcomes.get(each) for each in OUTCOMES):
             shown += [tag("p", marked(cluster.cluster), class_="note"), _bar(cluster.outcomes, "pods")]
     return join(shown)
 
 
 def _bar(numbers: Mapping[str, int], what: str) -> Html:
     """A bar of parts, each with its number where the pointer is."""
-    total = sum(numbers.get(each, 0) for each in _OUTCOMES)
+    total = sum(numbers.get(each, 0) for each in OUTCOMES)
     shown, said, x = [], [], 0.0
-    for each, (words, _, style) in _OUTCOMES.items():
+    for each, (_, style, words, _) in OUTCOMES.items():
         number = numbers.get(each, 0)
         if not number:
             continue

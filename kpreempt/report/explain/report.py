@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -24,7 +25,6 @@ from kpreempt.report.blocks import (
     Span,
     Table,
     Timeline,
-    Tone,
     Tree,
     Words,
     columns,
@@ -34,7 +34,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.durations import format_reading, format_snapshot
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
 from kpreempt.report.explain.chance import equal_pods_section
 from kpreempt.report.explain.changes import changes_section
@@ -74,22 +74,6 @@ _STEPS_SHOWN = 12
 _KINDS_NAMED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
 _FIRST_POD, _AFTERMATH, _EVENT = 97, 85, 50
-_TONES: dict[Outcome, Tone] = {
-    Outcome.LANDS: "good",
-    Outcome.PREEMPTS: "warn",
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: "bad",
-    Outcome.NEVER_LANDS: "bad",
-    Outcome.NOT_SCHEDULED: "warn",
-    Outcome.UNCERTAIN: "warn",
-}
-_WORDS = {
-    Outcome.LANDS: "lands",
-    Outcome.PREEMPTS: "preempts",
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: "violates budgets",
-    Outcome.NEVER_LANDS: "unschedulable",
-    Outcome.NOT_SCHEDULED: "not scheduled",
-    Outcome.UNCERTAIN: "uncertain",
-}
 # A name that a shell takes as it is.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # What is written before the object, and between it and the rest.
@@ -130,7 +114,7 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         short_lead = (*short_lead, *((" ", Span(unknown, "warn")) if unknown else ()))
     return Report(
         title=(name(name_subject(verdict)), " ", *outcome_in_words(verdict)),
-        tone=_TONES[verdict.worst_outcome],
+        tone=OUTCOMES[verdict.worst_outcome].style,
         lead=lead,
         short_lead=short_lead,
         facts=[*([pod_facts(verdict)] if verdict.workload is None else []), cluster_facts(verdict, options)],
@@ -382,11 +366,7 @@ def _more(verdict: Verdict) -> list[tuple[str, str]]:
 
 def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
     """The story of each, and a table of all."""
-    numbers: dict[str, int] = {}
-    for verdict in verdicts:
-        words = _WORDS[verdict.worst_outcome]
-        numbers[words] = numbers.get(words, 0) + 1
-    bad = {words for outcome, words in _WORDS.items() if _TONES[outcome] == "bad"}
+    numbers = Counter(OUTCOMES[verdict.worst_outcome] for verdict in verdicts)
     rows: list[list[Words]] = []
     stories = []
     for number, verdict in enumerate(verdicts, 1):
@@ -404,13 +384,13 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         columns("POD", "NODE", "OUTCOME"), rows, noun="pod", caption="Each pod against the same cluster", is_dense=True
     )
     counts = [
-        Count(for_many(words) if number > 1 and words.split()[0].endswith("s") else words, number, words in bad)
-        for words, number in numbers.items()
+        Count(for_many(words) if number > 1 and words.split()[0].endswith("s") else words, number, style == "bad")
+        for (_, style, words, _), number in numbers.items()
     ]
     told = ", ".join(f"{each.number:,} {each.words}" for each in counts)
     return Report(
         title=f"kpreempt explain: {count(len(verdicts), 'pod')}",
-        tone=max((_TONES[each.worst_outcome] for each in verdicts), key=("good", "warn", "bad").index, default="good"),
+        tone=max((each.style for each in numbers), key=("good", "warn", "bad").index, default="good"),
         lead="" if options.extent is Extent.REPORT else f"{count(len(verdicts), 'pod')}: {told}.",
         facts=[cluster_facts(verdicts[0], options)] if verdicts else ["no pod matches"],
         short_facts=" · ".join(_cluster(verdicts[0])) if verdicts else "",

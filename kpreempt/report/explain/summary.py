@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
-from kpreempt.report.blocks import Phrase, Role, Span
+from kpreempt.report.blocks import Phrase, Span
 from kpreempt.report.escape import printable
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import chance_of_volumes
 from kpreempt.report.explain.headline import destinations, pod_name
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome, Verdict
 
-_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
-    Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("preempts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
-    Outcome.NEVER_LANDS: ("unschedulable now", "bad"),
-    Outcome.NOT_SCHEDULED: ("not scheduled", "warn"),
-    Outcome.UNCERTAIN: ("uncertain", "warn"),
-}
 SUMMARY_COLUMNS = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
 SUMMARY_ALIGNS = ("left", "right", "left", "left", "right", "right", "left")
 
@@ -98,7 +90,7 @@ def outcome_in_words(verdict: Verdict) -> Phrase:
         from kpreempt.report.explain.workload import totals_in_words  # noqa: PLC0415 - few lists have workloads
 
         return totals_in_words(verdict.workload)
-    words, style = _OUTCOMES[verdict.outcome]
+    words, style, *_ = OUTCOMES[verdict.outcome]
     if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
         return (Span(words, style),)
     victims, violations = _victim_numbers(verdict), _violation_numbers(verdict)

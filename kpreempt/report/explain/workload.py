@@ -19,7 +19,7 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.workload import Asked, BudgetViolations, Capacity, Replica, Totals, Workload
 
@@ -27,14 +27,6 @@ _NODES_SHOWN = 4
 _MESSAGES_SHOWN = 2
 _ROWS_SHOWN = 8
 _NAMES_SHOWN = 5
-_WORDS: dict[Outcome, tuple[str, Role]] = {
-    Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("preempts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
-    Outcome.NEVER_LANDS: ("pending", "bad"),
-    Outcome.NOT_SCHEDULED: ("not scheduled", "warn"),
-    Outcome.UNCERTAIN: ("uncertain", "warn"),
-}
 _REPLICAS, _CAPACITY = 99, 98
 
 
@@ -66,7 +58,7 @@ def replica_sections(workload: Workload) -> list[Section]:
     each = Table(
         columns("POD", "OUTCOME", "NODE", "VICTIMS"),
         [
-            [strong(replica.pod), Span(*_WORDS[replica.outcome]), _node_of(replica), _victims_of(replica)]
+            [strong(replica.pod), Span(*OUTCOMES[replica.outcome][:2]), _node_of(replica), _victims_of(replica)]
             for replica in workload.items
         ],
         noun="replica",

@@ -44,6 +44,7 @@ from kpreempt.report.pending.words import (
     fate_in_words,
     leaving_in_words,
     nothing_pending,
+    outcome_in_brief,
     state_in_words,
 )
 from kpreempt.verdict import Outcome, Victim
@@ -60,21 +61,6 @@ _ABOUT_ROWS = "# = place in queue; each pod is judged alone, as if it came next"
 _ROWS_KEPT = 10
 # So much of a cause stands in a heading that would not be the only one of its words.
 _CAUSE_LENGTH = 60
-_LABELS: dict[Outcome, tuple[str, Role]] = {
-    Outcome.LANDS: ("LANDS", "good"),
-    Outcome.PREEMPTS: ("PREEMPTS", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("PREEMPTS", "bad"),
-    Outcome.NEVER_LANDS: ("UNSCHEDULABLE", "bad"),
-    Outcome.NOT_SCHEDULED: ("HELD", "warn"),
-    Outcome.UNCERTAIN: ("UNCERTAIN", "warn"),
-}
-_STATE_LABELS: dict[PendingState, str] = {
-    PendingState.BEING_DELETED: "TERMINATING",
-    PendingState.NO_SCHEDULER: "OTHER SCHEDULER",
-    PendingState.GATED: "GATED",
-    PendingState.HELD: "HELD",
-    PendingState.WAITS_FOR_VICTIMS: "WAITS",
-}
 _WORDS: dict[Outcome, str] = {
     Outcome.LANDS: "{} would land; nothing is evicted",
     Outcome.PREEMPTS: "{} would preempt others; no budget is violated",
@@ -162,7 +148,8 @@ def _table(pending: PendingPods) -> Section:
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:
-    return _LABELS[group.outcome] if group.state is None else (_STATE_LABELS[group.state], "warn")
+    words, style = outcome_in_brief(group.outcome, group.state)
+    return words.upper(), style
 
 
 def _group(

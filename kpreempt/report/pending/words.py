@@ -7,7 +7,7 @@ from datetime import datetime
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Phrase, Role, Span, strong
 from kpreempt.report.durations import format_duration, format_since, format_time
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import TELLING_STATES, Agreement, Leaving, PendingPod, PendingPods, PendingState
@@ -20,17 +20,9 @@ _NODES_NAMED = 3
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
 NO_NODE_FITS = "no node fits, even empty"
-_OUTCOMES: dict[Outcome, tuple[str, Role]] = {
-    Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("preempts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
-    Outcome.NEVER_LANDS: ("unschedulable", "bad"),
-    Outcome.NOT_SCHEDULED: ("held", "warn"),
-    Outcome.UNCERTAIN: ("uncertain", "warn"),
-}
 _STATES: dict[PendingState, tuple[str, Role]] = {
     PendingState.BEING_DELETED: ("terminating", "dim"),
-    PendingState.NO_SCHEDULER: ("no profile", "dim"),
+    PendingState.NO_SCHEDULER: ("other scheduler", "dim"),
     PendingState.GATED: ("gated", "warn"),
     PendingState.HELD: ("held", "warn"),
     PendingState.WAITS_FOR_VICTIMS: ("waits", "warn"),
@@ -168,7 +160,7 @@ def nothing_pending(pending: PendingPods) -> str:
 
 def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str, Role]:
     """A word or two on what becomes of a pod."""
-    return _STATES[state] if state is not None and state in TELLING_STATES else _OUTCOMES[outcome]
+    return _STATES[state] if state is not None and state in TELLING_STATES else OUTCOMES[outcome][:2]
 
 
 def brief_fate(item: PendingPod) -> tuple[Span, str]:

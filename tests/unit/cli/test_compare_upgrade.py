@@ -66,7 +66,7 @@ def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpre
     assert "From kube-1.33 to kube-1.34: 1 of 1 pod changes outcome." in said
     assert "PodLevelResources is on by default" in said
     assert "(pkg/features/kube_features.go)" in said
-    assert "shop/new no longer lands lands on worker → pending" in said
+    assert "shop/new no longer lands lands on worker → unschedulable" in said
 
 
 def test_a_difference_fails_only_where_that_is_asked_for(kpreempt: Kpreempt) -> None:

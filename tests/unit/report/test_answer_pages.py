@@ -468,7 +468,7 @@ def test_a_workload_has_its_replicas_before_the_first_pod() -> None:
     assert [row[:3] for row in tables["one-by-one"]] == [
         ["shop/api-1", "lands", "node-a or node-b"],
         ["shop/api-2", "preempts", "node-b"],
-        ["shop/api-3", "pending", "-"],
+        ["shop/api-3", "unschedulable", "-"],
     ]
     assert tables["replicas"] == [["node-b", "1", "2"]]
     assert "1 without a node: 0/3 nodes are available." in words_of(section_of(page, "replicas"))

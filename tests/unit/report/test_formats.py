@@ -124,7 +124,7 @@ def test_markdown_has_the_answer_the_victims_the_event_and_folded_reasons() -> N
 )
 def test_in_markdown_no_name_is_markup(name: str, shown: str) -> None:
     verdict = msgspec.structs.replace(stuck(), pod=PodSummary("shop", name))
-    assert render([verdict], "markdown").startswith(f"### {shown} **unschedulable now**\n")
+    assert render([verdict], "markdown").startswith(f"### {shown} **unschedulable**\n")
 
 
 @pytest.mark.parametrize(
