@@ -128,8 +128,7 @@ class _Exchange:
             self._manager.clear()
 
     def _exchange(self) -> bytes:
-        host = self._parts.netloc.rpartition("@")[2]
-        url = self._parts._replace(netloc=host, fragment="").geturl()
+        url = self._parts._replace(netloc=self._parts.netloc.rpartition("@")[2], fragment="").geturl()
         headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",

@@ -260,8 +260,7 @@ def _printable(value: Any) -> Any:
 def _schema(asked: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of what a tool takes, in one piece."""
     (schema,), components = msgspec.json.schema_components([asked], ref_template="#/$defs/{name}")
-    name = str(schema["$ref"]).rpartition("/")[2]
-    whole = dict(components.pop(name))
+    whole = dict(components.pop(str(schema["$ref"]).rpartition("/")[2]))
     whole.pop("title", None)
     return {**whole, **({"$defs": components} if components else {})}
 

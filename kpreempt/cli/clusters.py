@@ -142,8 +142,7 @@ def answers_of(
     items: list[Item] = []
     for context in contexts:
         try:
-            answer = ask(msgspec.structs.replace(flags, context=context))
-            items.append(make(context=context, answer=answer, error=""))
+            items.append(make(context=context, answer=ask(msgspec.structs.replace(flags, context=context)), error=""))
         except KpreemptError as error:
             items.append(make(context=context, answer=None, error=error.message))
     return items

@@ -122,8 +122,7 @@ def _check(request: CompareRequest) -> None:
 def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
     request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
     live = run.connect()
-    namespace = request.namespace or usual_namespace(live)
-    subjects = read_subjects(request.files, namespace, request.intake)
+    subjects = read_subjects(request.files, request.namespace or usual_namespace(live), request.intake)
     templates = picked(subjects.templates, request.select, request.namespace)
     schedulers = {each.label: each.asked() for each in compared}
     loaded = run.load(live, Needs(wanted=all_wanted(each.wanted for each in schedulers.values()), with_events=True))

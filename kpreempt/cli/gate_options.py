@@ -93,8 +93,7 @@ _OTHERS: dict[str, Any] = {
 def gate_flags(values: Mapping[str, Any]) -> GateFlags:
     """The flags that the options were given as; ``None`` where one was not."""
     given = {name: value for name, value in values.items() if value is not None}
-    rules = {rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}
-    return GateFlags(rules=rules, **given)
+    return GateFlags(rules={rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}, **given)
 
 
 def _group(command: str) -> Group:

@@ -39,7 +39,6 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
         # It was decided by the version of that time.
         configured = asked.on(earlier.cluster)
         # What plugins miss in a dump is part of the answer.
-        assumptions = earlier.assumptions if asked.wanted else ()
         answer = preempted_by.reconstruct(
             answer,
             cluster,
@@ -47,7 +46,7 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
             configured.scheduler,
             now=now,
             version=configured.assumptions,
-            assumptions=assumptions,
+            assumptions=earlier.assumptions if asked.wanted else (),
         )
     run.write_once(answer, run.time_of(cluster, now))
     return 0

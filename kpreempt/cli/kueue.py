@@ -212,8 +212,7 @@ def workloads_in(files: Sequence[str], named: str, intake: Intake, context: Kueu
     for path in files:
         objects = [(each.document, each.source) for each in accepted_objects(path, intake)]
         for document, kind, source in workload_documents(objects, context.namespace, context.objects.cluster):
-            workload = decode_document("Workload", Workload, document, source=source)
-            found.append((workload, f"{kind} in {source}"))
+            found.append((decode_document("Workload", Workload, document, source=source), f"{kind} in {source}"))
     if not found:
         source = ", ".join(files)
         if not source:
@@ -235,9 +234,7 @@ def workload_named(named: str, context: KueueContext) -> Workload:
 
 
 def _exit_code(answer: KueueAnswer) -> int:
-    if not answer.alone.admitted_in:
-        return _UNSCHEDULABLE
-    if any(each.placed < each.tried for each in answer.landing):
+    if not answer.alone.admitted_in or any(each.placed < each.tried for each in answer.landing):
         return _UNSCHEDULABLE
     differs = answer.alone.outcome is not answer.together.outcome
     if differs or answer.alone.other_outcomes or answer.together.other_outcomes:
@@ -283,8 +280,7 @@ def who_preempted_workload(request: WhoPreemptedRequest) -> int:
     """Answer the request, and return the exit code."""
     run = Run(request, "PreemptionsOfWorkload")
     context = read_context(run, Needs(with_events=True), reads_configuration=False)
-    answer = preemptions_of(workload_named(request.pod, context), context.objects)
-    run.write_once(answer, context.now)
+    run.write_once(preemptions_of(workload_named(request.pod, context), context.objects), context.now)
     return 0
 
 
@@ -344,8 +340,7 @@ def compare_configurations(request: CompareRequest) -> int:
     context = read_context(run, reads_configuration=False)
     asked = _asked(request, context)
     if asked:
-        new = [each for each, _ in asked]
-        context = context._replace(objects=with_workloads(new, context.objects, context.now))
+        context = context._replace(objects=with_workloads([each for each, _ in asked], context.objects, context.now))
     compared: dict[str, Made] = {}
     assumptions = [*context.assumptions, *(said for each in asked for said in assumed_of_made(*each))]
     for path in paths:

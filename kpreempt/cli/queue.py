@@ -82,12 +82,11 @@ def _check_modelled(algorithm: str) -> None:
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
 
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
-    seconds = initial if isinstance(initial, int) and initial > 0 else 1
     return queue_for(
         algorithm,
         started,
         feature_gates=configured.feature_gates,
-        initial_backoff=go_seconds(seconds),
+        initial_backoff=go_seconds(initial if isinstance(initial, int) and initial > 0 else 1),
         max_backoff=max_backoff_of(configured.configuration),
         rules=rules,
     )
@@ -104,8 +103,7 @@ def read_events(path: str, start: datetime, intake: Intake) -> list[TimedEvent]:
     Raises ``InputError``, also where time goes back.
     """
     events: list[TimedEvent] = []
-    stdin = standard_input() if path == "-" else None
-    for record in read_plain_records(path, stdin=stdin, intake=intake):
+    for record in read_plain_records(path, stdin=standard_input() if path == "-" else None, intake=intake):
         before = events[-1].time if events else start
         event = _decoded(record)
         time = _time_of(event.time, before, record)

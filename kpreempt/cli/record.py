@@ -113,8 +113,7 @@ def _redact(source: str, request: RecordRequest) -> None:
     shutil.rmtree(part, ignore_errors=True)
     try:
         with map_file(request.redact_map) as file:
-            redaction = redact_recording(source, str(part), secrets.token_bytes(), Images(named.add, named.of))
-            write_map(file, redaction)
+            write_map(file, redact_recording(source, str(part), secrets.token_bytes(), Images(named.add, named.of)))
             part.replace(target)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", source=name_of(request.to)) from error
@@ -238,12 +237,11 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         listed=reading.cluster.listed,
     )
     holder, _ = watches.holder()
-    versions = {stream.label: start.version for stream, start in starts.items()}
     recorder = Recorder(
         segments,
         reading.cluster,
         header,
-        versions,
+        {stream.label: start.version for stream, start in starts.items()},
         source=source,
         holder=holder,
         lines=lines,

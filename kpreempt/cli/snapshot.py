@@ -104,8 +104,7 @@ def snapshot(request: SnapshotRequest) -> int:
     rewrite = redaction.record if redaction else least
     documents = [*_documents(loaded.documents, cluster), *of_kueue]
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
-    pieces = packed(map(printable_json_bytes, plain), form)
-    size = _write(request, pieces, redaction)
+    size = _write(request, packed(map(printable_json_bytes, plain), form), redaction)
     if size is not None and not request.quiet:
         _tell(request, cluster, size, asked, redaction)
     return 0
@@ -189,8 +188,7 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         # Without redaction it tells all about the cluster.
-        mode = None if request.redact else _OWNER_ONLY
-        dump = stack.enter_context(whole_file(request.to, mode=mode))
+        dump = stack.enter_context(whole_file(request.to, mode=None if request.redact else _OWNER_ONLY))
         return sum(map(dump.buffer.write, pieces))
 
 

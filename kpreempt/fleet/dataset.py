@@ -60,9 +60,7 @@ def encoded(tables: Tables, mark: Mark) -> dict[str, bytes]:
 
 def _plain(value: Any) -> Any:
     """Names of enumerations as texts, and text that no UTF-8 can hold as what it is."""
-    if isinstance(value, str):
-        return str(value).encode(errors="backslashreplace").decode()
-    return value
+    return str(value).encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 class Dataset:

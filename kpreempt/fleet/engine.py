@@ -234,8 +234,7 @@ def _gone() -> KpreemptError:
 def _task(target: Target, packed: bytes, digest: str) -> Done:
     _settle()
     # The bytes that a task of this worker may take.
-    distributed = imported("distributed")
-    worker = distributed.get_worker()
+    worker = imported("distributed").get_worker()
     limit = worker.memory_manager.memory_limit or imported("distributed.system").MEMORY_LIMIT
     return sweep_cluster(target, _unpacked(packed), digest, int(limit * USABLE / max(worker.state.nthreads, 1)))
 

@@ -332,8 +332,7 @@ class Kind(NamedTuple):
 def _explain(cluster: Cluster, question: Question, rows: Rows) -> None:
     says = _options(question)
     pod = says.pop("pod", None)
-    answer = cluster.explain_all(question.manifests if pod is None else pod, **says)
-    add_verdicts(rows, question.kind, answer.items)
+    add_verdicts(rows, question.kind, cluster.explain_all(question.manifests if pod is None else pod, **says).items)
 
 
 def _pending(cluster: Cluster, question: Question, rows: Rows) -> None:

@@ -220,14 +220,13 @@ def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
         _add_victims(rows, pod, each.victims, stakes, each.surely_evicts)
         for replica in workload.items[1:] if workload is not None else ():
             for victim in replica.victims:
-                violates = victim in replica.violating
                 rows.add(
                     "victims",
                     pod=replica.pod,
                     node=replica.node,
                     victim=victim,
                     owner="",
-                    violates_budget=violates,
+                    violates_budget=victim in replica.violating,
                     certain=is_certain,
                 )
         for node in each.lands_on:

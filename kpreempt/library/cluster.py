@@ -135,8 +135,7 @@ class Cluster:
             paths=[os.fspath(each) for each in paths],
             at=at,
         )
-        loaded = read_cluster(source, _NEEDS)
-        return cls(_State(loaded, max_unpacked=max_unpacked, now=_zoned(now)))
+        return cls(_State(read_cluster(source, _NEEDS), max_unpacked=max_unpacked, now=_zoned(now)))
 
     @classmethod
     def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:

@@ -39,8 +39,7 @@ _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 def answer(context: Context, request: Request) -> Answered:
     """The answer to a question. Raises ``KpreemptError`` where it makes no sense, or lacks what it is about."""
-    place = next(_ANSWERS[kind] for kind in type(request).__mro__ if kind in _ANSWERS)
-    module, _, function = place.partition(":")
+    module, _, function = next(_ANSWERS[kind] for kind in type(request).__mro__ if kind in _ANSWERS).partition(":")
     answered: Answered = getattr(import_module(f"kpreempt.library.{module}"), function)(context, request)
     return answered
 

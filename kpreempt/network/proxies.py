@@ -19,8 +19,7 @@ def proxy_for(server: str, proxy_url: str, environment: Mapping[str, str]) -> st
     """
     if proxy_url:
         return _checked(proxy_url, "proxy-url")
-    scheme = urlsplit(server).scheme
-    name = f"{scheme.upper()}_PROXY"
+    name = f"{urlsplit(server).scheme.upper()}_PROXY"
     found = environment.get(name) or environment.get(name.lower()) or ""
     if not found or _goes_around(server, environment.get("NO_PROXY") or environment.get("no_proxy") or ""):
         return ""

@@ -82,8 +82,7 @@ def _as_path(content: bytes) -> Iterator[str]:
     reader, writer = os.pipe()
     with ExitStack() as stack:
         stack.callback(os.close, reader)
-        thread = Thread(target=_feed, args=(writer, content), daemon=True)
-        thread.start()
+        Thread(target=_feed, args=(writer, content), daemon=True).start()
         yield f"/dev/fd/{reader}"
 
 

@@ -200,8 +200,7 @@ def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
 
     connection = connect(_flags(place), os.environ)
     namespace = _last(place, "--namespace") or connection.namespace
-    left = max(0.01, deadline - time.monotonic())
-    api = Api(msgspec.structs.replace(connection, timeout=left), retries=0)
+    api = Api(msgspec.structs.replace(connection, timeout=max(0.01, deadline - time.monotonic())), retries=0)
     body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
     return _candidates(msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS.get(plural, "Ready"))
 

@@ -312,10 +312,9 @@ def _gates_asked(place: Place) -> dict[str, str]:
         from kpreempt.schedulers.legacy.base.gate_names import GATES_BY_ALGORITHM
 
         return dict.fromkeys(GATES_BY_ALGORITHM[named], "")
-    gates = known_gates(version or LATEST_VERSION)
     return {
         name: each.stage if each.stage == "alpha" else f"{each.stage}, {_ON[each.default]}"
-        for name, each in gates.items()
+        for name, each in known_gates(version or LATEST_VERSION).items()
         if each.stage != "locked"
     }
 

@@ -34,8 +34,7 @@ def read_scheduler_config(name: str) -> dict[str, Any]:
         )
     if name not in SHIPPED:
         return read_document(name)
-    text = resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    return parse_document(text, name)
+    return parse_document(resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8"), name)
 
 
 def read_own_config(path: str, live: Connection | None, namespace: str) -> dict[str, Any] | None:
