@@ -8,6 +8,7 @@ from kpreempt.cli.requests import AlgorithmsRequest, CompletionRequest, HelpRequ
 
 if TYPE_CHECKING:
     from kpreempt.report.algorithms import Algorithms
+    from kpreempt.report.answers import Answer
 
 
 def version(request: VersionRequest) -> int:
@@ -15,15 +16,9 @@ def version(request: VersionRequest) -> int:
     import platform
 
     from kpreempt import __version__
-    from kpreempt.cli.output import parse_outputs, write_stdout
-    from kpreempt.report.answers import formats_named
-    from kpreempt.report.options import RenderOptions
     from kpreempt.report.versions import versions_of
 
-    answer = versions_of(__version__, platform.python_version(), modelled())
-    (output,) = parse_outputs([request.output], formats_named(request.answer))
-    write_stdout(output.render(answer, RenderOptions()))
-    return 0
+    return _print(request, versions_of(__version__, platform.python_version(), modelled()))
 
 
 def help_command(request: HelpRequest) -> int:  # noqa: ARG001 - the command line is rewritten before it gets here
@@ -34,20 +29,14 @@ def help_command(request: HelpRequest) -> int:  # noqa: ARG001 - the command lin
 def rules(request: RulesRequest) -> int:
     """Answer the request, and return the exit code."""
     from kpreempt.analysis.check.gate import rule_named
-    from kpreempt.cli.output import parse_outputs, write_stdout
-    from kpreempt.cli.terminal import terminal_width
     from kpreempt.gate_rules import RuleId
     from kpreempt.library.gate.settings import read_config
-    from kpreempt.report.answers import formats_named
-    from kpreempt.report.options import RenderOptions
     from kpreempt.report.rules import rules_of
 
-    (output,) = parse_outputs([request.output], formats_named(request.answer))
     custom = [each.rule for each in read_config(request.config)[1].rules]
     every = [*RuleId, *custom]
     asked = every if request.name is None else [rule_named(request.name, "kpreempt rules", custom)]
-    write_stdout(output.render(rules_of(asked), RenderOptions(width=terminal_width())))
-    return 0
+    return _print(request, rules_of(asked))
 
 
 def completion(request: CompletionRequest) -> int:
@@ -65,13 +54,18 @@ def completion(request: CompletionRequest) -> int:
 
 def algorithms(request: AlgorithmsRequest) -> int:
     """Answer the request, and return the exit code."""
+    return _print(request, modelled())
+
+
+def _print(request: VersionRequest | RulesRequest | AlgorithmsRequest, answer: Answer) -> int:
+    """Print the answer in the format of the request, and return the exit code."""
     from kpreempt.cli.output import parse_outputs, write_stdout
     from kpreempt.cli.terminal import terminal_width
     from kpreempt.report.answers import formats_named
     from kpreempt.report.options import RenderOptions
 
     (output,) = parse_outputs([request.output], formats_named(request.answer))
-    write_stdout(output.render(modelled(), RenderOptions(width=terminal_width())))
+    write_stdout(output.render(answer, RenderOptions(width=terminal_width())))
     return 0
 
 

@@ -6,7 +6,7 @@ they are declared with, and the examples of ``COMMANDS`` at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -42,7 +42,11 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
             parameters.append(_parameter(field, annotation, getattr(request, field, Parameter.empty)))
 
     def run(**values: Any) -> int:
-        given = [each.name for each in parameters if _is_given(values[each.name], each.default)]
+        given = [
+            each.name
+            for each in parameters
+            if (value := values[each.name]) is not None and value is not False and value not in ([], each.default)
+        ]
         for field, group in groups.items():
             values[field] = group.make({option: values.pop(option) for option in group.options})
         asked = request(**values, given=given, command_name=name)
@@ -57,10 +61,6 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
     run.__name__, run.__doc__ = request.__name__, request.__doc__
     run.request = request  # type: ignore[attr-defined]
     return run
-
-
-def _is_given(value: Any, default: Any) -> bool:
-    return value is not None and value is not False and value not in ([], default)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
@@ -104,23 +104,27 @@ class Program(TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Raises ``UsageError`` for options that no command has."""
-        return super().parse_args(ctx, self._with_help(self._with_command_first(args)))
+        args = self._with_command_first(args)
+        if args[:1] == ["help"] and args[1:] not in (["--help"], ["-h"]):
+            # ``help COMMAND`` is ``COMMAND --help``.
+            args = [*[each for each in args[1:] if not each.startswith("-")][:1], "--help"]
+        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """Each with its whole summary."""
-        rows = [(name, summary(each)) for name, each in self.commands.items() if not each.hidden]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-    def _with_help(self, args: list[str]) -> list[str]:
-        """``help COMMAND`` as ``COMMAND --help``."""
-        if args[:1] != ["help"] or args[1:] in (["--help"], ["-h"]):
-            return args
-        return [*[each for each in args[1:] if not each.startswith("-")][:1], "--help"]
+            formatter.write_dl([(name, summary(each)) for name, each in self.commands.items() if not each.hidden])
 
     def _with_command_first(self, args: list[str]) -> list[str]:
         """The same with the options that stand before the command after it."""
-        takes_value = dict(_takes_value(self))
+        # Each name of each option of any command, and whether a value follows it.
+        takes_value = {
+            name: not (option.is_flag or option.count)
+            for command in self.commands.values()
+            for option in command.params
+            if isinstance(option, TyperOption)
+            for name in option.opts
+        }
         index = 0
         while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
             word = args[index]
@@ -194,14 +198,6 @@ def summary(command: Any) -> str:
     """The first sentence of a command's help."""
     text = " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split())
     return text if text.endswith(".") and ". " not in text else f"{text.partition('. ')[0].rstrip('.')}."
-
-
-def _takes_value(program: TyperGroup) -> Iterator[tuple[str, bool]]:
-    """Each name of each option of any command, and whether a value follows it."""
-    for command in program.commands.values():
-        for option in command.params:
-            if isinstance(option, TyperOption):
-                yield from ((name, not (option.is_flag or option.count)) for name in option.opts)
 
 
 def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:

@@ -15,7 +15,6 @@ from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
 from kpreempt.library.explain import PodName, overrides_of, pod_named
 from kpreempt.library.questions import answer
-from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.scheduler_table import ALGORITHMS, QUEUE_ALGORITHMS
 from kpreempt.snapshot.collect import Needs
@@ -23,7 +22,6 @@ from kpreempt.verdict import Outcome, Verdict, VerdictList
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest
-    from kpreempt.verdict.story import Occupancy
     from kpreempt.verdict.workload import Totals
 
 _EXIT_CODES = {
@@ -71,19 +69,16 @@ def explain(request: ExplainRequest) -> int:
         _check_queue(context.configured.scheduler.algorithm)
     record, cluster = answer(context, request)
     verdicts = record.items if isinstance(record, VerdictList) else [record]
-    run.write_once(record, context.ages, _occupancy(cluster, verdicts, run))
+    occupancy = None
+    if any(output.format == "html" for output in run.outputs):
+        # How full the nodes are is drawn there.
+        from kpreempt.analysis.explain.occupancy import occupancy_of
+
+        with run.stopwatch.phase("report"):
+            occupancy = occupancy_of(cluster, verdicts)
+    run.write_once(record, context.ages, occupancy)
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
     return run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
-
-
-def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
-    """How full the nodes are, where they are drawn."""
-    if not any(output.format == "html" for output in run.outputs):
-        return None
-    from kpreempt.analysis.explain.occupancy import occupancy_of
-
-    with run.stopwatch.phase("report"):
-        return occupancy_of(cluster, verdicts)
 
 
 def _check_queue(algorithm: str) -> None:

@@ -144,7 +144,15 @@ def _asked_for(text: str) -> FoundPlugin:
     module = _imported(source, place, lambda: _module_at(place, source))
     value = getattr(module, name, None)
     if value is None:
-        raise UsageError(f"{source}: {place} has no {name}", hint=_plugins_in(module))
+        from kpreempt.schedulers.kube.framework.interface import Plugin
+
+        names = [
+            name
+            for name, each in vars(module).items()
+            if inspect.isclass(each) and issubclass(each, Plugin) and each.__module__ == module.__name__
+        ]
+        hint = f"its plugins: {', '.join(names)}" if names else "it has no plugins"
+        raise UsageError(f"{source}: {place} has no {name}", hint=hint)
     return FoundPlugin(_checked(value, source), source, is_asked_for=True)
 
 
@@ -266,14 +274,3 @@ def _checked(value: object, source: str) -> type[Plugin]:
     # What a plugin prints while it is written must not stand in the middle of the answer.
     vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value
-
-
-def _plugins_in(module: ModuleType) -> str:
-    from kpreempt.schedulers.kube.framework.interface import Plugin
-
-    names = [
-        name
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and issubclass(value, Plugin) and value.__module__ == module.__name__
-    ]
-    return f"its plugins: {', '.join(names)}" if names else "it has no plugins"

@@ -5,13 +5,13 @@ Which options a family takes is said where these are declared. A plain pod's que
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from kpreempt import scheduler_table
 from kpreempt.errors import UsageError
-from kpreempt.library.options import KUBE, KUEUE, VOLCANO, Option, Request, fields_of, group_of, option_of
+from kpreempt.library.options import KUBE, KUEUE, VOLCANO, Request, fields_of, group_of, option_of
 
 
 class Family(NamedTuple):
@@ -73,8 +73,13 @@ def asked_family(request: Request) -> Family:
     family = family_of(request.asked_algorithm)
     if request.command_name not in (*family.answers, *family.asked_of_pods):
         family = _KUBE
-    for name, option in _options_of(type(request)):
-        if name in request.given and option.families and family.name not in option.families:
+    options: dict[str, Any] = {}
+    for name, annotation in fields_of(type(request)).items():
+        group = group_of(annotation)
+        options |= group.options if group else {name: annotation}
+    for name, annotation in options.items():
+        option = option_of(annotation)
+        if option and name in request.given and option.families and family.name not in option.families:
             if family is _KUBE:
                 others = " or ".join(each.algorithm for each in FAMILIES if each.name in option.families)
                 raise UsageError(f"{option.long_name} is for --algorithm {others}")
@@ -82,14 +87,3 @@ def asked_family(request: Request) -> Family:
                 f"{option.long_name} says nothing to {family.algorithm}, which decides on {family.decides_on}"
             )
     return family
-
-
-def _options_of(request: type[Request]) -> Iterator[tuple[str, Option]]:
-    """All options of a request, those of its groups among them, by the names of their values."""
-    fields: list[tuple[str, Any]] = []
-    for name, annotation in fields_of(request).items():
-        group = group_of(annotation)
-        fields += group.options.items() if group else [(name, annotation)]
-    for name, annotation in fields:
-        if option := option_of(annotation):
-            yield name, option

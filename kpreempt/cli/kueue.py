@@ -51,7 +51,6 @@ from kpreempt.schedulers.kueue.objects import DEFAULT_STRATEGIES, FairSharingCon
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.decode import decode_document
 from kpreempt.snapshot.documents import parse_document
-from kpreempt.snapshot.live.connection import Connection
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 
@@ -77,9 +76,11 @@ def read_context(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: 
         raise UsageError(f"--context with several names says nothing to {KUEUE}, which decides on whole Workloads")
     now = run.now()
     live = run.connect()
-    config, said = KueueConfiguration(), list[Assumption]()
-    if reads_configuration:
-        config, said = read_kueue_configuration(request.scheduler_config, live)
+    config, said, path = KueueConfiguration(), list[Assumption](), request.scheduler_config
+    if reads_configuration and path is None:
+        said = [assumed_of_default("--scheduler-config was not given")]
+    elif reads_configuration and path is not None:
+        config, said = kueue_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
     namespace = request.namespace or usual_namespace(live) or DEFAULT_NAMESPACE
     loaded = run.load(live, msgspec.structs.replace(needs, wanted=needs.wanted | KUEUE_WANTED))
     with run.stopwatch.phase("decode"):
@@ -101,13 +102,6 @@ def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
 
 _KEY = "controller_manager_config.yaml"
 _USUAL_NAMESPACE = "kueue-system"
-
-
-def read_kueue_configuration(path: str | None, live: Connection | None) -> tuple[KueueConfiguration, list[Assumption]]:
-    """The configuration, and what of it is not modelled. Raises ``UsageError``, ``ClusterError`` and ``InputError``."""
-    if path is None:
-        return KueueConfiguration(), [assumed_of_default("--scheduler-config was not given")]
-    return kueue_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
 
 
 def kueue_configuration_in(
@@ -137,28 +131,24 @@ def kueue_configuration_in(
         )
         if found
     ]
+    fair_sharing = None
+    section = _section(document, "fairSharing", source)
+    # v1beta1 has a switch.
+    if document.get("fairSharing") is not None and section.get("enable") is not False:
+        strategies = tuple(_texts(section, "preemptionStrategies", source))
+        if unknown := [each for each in strategies if each not in DEFAULT_STRATEGIES]:
+            raise InputError(
+                f"there is no strategy {unknown[0]!r}", source=source, path="fairSharing.preemptionStrategies"
+            )
+        fair_sharing = FairSharingConfiguration(strategies)
     configuration = KueueConfiguration(
-        fair_sharing=_fair_sharing(document, source),
+        fair_sharing=fair_sharing,
         feature_gates=gates,
         quota_check_strategy=str(resources.get("quotaCheckStrategy") or ""),
         requeuing_timestamp=str(_section(waiting, "requeuingStrategy", source).get("timestamp") or "Eviction"),
         exclude_resource_prefixes=tuple(_texts(resources, "excludeResourcePrefixes", source)),
     )
     return configuration, assumptions
-
-
-def _fair_sharing(document: Mapping[str, Any], source: str) -> FairSharingConfiguration | None:
-    if document.get("fairSharing") is None:
-        return None
-    section = _section(document, "fairSharing", source)
-    # v1beta1 has a switch.
-    if section.get("enable") is False:
-        return None
-    strategies = tuple(_texts(section, "preemptionStrategies", source))
-    unknown = [each for each in strategies if each not in DEFAULT_STRATEGIES]
-    if unknown:
-        raise InputError(f"there is no strategy {unknown[0]!r}", source=source, path="fairSharing.preemptionStrategies")
-    return FairSharingConfiguration(strategies)
 
 
 def _section(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
@@ -338,8 +328,9 @@ def compare_configurations(request: CompareRequest) -> int:
     paths = _paths(request.algorithms or "")
     run = Run(request, "KueueComparison")
     context = read_context(run, reads_configuration=False)
-    asked = _asked(request, context)
-    if asked:
+    asked = []
+    if request.files or request.pod:
+        asked = workloads_in(request.files, request.pod or "", request.intake, context)
         context = context._replace(objects=with_workloads([each for each, _ in asked], context.objects, context.now))
     compared: dict[str, Made] = {}
     assumptions = [*context.assumptions, *(said for each in asked for said in assumed_of_made(*each))]
@@ -379,12 +370,6 @@ def _paths(text: str) -> list[str]:
             raise UsageError(f"--algorithms {text}: {part} is not {KUEUE}@FILE", hint=hint)
         paths.append(path)
     return paths
-
-
-def _asked(request: CompareRequest, context: KueueContext) -> list[tuple[Workload, str]]:
-    if not request.files and not request.pod:
-        return []
-    return workloads_in(request.files, request.pod or "", request.intake, context)
 
 
 def _made(path: str, context: KueueContext, request: CompareRequest) -> tuple[Made, list[Assumption]]:

@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -77,19 +77,7 @@ def write_stdout(text: str) -> bool:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
-    ACTIVITY.hide()
-    try:
-        if sys.stdout is None:
-            raise OSError("it is closed")
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_stdout()
-        return False
-    except OSError as error:
-        discard_stdout()
-        raise KpreemptError(f"standard output: {error.strerror or error}") from error
-    return True
+    return _to_stdout(lambda stream: stream.write(text)) is not None
 
 
 def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
@@ -97,12 +85,16 @@ def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
+    return _to_stdout(lambda stream: sum(map(stream.buffer.write, pieces)))
+
+
+def _to_stdout(write: Callable[[TextIO], int]) -> int | None:
     ACTIVITY.hide()
     try:
         if sys.stdout is None:
             raise OSError("it is closed")
-        size = sum(map(sys.stdout.buffer.write, pieces))
-        sys.stdout.buffer.flush()
+        size = write(sys.stdout)
+        sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
         return None
@@ -147,21 +139,19 @@ def _replacing(target: Path, mode: int | None) -> Iterator[TextIO]:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             yield stream
-        Path(temporary).chmod(_mode_for(target) if mode is None else mode)
+        if mode is None:
+            # Those that the file has, or that a new one would get.
+            try:
+                mode = stat.S_IMODE(target.stat().st_mode)
+            except FileNotFoundError:
+                mask = os.umask(0)
+                os.umask(mask)
+                mode = 0o666 & ~mask
+        Path(temporary).chmod(mode)
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink()
         raise
-
-
-def _mode_for(target: Path) -> int:
-    """The permissions that the file has, or those that a new one would get."""
-    try:
-        return stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 # Marks the times of plugins and extenders among those of the phases.

@@ -105,23 +105,19 @@ def read_events(path: str, start: datetime, intake: Intake) -> list[TimedEvent]:
     events: list[TimedEvent] = []
     for record in read_plain_records(path, stdin=standard_input() if path == "-" else None, intake=intake):
         before = events[-1].time if events else start
-        event = _decoded(record)
+        try:
+            event = msgspec.convert(record.document, QueueEvent)
+        except msgspec.ValidationError as error:
+            problem, _, field = str(error).partition(" - at `$.")
+            field = field.rstrip("`")
+            hint = ", ".join(EventKind) if field == "event" else ""
+            raise _bad(record, f"{problem[:1].lower()}{problem[1:]}", path=field, hint=hint) from None
         time = _time_of(event.time, before, record)
         if events and time < before:
             raise _bad(record, f"is earlier than the event before it ({before.isoformat()})", path="time")
         events.append(TimedEvent(event, time, record.source, record.line))
         events[-1].check()
     return events
-
-
-def _decoded(record: ManifestObject) -> QueueEvent:
-    try:
-        return msgspec.convert(record.document, QueueEvent)
-    except msgspec.ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$.")
-        path = path.rstrip("`")
-        hint = ", ".join(EventKind) if path == "event" else ""
-        raise _bad(record, f"{problem[:1].lower()}{problem[1:]}", path=path, hint=hint) from None
 
 
 def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:

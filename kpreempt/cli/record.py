@@ -8,7 +8,6 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -140,36 +139,24 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
     try:
         recorder = _begin(api, watches, segments, progress)
         with _Ending(end) as ending:
-            _follow(
-                recorder,
-                watches,
-                ending,
-                lambda: progress.say(
-                    f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
-                ),
-            )
+            try:
+                while not ending.is_due:
+                    try:
+                        told = watches.news.get(timeout=_PATIENCE)
+                    except Empty:
+                        pass
+                    else:
+                        if isinstance(told, KpreemptError):
+                            raise told
+                        recorder.take(told)
+                    recorder.tick(datetime.now(UTC))
+                    progress.say(f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes")
+            finally:
+                recorder.flush(datetime.now(UTC))
     finally:
         watches.end()
         progress.close()
         api.close()
-
-
-def _follow(recorder: Recorder, watches: Watches, ending: _Ending, progress: Callable[[], None]) -> None:
-    """Write what watches tell until the end."""
-    try:
-        while not ending.is_due:
-            try:
-                told = watches.news.get(timeout=_PATIENCE)
-            except Empty:
-                pass
-            else:
-                if isinstance(told, KpreemptError):
-                    raise told
-                recorder.take(told)
-            recorder.tick(datetime.now(UTC))
-            progress()
-    finally:
-        recorder.flush(datetime.now(UTC))
 
 
 class _Ending:

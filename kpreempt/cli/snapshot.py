@@ -94,7 +94,9 @@ def snapshot(request: SnapshotRequest) -> int:
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
     redaction = None
     if request.redact:
-        redaction = _redaction(cluster, taken_at, redactable(loaded.cluster, decode_document))
+        queueing = redactable(loaded.cluster, decode_document)
+        rounded = ImageSizes(cluster).rounded
+        redaction = redaction_of(cluster, taken_at, secrets.token_bytes(), rounded, queueing=queueing)
     of_kueue = kept_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
     # Reading the dump shows that again; the files that hold no objects are those of this input.
     assumptions = [
@@ -124,16 +126,15 @@ def _check(request: SnapshotRequest) -> None:
     single_use_of_stdin(request)
 
 
-def _redaction(cluster: ClusterSnapshot, taken_at: datetime, queueing: Sequence[Any]) -> Redaction:
-    return redaction_of(cluster, taken_at, secrets.token_bytes(), ImageSizes(cluster).rounded, queueing=queueing)
-
-
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
     """The cluster with the pods as the API server would store them, pending; and these pods."""
     if not templates:
         return cluster, []
     asked = questions_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
-    pods = [_pending(question.pod) for question in asked.questions]
+    pods = [
+        msgspec.structs.replace(each.pod, status=msgspec.structs.replace(each.pod.status, phase="Pending"))
+        for each in asked.questions
+    ]
     return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
 
 
@@ -147,10 +148,6 @@ def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> lis
         if each["kind"] == "Pod":
             each["status"] = status_of(pods[f"{each['metadata']['namespace']}/{each['metadata']['name']}"])
     return documents
-
-
-def _pending(pod: Pod) -> Pod:
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
 
 
 def _header(

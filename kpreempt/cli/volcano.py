@@ -190,7 +190,9 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
         for each in accepted_objects(path, request.intake):
-            document = _moved(each.document, namespace, is_forced=request.namespace is not None)
+            document, metadata = each.document, each.document.get("metadata")
+            if isinstance(metadata, dict) and not (metadata.get("namespace") and request.namespace is None):
+                document = {**document, "metadata": {**metadata, "namespace": namespace}}
             kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
             if is_volcano_job(document):
                 found.jobs.append(read_volcano_job(document, namespace, source=each.source, line=each.line))
@@ -225,13 +227,6 @@ def _selected(manifest: _Manifest, wanted: list[str]) -> _Manifest:
         if not found:
             templates += select(manifest.templates, text)
     return _Manifest(manifest.queues, jobs, manifest.groups, templates)
-
-
-def _moved(document: Document, namespace: str, *, is_forced: bool) -> Document:
-    metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or (metadata.get("namespace") and not is_forced):
-        return document
-    return {**document, "metadata": {**metadata, "namespace": namespace}}
 
 
 def _submission(

@@ -154,7 +154,7 @@ class _Workers(Generic[Item, Result]):
 
     def _await_next(self) -> tuple[Result | _Failed[Item]] | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._next in self._results or self._is_over())
+            self._changed.wait_for(lambda: self._next in self._results or self._next == self._end)
             if self._next in self._results:
                 result = self._results.pop(self._next)
                 self._next += 1
@@ -163,9 +163,6 @@ class _Workers(Generic[Item, Result]):
             if self._failure is not None:
                 raise self._failure
             return None
-
-    def _is_over(self) -> bool:
-        return self._next == self._end
 
     def _feed(self, connection: Connection) -> None:
         """Hand on items and results until there are no more. Whatever goes wrong is told, for it is waited for."""
@@ -257,20 +254,17 @@ def _serve(
     numbers = {id(value): number for number, value in enumerate(shared)}
     try:
         while True:
-            result = io.BytesIO()
-            _Pickler(result, numbers).dump(_attempt(work, connection.recv()))
-            connection.send_bytes(result.getbuffer())
+            item, packed = connection.recv(), io.BytesIO()
+            # Whether the work could be done, and its result.
+            try:
+                result: tuple[bool, Result | None] = True, work(item)
+            except Exception:
+                result = False, None
+            _Pickler(packed, numbers).dump(result)
+            connection.send_bytes(packed.getbuffer())
     finally:
         # Without a look at the records of the cluster one by one, and without a word: the other end tells that it died.
         os._exit(0)
-
-
-def _attempt(work: Callable[[Item], Result], item: Item) -> tuple[bool, Result | None]:
-    """Whether the work could be done, and its result."""
-    try:
-        return True, work(item)
-    except Exception:
-        return False, None
 
 
 def _end(process: BaseProcess) -> None:

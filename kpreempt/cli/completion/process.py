@@ -43,7 +43,12 @@ def answer(words: Sequence[str]) -> NoReturn:
     gc.disable()
     found = Completion((), DEFAULT)
     with suppress(BaseException):
-        found = _complete(words)
+        from typer.main import get_command
+
+        from kpreempt.cli.app import make_app
+
+        root = get_command(make_app())
+        found = complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # of Typer's own two classes
     with suppress(OSError):
         os.write(1, text_of(found).encode(errors="replace"))
     # Not the usual way out, which would wait for whatever still asks the cluster.
@@ -73,15 +78,6 @@ def text_of(found: Completion) -> str:
         if value and value.isprintable() and (not help_ or help_.isprintable())
     ]
     return "".join(f"{line}\n" for line in [*lines, f":{found.directive}"])
-
-
-def _complete(words: Sequence[str]) -> Completion:
-    from typer.main import get_command
-
-    from kpreempt.cli.app import make_app
-
-    root = get_command(make_app())
-    return complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # Typer's commands are of its own two classes
 
 
 # From the start of the process to the last moment at which an answer is still taken, so that all of it ends within two
@@ -178,20 +174,19 @@ class LiveNames:
 
 
 def deadline_of_process() -> float:
-    """Until when this process may ask the cluster, as a ``time.monotonic()``."""
-    return time.monotonic() + SECONDS_FROM_START - _seconds_since_start()
+    """Until when this process may ask the cluster, as a ``time.monotonic()``.
 
-
-def _seconds_since_start() -> float:
-    """How long this process has been there, whatever it ran before Python; a guess where the system does not tell."""
+    What counts is how long it has been there, whatever it ran before Python; a guess where the system does not tell.
+    """
     try:
         # proc(5): the name in parentheses may hold spaces; starttime is the twentieth field after it.
         ticks = int(
             Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
         )
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+        spent = max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError, AttributeError):
-        return _TYPICAL_START_SECONDS
+        spent = _TYPICAL_START_SECONDS
+    return time.monotonic() + SECONDS_FROM_START - spent
 
 
 def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
@@ -202,10 +197,7 @@ def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
     namespace = _last(place, "--namespace") or connection.namespace
     api = Api(msgspec.structs.replace(connection, timeout=max(0.01, deadline - time.monotonic())), retries=0)
     body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
-    return _candidates(msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS.get(plural, "Ready"))
-
-
-def _candidates(table: _Table, telling: str) -> list[Candidate]:
+    table, telling = msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS.get(plural, "Ready")
     names = [column.name for column in table.column_definitions]
     name, about = names.index("Name"), names.index(telling) if telling in names else None
     return [Candidate(str(row.cells[name]), "" if about is None else str(row.cells[about])) for row in table.rows]
@@ -311,20 +303,18 @@ def names_cache(plural: str, place: Place, environment: Mapping[str, str]) -> Na
         if not environment.get("HOME", "").startswith("/"):
             return None
         home = f"{environment['HOME']}/.cache"
-    files = place.given.get("--kubeconfig") or _kubeconfigs(environment)
+    listed = environment.get("KUBECONFIG", "")
+    usual = listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
+    files = place.given.get("--kubeconfig") or usual
     if not (states := [_state(each) for each in files if each]) or not any(states):
         # Without a kubeconfig it is a pod's service account, or nothing.
         return None
     from hashlib import sha256
 
     options = [place.given.get(option) for option in _KEYED_BY]
-    key = sha256(msgspec.json.encode([1, plural, files, states, options, _identity()])).hexdigest()
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    key = sha256(msgspec.json.encode([1, plural, files, states, options, user])).hexdigest()
     return NamesCache(Path(home) / "kpreempt" / "names" / key)
-
-
-def _kubeconfigs(environment: Mapping[str, str]) -> list[str]:
-    listed = environment.get("KUBECONFIG", "")
-    return listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
 
 
 def _state(path: str) -> list[int]:
@@ -334,10 +324,6 @@ def _state(path: str) -> list[int]:
     except (OSError, ValueError, RuntimeError):
         return []
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
-
-
-def _identity() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def _is_ours(status: os.stat_result) -> bool:

@@ -52,7 +52,11 @@ class _Reading:
             self._give(self._waits_for_value, word)
             self._waits_for_value = None
         elif self._has_only_arguments or not word.startswith("-") or word == "-":
-            self._read_argument(word)
+            command = self._command.commands.get(word) if isinstance(self._command, TyperGroup) else None
+            if isinstance(command, Command):
+                self._command, self._options_of = command, _options_of(command)
+            else:
+                self._arguments.append(word)
         elif word == "--":
             self._has_only_arguments = True
         else:
@@ -68,19 +72,17 @@ class _Reading:
     def place(self, prefix: str) -> Place:
         option = self._waits_for_value
         if option is None and prefix.startswith("-") and not self._has_only_arguments:
-            option, prefix = self._value_within(prefix)
+            # The value may stand in the same word, as in ``--namespace=sh``.
+            name, equals, value = prefix.partition("=")
+            found = self._options_of.get(name)
+            if equals and prefix.startswith("--") and found is not None and not _stands_alone(found):
+                option, prefix = found, value
         parameter: TyperOption | TyperArgument | None = option
         if parameter is None and not (prefix.startswith("-") and not self._has_only_arguments):
-            parameter = self._next_argument()
+            arguments = [each for each in self._command.params if isinstance(each, TyperArgument)]
+            last = arguments[-1] if arguments and arguments[-1].nargs == -1 else None
+            parameter = next(iter(arguments[len(self._arguments) :]), last)
         return Place(self._command, parameter, prefix, self._given, self._arguments)
-
-    def _value_within(self, word: str) -> tuple[TyperOption | None, str]:
-        """The option whose value stands in the same word, as in ``--namespace=sh``, and what is there of it."""
-        name, equals, value = word.partition("=")
-        option = self._options_of.get(name)
-        if equals and word.startswith("--") and option is not None and not _stands_alone(option):
-            return option, value
-        return None, word
 
     def _read_letters(self, letters: str) -> None:
         """Options of one letter written as one word, the last perhaps with its value: ``-vnshop``."""
@@ -95,21 +97,6 @@ class _Reading:
                     self._waits_for_value = option
                 return
             self._give(option, "")
-
-    def _read_argument(self, word: str) -> None:
-        if isinstance(self._command, TyperGroup):
-            command = self._command.commands.get(word)
-            if isinstance(command, Command):
-                self._command = command
-                self._options_of = _options_of(command)
-                return
-        self._arguments.append(word)
-
-    def _next_argument(self) -> TyperArgument | None:
-        arguments = [each for each in self._command.params if isinstance(each, TyperArgument)]
-        for argument in arguments[len(self._arguments) :]:
-            return argument
-        return arguments[-1] if arguments and arguments[-1].nargs == -1 else None
 
     def _give(self, option: TyperOption, value: str) -> None:
         self._given.setdefault(long_name(option), []).append(value)
