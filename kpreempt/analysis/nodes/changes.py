@@ -20,8 +20,6 @@ import msgspec
 
 from kpreempt.analysis.nodes.copies import HOST_NAME, Added, Copier, kinds_of, with_nodes
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.controllers.replacement import is_replaced, replacement_of
-from kpreempt.controllers.resource_claims import released
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
@@ -132,6 +130,8 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
     are gone: of DaemonSets, static ones, those that were on their way out, and those without a controller. Raises
     ``NotFoundError``.
     """
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few questions change nodes
+
     check_node(cluster, name)
     going = [pod for pod in cluster.pods if pod.spec.node_name == name]
     again = {pod.key: made for pod in going if (made := _made_anew(pod, now)) is not None}
@@ -149,6 +149,8 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
 
 
 def _made_anew(pod: Pod, now: datetime) -> Pod | None:
+    from kpreempt.controllers.replacement import is_replaced, replacement_of  # noqa: PLC0415 - few need it
+
     owner = controller_of(pod.metadata)
     is_counted = not pod.is_terminal and pod.metadata.deletion_timestamp is None
     if owner is None or owner.kind == "DaemonSet" or not is_counted or not is_replaced(pod):
@@ -342,6 +344,8 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
     that does not exist. A pod's claims for devices are given back with it, where nobody else uses them. Raises
     ``UsageError`` for a text of another shape and ``NotFoundError`` for an object that is not there.
     """
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few questions change nodes
+
     parts = target.split("/")
     kind, rest = "pod", parts
     if len(parts) > 1 and parts[0].lower() in _KINDS:
