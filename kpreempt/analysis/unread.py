@@ -53,7 +53,12 @@ def unread_in_simulation(
     displaced = [pod for pod in cluster.pods if pod.key in gone]
     kinds = [BUDGETS, "Service"] if gone else []
     kinds += _owner_kinds([*displaced, *arriving])
-    kinds += ["PriorityClass"] if any(map(_gets_default_priority, displaced)) and may_have_default(cluster) else []
+    # Whether who takes a pod's place gets today's default priority.
+    gets_default = any(
+        controller_of(pod.metadata) is not None and not pod.spec.priority_class_name and pod.priority == 0
+        for pod in displaced
+    )
+    kinds += ["PriorityClass"] if gets_default and may_have_default(cluster) else []
     # A pod that takes the place of another is let in anew.
     quotas = ["ResourceQuota"] if displaced or arriving else []
     return [*unread_of(cluster, kinds), *unreadable_of(cluster, quotas)]
@@ -62,9 +67,3 @@ def unread_in_simulation(
 def _owner_kinds(pods: Iterable[Pod]) -> list[str]:
     direct = {owner.kind for pod in pods if (owner := controller_of(pod.metadata)) is not None}
     return [kind for first, kind in _OWNERS if first in direct]
-
-
-def _gets_default_priority(pod: Pod) -> bool:
-    """Whether who takes the pod's place gets today's default priority."""
-    is_owned = controller_of(pod.metadata) is not None
-    return is_owned and not pod.spec.priority_class_name and pod.priority == 0

@@ -152,7 +152,15 @@ class Judge:
             [Question(pod=pod)],
             records_steps=False,
         )
-        leaving = {each.key for each in cluster.pods if each.spec.node_name and _is_leaving(each)}
+        leaving = {
+            each.key
+            for each in cluster.pods
+            if each.spec.node_name
+            and (
+                each.metadata.deletion_timestamp is not None
+                or any(mark.type == "DisruptionTarget" and mark.status == "True" for mark in each.status.conditions)
+            )
+        }
         return Prediction(verdict, cluster, pod, leaving.union(about_then))
 
     def _cause(self, decision: TakenDecision, predicted: Prediction) -> tuple[Cause, str]:
@@ -178,11 +186,6 @@ class Judge:
         if fits and not self._is_configured:
             return Cause.CONFIGURATION, "it fits there, too; is --scheduler-config that of the cluster?"
         return Cause.UNKNOWN, ""
-
-
-def _is_leaving(pod: Pod) -> bool:
-    marks = (each for each in pod.status.conditions if each.type == "DisruptionTarget" and each.status == "True")
-    return pod.metadata.deletion_timestamp is not None or any(marks)
 
 
 def _different(

@@ -6,9 +6,9 @@ step leaves for the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, Protocol
 
 import msgspec
@@ -35,7 +35,9 @@ def is_same_fate(base: Verdict, other: Verdict) -> bool:
     ours, theirs = set(nodes_of(base)), set(nodes_of(other))
     if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
         return bool(ours & theirs)
-    return ours == theirs and _may_evict_the_same(base, other)
+    # The victims are the same, or those of one may be those of the other in another order of equal pods.
+    sets = [{node: set(gone) for node, gone in victims_by_node(each).items()} for each in (base, other)]
+    return ours == theirs and (sets[0] == sets[1] or _are_told(base, other) or _are_told(other, base))
 
 
 def nodes_of(verdict: Verdict) -> list[str]:
@@ -64,43 +66,65 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
             )
         ]
     decisive = {*nodes_of(base), *nodes_of(other)}
-    found = [difference for look in _LOOKS if (difference := _first(look(base, other), decisive)) is not None]
+    by_step = groupby(_differences(base, other), key=lambda difference: difference.step)
+    found = [_first(list(differences), decisive) for _, differences in by_step]
     if not found and not is_same_fate(base, other):
         found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
     return found
 
 
-def _first(differences: Iterator[Difference], decisive: set[str]) -> Difference | None:
+def _first(found: list[Difference], decisive: set[str]) -> Difference:
     """The first of the differences at one step, on a ``decisive`` node if there is one, with the number of the others.
 
     That of the choice is the first rule.
     """
-    found = list(differences)
-    if not found:
-        return None
     first = next((each for each in found if each.subject in decisive), found[0])
     return msgspec.structs.replace(first, others=len(found) - 1)
 
 
-def _filter(base: Verdict, other: Verdict) -> Iterator[Difference]:
+def _differences(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    """Those of all steps, in the order of the steps."""
     words = ("fits", "does not fit")
-    return _of_nodes(Step.FILTER, words, base.feasible_nodes, other.feasible_nodes, base.filter, other.filter)
+    yield from _of_nodes(Step.FILTER, words, base.feasible_nodes, other.feasible_nodes, base.filter, other.filter)
+    if base.feasible_nodes and other.feasible_nodes and set(nodes_of(base)) != set(nodes_of(other)):
+        yield Difference(step=Step.SCORES, base=_names(nodes_of(base)), other=_names(nodes_of(other)))
+    mine, yours = base.eligibility, other.eligibility
+    if mine is not None and yours is not None and mine.eligible != yours.eligible:
+        may = {True: "may preempt", False: "may not preempt"}
+        yield Difference(
+            step=Step.ELIGIBILITY,
+            base=may[mine.eligible],
+            other=may[yours.eligible],
+            base_reason=mine.reason,
+            other_reason=yours.reason,
+        )
+    words = ("is tried", "is not tried")
+    ours, theirs = base.potential_nodes, other.potential_nodes
+    yield from _of_nodes(Step.POTENTIAL_NODES, words, ours, theirs, base.filter, other.filter)
+    both = set(ours) & set(theirs)
+    words = ("is a candidate", "is no candidate")
+    ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
+    found = _of_nodes(Step.CANDIDATES, words, ours, theirs, base.dry_run, other.dry_run)
+    yield from (each for each in found if each.subject in both)
+    yield from _victims(base, other)
+    for one, another in _shared_candidates(base, other):
+        if one.num_pdb_violations != another.num_pdb_violations:
+            yield Difference(
+                step=Step.BUDGET_VIOLATIONS,
+                subject=one.node,
+                base=str(one.num_pdb_violations),
+                other=str(another.num_pdb_violations),
+            )
+    rules = list(_choice(base, other))
+    yield from rules
+    ours, theirs = base.nominated_nodes, other.nominated_nodes
+    if ours and theirs and set(ours) != set(theirs) and not rules:
+        yield Difference(step=Step.NOMINATED_NODES, base=_names(ours), other=_names(theirs))
 
 
 def outcome_of(verdict: Verdict) -> Outcome:
     """The outcome up to budgets."""
     return Outcome.PREEMPTS if verdict.outcome in PREEMPTS else verdict.outcome
-
-
-def _victim_sets(verdict: Verdict) -> dict[str, set[str]]:
-    return {node: set(victims) for node, victims in victims_by_node(verdict).items()}
-
-
-def _may_evict_the_same(base: Verdict, other: Verdict) -> bool:
-    """Whether the victims are the same, or those of one may be those of the other in another order of equal pods."""
-    if _victim_sets(base) == _victim_sets(other):
-        return True
-    return any(_are_told(one, another) for one, another in ((base, other), (other, base)))
 
 
 def _are_told(verdict: Verdict, by: Verdict) -> bool:
@@ -116,39 +140,6 @@ def _is_scored(verdict: Verdict) -> bool:
     return bool(verdict.scores) or len(nodes_of(verdict)) == 1
 
 
-def _scores(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    if base.feasible_nodes and other.feasible_nodes and set(nodes_of(base)) != set(nodes_of(other)):
-        yield Difference(step=Step.SCORES, base=_names(nodes_of(base)), other=_names(nodes_of(other)))
-
-
-def _eligibility(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    if base.eligibility is None or other.eligibility is None:
-        return
-    if base.eligibility.eligible != other.eligibility.eligible:
-        words = {True: "may preempt", False: "may not preempt"}
-        yield Difference(
-            step=Step.ELIGIBILITY,
-            base=words[base.eligibility.eligible],
-            other=words[other.eligibility.eligible],
-            base_reason=base.eligibility.reason,
-            other_reason=other.eligibility.reason,
-        )
-
-
-def _potential_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    words = ("is tried", "is not tried")
-    ours, theirs = base.potential_nodes, other.potential_nodes
-    return _of_nodes(Step.POTENTIAL_NODES, words, ours, theirs, base.filter, other.filter)
-
-
-def _candidates(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    words = ("is a candidate", "is no candidate")
-    both = set(base.potential_nodes) & set(other.potential_nodes)
-    ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
-    found = _of_nodes(Step.CANDIDATES, words, ours, theirs, base.dry_run, other.dry_run)
-    return (each for each in found if each.subject in both)
-
-
 def _victims(base: Verdict, other: Verdict) -> Iterator[Difference]:
     for ours, theirs in _shared_candidates(base, other):
         if set(ours.victims) != set(theirs.victims):
@@ -162,17 +153,6 @@ def _victims(base: Verdict, other: Verdict) -> Iterator[Difference]:
                 other=_names(theirs.victims),
                 base_reason=_reprieve(pod, steps[0]),
                 other_reason=_reprieve(pod, steps[1]),
-            )
-
-
-def _budget_violations(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    for ours, theirs in _shared_candidates(base, other):
-        if ours.num_pdb_violations != theirs.num_pdb_violations:
-            yield Difference(
-                step=Step.BUDGET_VIOLATIONS,
-                subject=ours.node,
-                base=str(ours.num_pdb_violations),
-                other=str(theirs.num_pdb_violations),
             )
 
 
@@ -202,26 +182,6 @@ def _rounds(verdict: Verdict) -> dict[str, TieBreakRound]:
         rounds[criterion] = applied.get(criterion) or TieBreakRound(criterion, {}, left)
         left = rounds[criterion].survivors
     return rounds
-
-
-def _nominated_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    """Only what no rule of the choice tells."""
-    ours, theirs = base.nominated_nodes, other.nominated_nodes
-    if ours and theirs and set(ours) != set(theirs) and not any(True for _ in _choice(base, other)):
-        yield Difference(step=Step.NOMINATED_NODES, base=_names(ours), other=_names(theirs))
-
-
-_LOOKS: tuple[Callable[[Verdict, Verdict], Iterator[Difference]], ...] = (
-    _filter,
-    _scores,
-    _eligibility,
-    _potential_nodes,
-    _candidates,
-    _victims,
-    _budget_violations,
-    _choice,
-    _nominated_nodes,
-)
 
 
 def _of_nodes(

@@ -36,7 +36,7 @@ from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, partly
 from kpreempt.schedulers.kube.versions import number_of, version_of
-from kpreempt.verdict import Assumption, Outcome, PossibleOutcome, Verdict
+from kpreempt.verdict import Assumption, Outcome, Verdict
 from kpreempt.verdict.compare import (
     Certainty,
     UpgradeComparison,
@@ -287,16 +287,11 @@ def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_W
             continue
         metadata = document["metadata"]
         known.add((document["kind"], metadata.get("namespace") or "", metadata["name"]))
-        if not _has_finished(document):
+        conditions = (document.get("status") or {}).get("conditions") or []
+        has_ended = any(each.get("type") in _FINISHED and each.get("status") == "True" for each in conditions)
+        if document["kind"] != "Job" or not has_ended:
             found += pods_of(document)
     return found, known
-
-
-def _has_finished(document: Document) -> bool:
-    conditions = (document.get("status") or {}).get("conditions") or []
-    return document["kind"] == "Job" and any(
-        each.get("type") in _FINISHED and each.get("status") == "True" for each in conditions
-    )
 
 
 def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings) -> Asked:
@@ -439,8 +434,12 @@ def fates_of(verdict: Verdict) -> Fates:
             ranking = tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
         return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking)
     if verdict.outcome in PREEMPTS:
+        # What the preemption can end with, however unlikely.
+        by_node = {candidate.node: candidate for candidate in verdict.candidates}
+        drawn = [node for each in (verdict.odds.outcomes if verdict.odds else []) for node in each.nodes]
+        unlikely = [each for node in drawn if node in by_node for each in by_node[node].possible]
         found = set()
-        for each in _outcomes(verdict):
+        for each in (*verdict.possible_outcomes, *unlikely):
             choices = frozenset((choice.count, frozenset(choice.pods)) for choice in each.choices)
             found.add(Fate(Outcome.PREEMPTS, each.node, frozenset(each.victims), choices))
         return Fates(frozenset(found), complete)
@@ -458,14 +457,6 @@ def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
         found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NOBODY}
         return found.get(ours, UpgradeEffect.LANDS_NOW)
     return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
-
-
-def _outcomes(verdict: Verdict) -> Iterable[PossibleOutcome]:
-    """What the preemption can end with, however unlikely."""
-    by_node = {candidate.node: candidate for candidate in verdict.candidates}
-    drawn = [node for each in (verdict.odds.outcomes if verdict.odds else []) for node in each.nodes]
-    yield from verdict.possible_outcomes
-    yield from (each for node in drawn if node in by_node for each in by_node[node].possible)
 
 
 _Key = TypeVar("_Key")

@@ -205,18 +205,6 @@ def waits(workload: Workload) -> bool:
     return not holding & {"QuotaReserved", "Finished"}
 
 
-def fate_of(reading: Reading) -> WorkloadFate:
-    """A reading in short."""
-    return WorkloadFate(
-        outcome=reading.outcome,
-        message="" if reading.admitted_in else reading.message,
-        admitted_in=reading.admitted_in,
-        evicted_in=reading.evicted_in,
-        flavors={each.name: each.flavors for each in reading.pod_sets if each.flavors},
-        targets=reading.targets,
-    )
-
-
 def pending_workloads(
     objects: KueueObjects,
     config: KueueConfiguration,
@@ -262,7 +250,15 @@ def _fates(workload: Workload, ways: Sequence[Decided]) -> list[WorkloadFate]:
     """What may become of a Workload, the likely first; ways that differ in nothing but when are one."""
     found: list[WorkloadFate] = []
     for each in ways:
-        fate = fate_of(each.reading(workload))
+        reading = each.reading(workload)
+        fate = WorkloadFate(
+            outcome=reading.outcome,
+            message="" if reading.admitted_in else reading.message,
+            admitted_in=reading.admitted_in,
+            evicted_in=reading.evicted_in,
+            flavors={each.name: each.flavors for each in reading.pod_sets if each.flavors},
+            targets=reading.targets,
+        )
         if not any(is_same_fate(fate, other) for other in found):
             found.append(fate)
     return found
@@ -398,17 +394,15 @@ def who_preempted_workload(workload: Workload, objects: KueueObjects) -> Preempt
             preemptor_path=(match["path"] or "") if match else "",
             source=source,
         )
-        if not any(_is_same(one, other) for other in found):
+        # A condition and an event may tell of the same preemption; both are written within seconds.
+        if not any(
+            one.preemptor_uid == other.preemptor_uid
+            and (one.at is None or other.at is None or abs(one.at - other.at) < _AT_ONCE)
+            for other in found
+        ):
             found.append(one)
     found.sort(key=lambda each: each.at.timestamp() if each.at else 0.0, reverse=True)
     return PreemptionsOfWorkload(workload=workload.key, state=state_of(workload), preemptions=found)
-
-
-def _is_same(one: WorkloadPreemption, other: WorkloadPreemption) -> bool:
-    """Whether a condition and an event tell of the same preemption; both are written within seconds."""
-    if one.preemptor_uid != other.preemptor_uid:
-        return False
-    return one.at is None or other.at is None or abs(one.at - other.at) < _AT_ONCE
 
 
 def _said(workload: Workload, objects: KueueObjects) -> Iterator[tuple[datetime | None, str, str, str]]:

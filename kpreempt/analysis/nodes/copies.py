@@ -345,7 +345,10 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
 
 
 def _likeness(node: Node) -> object:
-    amounts = sorted((name, _roughly(name, amount)) for name, amount in _allocatable(node).items())
+    amounts = []
+    for name, amount in sorted(_allocatable(node).items()):
+        shift = 0 if name in (_CPU, _PODS) else max(amount.bit_length() - _BITS, 0)
+        amounts.append((name, amount + (1 << shift >> 1) >> shift << shift))
     taints = sorted((taint.key, taint.value, taint.effect) for taint in lasting_taints(node))
     features = sorted(node.status.declared_features)
     return tuple(amounts), tuple(sorted(shared_labels(node).items())), tuple(taints), tuple(features)
@@ -353,13 +356,6 @@ def _likeness(node: Node) -> object:
 
 def _allocatable(node: Node) -> dict[str, int]:
     return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
-
-
-def _roughly(name: str, amount: int) -> int:
-    if name in (_CPU, _PODS):
-        return amount
-    shift = max(amount.bit_length() - _BITS, 0)
-    return amount + (1 << shift >> 1) >> shift << shift
 
 
 def _size(kind: Kind) -> tuple[int, int, int]:

@@ -108,7 +108,11 @@ def explain_pending(
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     # Proposals go by what is told of every node.
-    read = _as_read if has_time is None else _unless_refused
+    keeps = () if has_time is None else (Outcome.NEVER_LANDS,)
+
+    def read(verdict: Verdict) -> Verdict:
+        return verdict if verdict.outcome in keeps else _as_read(verdict)
+
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
     known = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
@@ -172,10 +176,6 @@ def _as_read(verdict: Verdict) -> Verdict:
         candidates=[each for each in verdict.candidates if each.node in verdict.nominated_nodes],
         selection=None,
     )
-
-
-def _unless_refused(verdict: Verdict) -> Verdict:
-    return verdict if verdict.outcome == Outcome.NEVER_LANDS else _as_read(verdict)
 
 
 def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:

@@ -42,22 +42,6 @@ class _Rank(NamedTuple):
     borrow: int
 
 
-class _Quota(NamedTuple):
-    """What quota says to one resource of a flavor."""
-
-    rank: _Rank
-    reason: str = ""
-    no_fit_reason: str = ""
-
-
-class _Choice(NamedTuple):
-    """The flavor of a resource group, if any, why not, and what was tried."""
-
-    flavors: dict[str, ChosenFlavor]
-    reasons: list[str]
-    attempts: list[Attempt]
-
-
 class Assigner:
     """Gives one Workload flavors, on the ClusterQueues as they stand."""
 
@@ -121,45 +105,35 @@ class Assigner:
                 continue
             if resource in chosen:
                 continue
-            choice = self._choose(ids, together, resource, group, assignment.usage)
-            merge_attempts(attempts, choice.attempts, group.flavors if group else [], resource, observes=self._observes)
-            if not choice.flavors:
-                chosen, reasons = {}, choice.reasons
+            found, why, weighed = self._choose(ids, together, resource, group, assignment.usage)
+            merge_attempts(attempts, weighed, group.flavors if group else [], resource, observes=self._observes)
+            if not found:
+                chosen, reasons = {}, why
                 break
-            chosen.update(choice.flavors)
-            reasons += choice.reasons
+            chosen.update(found)
+            reasons += why
         tried = [attempts[flavor] for flavor in sorted(attempts)]
         # All of them are told, even where one gets nothing.
-        got = [self._append(assignment, pod_sets[index], index, chosen, reasons, tried) for index in ids]
-        return all(got)
+        for index in ids:
+            pod_set, topology = pod_sets[index], self._info.pod_sets[index].topology_request
+            pod_set.flavors = {name: given for name, given in chosen.items() if name in pod_set.requests}
+            if not pod_set.requests and topology is not None and topology.pod_set_group_name is not None:
+                # A leader that asks for nothing goes where its group goes.
+                pod_set.flavors = {name: got for name, got in chosen.items() if got.name in self._queue.topologies}
+            pod_set.reasons, pod_set.attempts = list(reasons), tried
+            assignment.pod_sets.append(pod_set)
+            for resource, given in pod_set.flavors.items():
+                assignment.borrowing = max(assignment.borrowing, given.borrow)
+                fr = (given.name, resource)
+                assignment.usage[fr] = assignment.usage.get(fr, 0) + pod_set.requests.get(resource, 0)
+        return all(not pod_sets[index].requests or pod_sets[index].flavors for index in ids)
 
-    def _append(
-        self,
-        assignment: Assignment,
-        pod_set: PodSetAssignment,
-        index: int,
-        chosen: dict[str, ChosenFlavor],
-        reasons: list[str],
-        tried: list[Attempt],
-    ) -> bool:
-        pod_set.flavors = {name: each for name, each in chosen.items() if name in pod_set.requests}
-        topology = self._info.pod_sets[index].topology_request
-        if not pod_set.requests and topology is not None and topology.pod_set_group_name is not None:
-            # A leader that asks for nothing goes where its group goes.
-            pod_set.flavors = {name: each for name, each in chosen.items() if each.name in self._queue.topologies}
-        pod_set.reasons = list(reasons)
-        pod_set.attempts = tried
-        assignment.pod_sets.append(pod_set)
-        for resource, each in pod_set.flavors.items():
-            assignment.borrowing = max(assignment.borrowing, each.borrow)
-            fr = (each.name, resource)
-            assignment.usage[fr] = assignment.usage.get(fr, 0) + pod_set.requests.get(resource, 0)
-        return not pod_set.requests or bool(pod_set.flavors)
-
-    def _choose(self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts) -> _Choice:
-        """The flavor for all the resources of the group of ``resource``."""
+    def _choose(
+        self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts
+    ) -> tuple[dict[str, ChosenFlavor], list[str], list[Attempt]]:
+        """The flavor for all the resources of the group of ``resource``, if any, why not, and what was tried."""
         if group is None:
-            return _Choice({}, [f"resource {resource} unavailable in ClusterQueue"], [])
+            return {}, [f"resource {resource} unavailable in ClusterQueue"], []
         requests = [(name, together[name]) for name in in_order(together) if name in group.covered]
         reasons: list[str] = []
         attempts: list[Attempt] = []
@@ -174,7 +148,8 @@ class Assigner:
         for index in range(begin, len(group.flavors)):
             last = index
             name = group.flavors[index]
-            if self._nominated and all(name != self._nomination(each, resource) for each in ids):
+            nominated = (self._nominated.get(self._info.pod_sets[each].name, {}) for each in ids)
+            if self._nominated and all(name != each.get(resource, "") for each in nominated):
                 skipped = f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
                 reasons.append(skipped)
                 continue
@@ -201,10 +176,7 @@ class Assigner:
         if self._has_fungibility:
             for each in best.values():
                 each.tried = -1 if last == len(group.flavors) - 1 else last
-        return _Choice(best, [] if best_rank.possibility is Possibility.FIT else reasons, attempts)
-
-    def _nomination(self, pod_set: int, resource: str) -> str:
-        return self._nominated.get(self._info.pod_sets[pod_set].name, {}).get(resource, "")
+        return best, [] if best_rank.possibility is Possibility.FIT else reasons, attempts
 
     def _unsuitable(self, name: str, ids: list[int], group: Group) -> str:
         flavor = self._flavors.get(name)
@@ -227,20 +199,21 @@ class Assigner:
         borrow, no_fit_reason = 0, ""
         for resource, amount in requests:
             fr = (flavor, resource)
-            quota = self._quota(fr, used.get(fr, 0), amount)
-            if quota.reason:
-                reasons.append(quota.reason)
-                no_fit_reason = most_severe(no_fit_reason, quota.no_fit_reason)
-            borrow = max(borrow, quota.rank.borrow)
-            if _is_preferred(worst, quota.rank, self._queue.fungibility):
-                worst = quota.rank
+            rank, reason, severe = self._quota(fr, used.get(fr, 0), amount)
+            if reason:
+                reasons.append(reason)
+                no_fit_reason = most_severe(no_fit_reason, severe)
+            borrow = max(borrow, rank.borrow)
+            if _is_preferred(worst, rank, self._queue.fungibility):
+                worst = rank
             if worst.possibility is not Possibility.NO_FIT:
-                chosen[resource] = ChosenFlavor(flavor, quota.rank.possibility.mode, quota.rank.borrow)
+                chosen[resource] = ChosenFlavor(flavor, rank.possibility.mode, rank.borrow)
         possibility = worst.possibility if worst.possibility.word else None
         told = no_fit_reason if self._observes else ""
         return chosen, worst, Attempt(flavor, worst.possibility.mode, borrow, possibility, reasons, told)
 
-    def _quota(self, fr: FlavorResource, before: int, amount: int) -> _Quota:
+    def _quota(self, fr: FlavorResource, before: int, amount: int) -> tuple[_Rank, str, str]:
+        """What quota says to one resource of a flavor: its rank, why it does not fit, and what is in the way."""
         queue, node = self._queue, self._queue.node
         flavor, resource = fr
         wanted = before + amount
@@ -251,19 +224,18 @@ class Assigner:
                 f"({amount_text(resource, before)}) + current podset request ({amount_text(resource, amount)}) > "
                 f"maximum capacity ({amount_text(resource, most)})"
             )
-            return _Quota(_Rank(Possibility.NO_FIT, 0), reason, EXCEEDS_MAX_QUOTA)
+            return _Rank(Possibility.NO_FIT, 0), reason, EXCEEDS_MAX_QUOTA
         borrow, may_reclaim = lowest_that_fits(node, fr, wanted)
         available = max(0, node.available(fr))
         if wanted <= available:
-            return _Quota(_Rank(Possibility.FIT, borrow))
+            return _Rank(Possibility.FIT, borrow), "", ""
         short = amount_text(resource, wanted - available)
         reason = f"insufficient unused quota for {resource} in flavor {flavor}, {short} more needed"
         is_fair = self._config.fair_sharing is not None
         may_borrow = queue.preemption.may_borrow or (is_fair and queue.preemption.reclaim_within_cohort != NEVER)
         if node.quota(fr).nominal >= wanted or may_reclaim or may_borrow:
-            possibility, borrow = self._simulate(queue, self._info, fr, wanted)
-            return _Quota(_Rank(possibility, borrow), reason)
-        return _Quota(_Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA)
+            return _Rank(*self._simulate(queue, self._info, fr, wanted)), reason, ""
+        return _Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA
 
     def _explain(self, assignment: Assignment) -> None:
         """Say what is most in the way of a Workload that does not fit (``resolveNoFitReason``)."""
@@ -304,8 +276,8 @@ def _is_preferred(rank: _Rank, other: _Rank, fungibility: FlavorFungibility) -> 
 
 def _goes_on(rank: _Rank, fungibility: FlavorFungibility) -> bool:
     """Whether the next flavor is tried as well."""
-    if rank.possibility <= Possibility.NO_CANDIDATES:
-        return True
-    if rank.possibility is not Possibility.FIT and fungibility.preempt == _TRY_NEXT:
-        return True
-    return rank.borrow != 0 and fungibility.borrow == _TRY_NEXT
+    return (
+        rank.possibility <= Possibility.NO_CANDIDATES
+        or (rank.possibility is not Possibility.FIT and fungibility.preempt == _TRY_NEXT)
+        or (rank.borrow != 0 and fungibility.borrow == _TRY_NEXT)
+    )

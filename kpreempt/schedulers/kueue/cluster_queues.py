@@ -41,14 +41,11 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
-class Group:
+class Group(NamedTuple):
     """A resource group: what it covers, and its flavors in order."""
 
-    __slots__ = ("covered", "flavors")
-
-    def __init__(self, covered: Iterable[str], flavors: Iterable[str]) -> None:
-        self.covered = frozenset(covered)
-        self.flavors = list(flavors)
+    covered: frozenset[str]
+    flavors: list[str]
 
 
 class Queue:
@@ -60,7 +57,8 @@ class Queue:
         spec = record.spec
         self.node = Node(self.name, quotas_of(spec.resource_groups), weight_of(spec.fair_sharing), is_cohort=False)
         self.groups = [
-            Group(each.covered_resources, (flavor.name for flavor in each.flavors)) for each in spec.resource_groups
+            Group(frozenset(each.covered_resources), [flavor.name for flavor in each.flavors])
+            for each in spec.resource_groups
         ]
         self.preemption = spec.preemption
         self.fungibility = spec.flavor_fungibility
@@ -114,11 +112,6 @@ class Queue:
     def all_flavors(self) -> list[str]:
         """The flavors of all groups."""
         return [flavor for group in self.groups for flavor in group.flavors]
-
-    def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether Workloads of a namespace with these labels may have its quota."""
-        selector = self.record.spec.namespace_selector
-        return selector is not None and selector.matches(labels)
 
     def use(self, quota: Amounts, topology: TopologyUsage) -> None:
         """Add usage."""
@@ -327,7 +320,17 @@ class Info:
 
     def ask(self) -> None:
         """Be without quota, and ask for what the pod sets say."""
-        self.take(_asked(self.workload, self.config), "")
+        counts = _counts(self.workload, self.config)
+        found = []
+        for pod_set in self.pod_sets:
+            count = counts[pod_set.name]
+            requests = {
+                name: max(0, amount) * count
+                for name, amount in pod_requests_of(pod_set.template.spec).items()
+                if not name.startswith(self.config.exclude_resource_prefixes)
+            }
+            found.append(PodSetRequests(pod_set.name, requests, count))
+        self.take(found, "")
 
     def take(self, requests: list[PodSetRequests], cluster_queue: str) -> None:
         """Have quota of a ClusterQueue."""
@@ -443,20 +446,6 @@ def _counts(workload: Workload, config: KueueConfiguration) -> dict[str, int]:
         if each.name in counts:
             counts[each.name] -= min(each.count, counts[each.name])
     return counts
-
-
-def _asked(workload: Workload, config: KueueConfiguration) -> list[PodSetRequests]:
-    counts = _counts(workload, config)
-    found = []
-    for pod_set in workload.spec.pod_sets:
-        count = counts[pod_set.name]
-        requests = {
-            name: max(0, amount) * count
-            for name, amount in pod_requests_of(pod_set.template.spec).items()
-            if not name.startswith(config.exclude_resource_prefixes)
-        }
-        found.append(PodSetRequests(pod_set.name, requests, count))
-    return found
 
 
 def _assigned(workload: Workload, config: KueueConfiguration) -> list[PodSetRequests]:

@@ -7,11 +7,12 @@ quota trees, assignments, targets.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from kpreempt.schedulers.kueue.assignment import WAITING_FOR_QUOTA, Assignment, Attempt, Mode, PodSetAssignment
+from kpreempt.schedulers.kueue.assignment import WAITING_FOR_QUOTA, Assignment, Mode, PodSetAssignment
 from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import (
     ADMITTED,
@@ -70,7 +71,7 @@ class Cycle:
         self.config = state.config
         self.entries: list[Entry] = []
         self.inadmissible: list[Entry] = []
-        self.skipped_preemptions: dict[str, int] = {}
+        self.skipped_preemptions: Counter[str] = Counter()
         self.stage = state.stage(now, chance)
         self.outcomes = Outcomes(state.config, now)
         self._taken: dict[str, Info] = {}
@@ -154,12 +155,12 @@ class Cycle:
         elif self._overlaps(entry):
             entry.skip(OVERLAPS, self.config)
             entry.quota_reason = WAITING_FOR_QUOTA
-            self._count_skipped(queue)
+            self.skipped_preemptions[queue.name] += 1
         elif not fits:
             entry.skip(NO_LONGER_FITS, self.config)
             entry.quota_reason = WAITING_FOR_QUOTA
             if mode is Mode.PREEMPT:
-                self._count_skipped(queue)
+                self.skipped_preemptions[queue.name] += 1
         else:
             self._taken.update((each.info.key, each.info) for each in entry.targets)
             queue.use(entry.quota, entry.topology)
@@ -172,9 +173,6 @@ class Cycle:
                 entry.requeue_reason = PENDING_PREEMPTION
             else:
                 self.outcomes.admit(entry)
-
-    def _count_skipped(self, queue: Queue) -> None:
-        self.skipped_preemptions[queue.name] = self.skipped_preemptions.get(queue.name, 0) + 1
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(each.info.key in self._taken for each in entry.targets)
@@ -265,16 +263,13 @@ class Outcomes:
             self.conditions.setdefault(info.key, {})[kind] = condition
         self._changed.append((info, kind, condition))
 
-    def _tell(self, info: Info, kind: str, reason: str, message: str) -> None:
-        self.events.append(Event(info.key, kind, reason, message))
-
     def leave_pending(self, entry: Entry) -> None:
         """A head that was not admitted."""
         info = entry.info
         reason = entry.quota_reason if self._config.has(Gate.OBSERVABILITY) else _PENDING
         self._set(info, QUOTA_RESERVED, "False", reason, entry.message)
         self._sync_admitted(info, has_quota=False)
-        self._tell(info, "Warning", reason, _cut(entry.message, _MOST_EVENT))
+        self.events.append(Event(info.key, "Warning", reason, _cut(entry.message, _MOST_EVENT)))
 
     def _sync_admitted(self, info: Info, *, has_quota: bool, is_delayed: bool = False) -> None:
         ready = all(each == "Ready" for each in info.check_states)
@@ -322,11 +317,11 @@ class Outcomes:
             considered = entry.assignment.considered
             told = f"Quota reserved in ClusterQueue {name}, wait time since queued was {waited}s"
             told += f"; Flavors considered: {considered}" if considered else ""
-            self._tell(info, "Normal", QUOTA_RESERVED, _cut(told, _MOST_EVENT))
+            self.events.append(Event(info.key, "Normal", QUOTA_RESERVED, _cut(told, _MOST_EVENT)))
         admitted = self.conditions.get(info.key, {}).get(ADMITTED, info.conditions.get(ADMITTED))
         if has_checks and admitted is not None and admitted.is_true:
             told = f"Admitted by ClusterQueue {name}, wait time since reservation was 0s"
-            self._tell(info, "Normal", ADMITTED, told)
+            self.events.append(Event(info.key, "Normal", ADMITTED, told))
 
     def evict(self, entry: Entry, target: Target, queue: Queue) -> None:
         """A Workload that is preempted; one that is evicted already is left as it is."""
@@ -343,11 +338,11 @@ class Outcomes:
         self._set(info, EVICTED, "True", PREEMPTED, message)
         self.evicted.append(info)
         own, other = _priority(preemptor), _priority(info)
-        self._tell(info, "Normal", "EvictedDueToPreempted", _cut(message, _MOST_EVENT))
+        self.events.append(Event(info.key, "Normal", "EvictedDueToPreempted", _cut(message, _MOST_EVENT)))
         told = f"preemptor effective priority: {own}; preemptee effective priority: {other}"
-        self._tell(info, "Normal", PREEMPTED, f"{message}; {told}")
+        self.events.append(Event(info.key, "Normal", PREEMPTED, f"{message}; {told}"))
         gone = f"Preempted workload {info.key} (UID: {info.uid}) in ClusterQueue {queue.name}"
-        self._tell(preemptor, "Normal", "PreemptedWorkload", f"{gone}; {told}")
+        self.events.append(Event(preemptor.key, "Normal", "PreemptedWorkload", f"{gone}; {told}"))
 
 
 def _priority(info: Info) -> str:
@@ -442,18 +437,17 @@ def _pod_set(given: PodSetAssignment) -> Json:
         },
         "api": written_pod_set(given),
         "message": given.message,
-        "attempts": [_attempt(each) for each in given.attempts],
-    }
-
-
-def _attempt(attempt: Attempt) -> Json:
-    return {
-        "flavor": attempt.flavor,
-        "mode": str(attempt.mode),
-        "borrow": attempt.borrow,
-        "preemption": attempt.possibility.word if attempt.possibility is not None else "",
-        "reasons": attempt.reasons,
-        "noFitReason": attempt.no_fit_reason,
+        "attempts": [
+            {
+                "flavor": each.flavor,
+                "mode": str(each.mode),
+                "borrow": each.borrow,
+                "preemption": each.possibility.word if each.possibility is not None else "",
+                "reasons": each.reasons,
+                "noFitReason": each.no_fit_reason,
+            }
+            for each in given.attempts
+        ],
     }
 
 

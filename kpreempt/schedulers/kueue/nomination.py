@@ -52,7 +52,12 @@ class Nominator:
         if info.memory is not None and self._is_outdated(info.memory, info, queue):
             info.memory = None
         assigner = Assigner(info, queue, self._flavors, self._config, self._simulate, only)
-        assignment, targets = self._whole_or_less(assigner, info, queue)
+        whole = assigner.assign()
+        found = self._fitting(whole, info, queue)
+        may_be_fewer = any(each.min_count is not None and each.count > each.min_count for each in info.pod_sets)
+        if found is None and may_be_fewer and self._config.has(Gate.PARTIAL_ADMISSION):
+            found = self._with_fewer_pods(assigner, info, queue)
+        assignment, targets = found or (whole, [])
         self._place_preemptor(assignment, info, queue, targets)
         tried = [{name: each.tried for name, each in given.flavors.items()} for given in assignment.pod_sets]
         info.memory = FlavorMemory(tried, queue.generation, self._cycle, info.shape)
@@ -65,17 +70,6 @@ class Nominator:
             if self._cycle - memory.cycle <= 1:
                 return False
         return queue.generation > memory.generation
-
-    def _whole_or_less(self, assigner: Assigner, info: Info, queue: Queue) -> Nominated:
-        whole = assigner.assign()
-        if (found := self._fitting(whole, info, queue)) is not None:
-            return found
-        may_be_fewer = any(each.min_count is not None and each.count > each.min_count for each in info.pod_sets)
-        if self._config.has(Gate.PARTIAL_ADMISSION) and may_be_fewer:
-            found = self._with_fewer_pods(assigner, info, queue)
-            if found is not None:
-                return found
-        return whole, []
 
     def _with_fewer_pods(self, assigner: Assigner, info: Info, queue: Queue) -> Nominated | None:
         """The most pods with which it works, as far as halving finds them."""
@@ -266,7 +260,12 @@ def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> I
     if config.fair_sharing is None:
         in_order = sorted(entries, key=lambda each: _classical(each, config))
         for _, equals in groupby(in_order, key=lambda each: _classical(each, config)):
-            yield from _in_any_order(list(equals), chance)
+            # Which of heads that nothing tells apart is first matters only where they share quota or nodes.
+            sharing: dict[Node | None, list[Entry]] = {}
+            for each in equals:
+                sharing.setdefault(None if each.queue.topologies else each.queue.node.root, []).append(each)
+            for some in sharing.values():
+                yield from chance.shuffled(some)
         return
     by_root: dict[Node, list[Entry]] = {}
     for each in entries:
@@ -274,15 +273,6 @@ def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> I
     # Trees do not touch each other; which comes first is chance.
     for root in sorted(by_root, key=lambda node: node.name):
         yield from _Tournament(root, by_root[root], config, chance)
-
-
-def _in_any_order(equals: list[Entry], chance: Chance) -> Iterator[Entry]:
-    """Heads that nothing tells apart. Which of them is first matters only where they share quota or nodes."""
-    sharing: dict[Node | None, list[Entry]] = {}
-    for each in equals:
-        sharing.setdefault(None if each.queue.topologies else each.queue.node.root, []).append(each)
-    for some in sharing.values():
-        yield from chance.shuffled(some)
 
 
 def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, int, int, int]:

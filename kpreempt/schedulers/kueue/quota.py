@@ -95,15 +95,12 @@ def _decimal(amount: int) -> str:
 Amounts = dict[FlavorResource, int]
 
 
-class Quota:
+class Quota(NamedTuple):
     """What a node has of a flavor's resource itself. Limits that are ``None`` do not limit."""
 
-    __slots__ = ("borrowing_limit", "lending_limit", "nominal")
-
-    def __init__(self, nominal: int = 0, borrowing_limit: int | None = None, lending_limit: int | None = None) -> None:
-        self.nominal = nominal
-        self.borrowing_limit = borrowing_limit
-        self.lending_limit = lending_limit
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
 
 
 _NONE = Quota()
@@ -339,7 +336,12 @@ def share_of(node: Node) -> Share:
     by_resource: dict[str, int] = {}
     for (_, resource), amount in over.items():
         by_resource[resource] = by_resource.get(resource, 0) + amount
-    lendable = _lendable(node.parent)
+    # What a child of the parent could use at most, by resource.
+    lendable = node.parent.lendable
+    if lendable is None:
+        lendable = node.parent.lendable = {}
+        for fr in node.parent.root.subtree:
+            lendable[fr[1]] = lendable.get(fr[1], 0) + node.parent.potential(fr)
     ratio, dominant = 0.0, ""
     for resource, amount in by_resource.items():
         most = lendable.get(resource, 0)
@@ -348,14 +350,3 @@ def share_of(node: Node) -> Share:
             if found > ratio or (found == ratio and resource < dominant):
                 ratio, dominant = found, resource
     return Share(ratio, node.weight, dominant, True, tuple(over))
-
-
-def _lendable(node: Node) -> dict[str, int]:
-    """What a child of the node could use at most, by resource."""
-    found = node.lendable
-    if found is None:
-        found = {}
-        for fr in node.root.subtree:
-            found[fr[1]] = found.get(fr[1], 0) + node.potential(fr)
-        node.lendable = found
-    return found

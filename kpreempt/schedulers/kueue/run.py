@@ -188,9 +188,17 @@ class Run:
             "inactive": {
                 name: each.inactive_because for name, each in self.state.queues.items() if each.inactive_because
             },
-            "entries": [_entry(each) for each in cycle.entries],
+            "entries": [
+                {
+                    **_head(each),
+                    "nominated": each.nominated,
+                    "final": each.final,
+                    **({"tournament": shares} if (shares := _tournament(each)) else {}),
+                }
+                for each in cycle.entries
+            ],
             "inadmissible": [_head(each) for each in cycle.inadmissible],
-            "skippedPreemptions": cycle.skipped_preemptions,
+            "skippedPreemptions": dict(cycle.skipped_preemptions),
             "events": [each._asdict() for each in sorted(outcomes.events)],
             "conditions": {
                 key: [
@@ -252,14 +260,11 @@ def _head(entry: Entry) -> Json:
     }
 
 
-def _entry(entry: Entry) -> Json:
-    told = {**_head(entry), "nominated": entry.nominated, "final": entry.final}
-    if entry.tournament:
-        told["tournament"] = [
-            {"cohort": cohort, "workload": workload, "share": share_text(share.weighted)}
-            for cohort, workload, share in entry.tournament
-        ]
-    return told
+def _tournament(entry: Entry) -> list[Json]:
+    return [
+        {"cohort": cohort, "workload": workload, "share": share_text(share.weighted)}
+        for cohort, workload, share in entry.tournament
+    ]
 
 
 class Aim(NamedTuple):

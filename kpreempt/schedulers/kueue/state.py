@@ -75,7 +75,8 @@ class State:
 
     def namespace_matches(self, queue: Queue, info: Info) -> bool:
         """Whether a ClusterQueue is for a Workload's namespace."""
-        return queue.selects(self.labels.get(info.namespace, {}))
+        selector = queue.record.spec.namespace_selector
+        return selector is not None and selector.matches(self.labels.get(info.namespace, {}))
 
     def stage(self, now: int, chance: Chance) -> Stage:
         """The ClusterQueues for a cycle, which changes their usage until ``restore``."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kpreempt.model.cluster import ClusterSnapshot
@@ -47,32 +48,27 @@ def domain_id(values: Values) -> str:
     return ",".join(values)
 
 
+@dataclass(slots=True, eq=False)
 class Domain:
     """A domain with those below it. The counts are of one search for room."""
 
-    __slots__ = ("children", "id", "level", "parent", "pods", "slices", "values")
-
-    def __init__(self, identity: str, values: Values, level: int) -> None:
-        self.id = identity
-        self.values = values
-        self.level = level
-        self.parent: Domain | None = None
-        self.children: list[Domain] = []
-        # How many pods fit, then how many go there.
-        self.pods = 0
-        self.slices = 0
+    id: str
+    values: Values
+    level: int
+    parent: Domain | None = None
+    children: list[Domain] = field(default_factory=list)
+    # How many pods fit, then how many go there.
+    pods: int = 0
+    slices: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class Leaf(Domain):
     """A domain of the lowest level: what its nodes have that is not used by pods that no topology placed."""
 
-    __slots__ = ("capacity", "node", "usage")
-
-    def __init__(self, identity: str, values: Values, level: int) -> None:
-        super().__init__(identity, values, level)
-        self.capacity: Requests = {}
-        self.usage: Requests = {}
-        self.node: Node | None = None
+    capacity: Requests = field(default_factory=dict)
+    usage: Requests = field(default_factory=dict)
+    node: Node | None = None
 
 
 class FlavorTopology:
@@ -87,19 +83,20 @@ class FlavorTopology:
         self.domains: list[dict[str, Domain]] = [{} for _ in levels]
         self.leaf_of_node: dict[str, Leaf] = {}
         for node in nodes:
-            if _matches(node, flavor.spec.node_labels, levels):
-                self._add(node)
-
-    def _add(self, node: Node) -> None:
-        values = tuple(node.labels[level] for level in self.levels)
-        identity = values[-1] if self.has_nodes else domain_id(values)
-        leaf = self.leaves.get(identity)
-        if leaf is None:
-            leaf = self.leaves[identity] = Leaf(identity, values, len(self.levels) - 1)
-            leaf.node = node if self.has_nodes else None
-            self._connect(leaf)
-        self.leaf_of_node[node.name] = leaf
-        add_requests(leaf.capacity, requests_of(node.status.allocatable))
+            own, conditions = node.labels, node.status.conditions
+            is_open = not node.spec.unschedulable and any(e.type == "Ready" and e.status == "True" for e in conditions)
+            is_ours = all(own.get(key) == value for key, value in flavor.spec.node_labels.items())
+            if not is_open or not is_ours or not all(level in own for level in levels):
+                continue
+            values = tuple(own[level] for level in levels)
+            identity = values[-1] if self.has_nodes else domain_id(values)
+            leaf = self.leaves.get(identity)
+            if leaf is None:
+                leaf = self.leaves[identity] = Leaf(identity, values, len(levels) - 1)
+                leaf.node = node if self.has_nodes else None
+                self._connect(leaf)
+            self.leaf_of_node[node.name] = leaf
+            add_requests(leaf.capacity, requests_of(node.status.allocatable))
 
     def _connect(self, domain: Domain) -> None:
         self.domains[domain.level][domain.id] = domain
@@ -131,15 +128,6 @@ class FlavorTopology:
             if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.pods:
                 return False
         return True
-
-
-def _matches(node: Node, labels: dict[str, str], levels: list[str]) -> bool:
-    if node.spec.unschedulable:
-        return False
-    if not any(each.type == "Ready" and each.status == "True" for each in node.status.conditions):
-        return False
-    own = node.labels
-    return all(own.get(key) == value for key, value in labels.items()) and all(level in own for level in levels)
 
 
 def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSnapshot) -> None:

@@ -9,6 +9,7 @@ says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -186,12 +187,14 @@ def _place_flavor(
         groups.setdefault(str(index) if name is None else name, []).append(each)
     found: list[Placement] = []
     for members in groups.values():
-        placed = place(topology, members, assumed, flavor, is_empty=is_empty)
-        found += placed
-        if any(each.reason for each in placed):
+        # Pod sets that go together are placed as the largest of them.
+        workers = max(members, key=lambda each: each.count)
+        placed, reason = _Search(topology, workers, assumed, is_empty=is_empty).run()
+        found += [Placement(each.pod_set.name, flavor, placed, reason) for each in members]
+        if reason:
             break
-        for placement, member in zip(placed, members, strict=True):
-            for values, count in placement.placed or ():
+        for member in members:
+            for values, count in placed or ():
                 identity = domain_id(values)
                 add_requests(assumed.setdefault(identity, {}), member.one, count)
                 add_requests(assumed[identity], {PODS: 1}, count)
@@ -265,38 +268,6 @@ class Placement(NamedTuple):
     reason: str = ""
 
 
-class Excluded:
-    """What kept nodes from being used."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self._counts: dict[str, int] = {}
-
-    def count(self, what: str) -> None:
-        self._counts[what] = self._counts.get(what, 0) + 1
-
-    def __str__(self) -> str:
-        if not self._counts:
-            return ""
-        told = ", ".join(sorted(f"{what}: {count}" for what, count in self._counts.items()))
-        return f". Total nodes: {self.total}; excluded: {told}"
-
-
-def place(
-    topology: FlavorTopology,
-    asked: list[TopologyRequests],
-    assumed: dict[str, Requests],
-    flavor: str,
-    *,
-    is_empty: bool,
-) -> list[Placement]:
-    """Place pod sets that go together; ``assumed`` is what pod sets before them use."""
-    workers = max(asked, key=lambda each: each.count)
-    search = _Search(topology, workers, assumed, is_empty=is_empty)
-    placed, reason = search.run()
-    return [Placement(each.pod_set.name, flavor, placed, reason) for each in asked]
-
-
 class _Search:
     def __init__(
         self, topology: FlavorTopology, asked: TopologyRequests, assumed: dict[str, Requests], *, is_empty: bool
@@ -305,7 +276,8 @@ class _Search:
         self._asked = asked
         self._assumed = assumed
         self._is_empty = is_empty
-        self._excluded = Excluded(len(topology.leaves))
+        # What kept nodes from being used, with the number of these.
+        self._excluded: Counter[str] = Counter()
         request = asked.pod_set.topology_request
         self._is_required = request is not None and request.required is not None
         only_slices = (
@@ -356,7 +328,7 @@ class _Search:
         tolerations = [*spec.tolerations, *topology.flavor.spec.tolerations]
         for leaf in topology.leaves.values():
             if topology.has_nodes and (what := self._why_not_node(leaf, tolerations)):
-                self._excluded.count(what)
+                self._excluded[what] += 1
                 continue
             room = left_of(leaf, is_empty=self._is_empty)
             if leaf.id in self._assumed:
@@ -364,7 +336,7 @@ class _Search:
                 add_requests(room, self._assumed[leaf.id], -1)
             leaf.pods, limiting = how_many(requests, room)
             if leaf.pods == 0 and limiting:
-                self._excluded.count(f'resource "{limiting}"')
+                self._excluded[f'resource "{limiting}"'] += 1
         for depth in range(len(topology.levels) - 1, -1, -1):
             for domain in topology.domains[depth].values():
                 if domain.children:
@@ -421,10 +393,10 @@ class _Search:
 
     def _reason(self, fit: int, wanted: int) -> str:
         unit = "pod" if self._slice == 1 else "slice"
-        name = self._topology.name
-        if fit == 0:
-            return f'topology "{name}" doesn\'t allow to fit any of {wanted} {unit}(s){self._excluded}'
-        return f'topology "{name}" allows to fit only {fit} out of {wanted} {unit}(s){self._excluded}'
+        allows = "doesn't allow to fit any" if fit == 0 else f"allows to fit only {fit} out"
+        told = ", ".join(sorted(f"{what}: {count}" for what, count in self._excluded.items()))
+        excluded = f". Total nodes: {len(self._topology.leaves)}; excluded: {told}" if told else ""
+        return f'topology "{self._topology.name}" {allows} of {wanted} {unit}(s){excluded}'
 
     def _descend(self, domains: list[Domain], level: int, slice_level: int) -> Placed:
         lowest = len(self._topology.levels) - 1
