@@ -27,7 +27,7 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = U
 
     ``pod`` is the DaemonSet's pod with the controller's tolerations and not yet tied to a node.
     """
-    return [node.name for node in nodes if _should_run(pod, node, rules)]
+    return [node.name for node in nodes if _is_for(pod, node, rules, _REPELLING_EFFECTS)]
 
 
 def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[DaemonNode]:
@@ -37,15 +37,11 @@ def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL)
     return [
         DaemonNode(
             name=node.name,
-            should_run=_should_run(pod, node, rules),
+            should_run=_is_for(pod, node, rules, _REPELLING_EFFECTS),
             may_stay=_is_for(pod, node, rules, _EXPELLING_EFFECTS),
         )
         for node in nodes
     ]
-
-
-def _should_run(pod: Pod, node: Node, rules: ApiServerRules) -> bool:
-    return _is_for(pod, node, rules, _REPELLING_EFFECTS)
 
 
 def _is_for(pod: Pod, node: Node, rules: ApiServerRules, effects: frozenset[str]) -> bool:

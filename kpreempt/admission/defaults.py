@@ -249,18 +249,6 @@ def _whole(**rules: Rule) -> Rule:
     return lambda _, given: part.filled({} if given is None else given)
 
 
-def _completions(job: dict[str, Any], given: Any) -> Any:
-    return 1 if given is None and job.get("parallelism") is None else given
-
-
-def _backoff_limit(job: dict[str, Any], given: Any) -> Any:
-    return (6 if job.get("backoffLimitPerIndex") is None else _INT32) if given is None else given
-
-
-def _replacement_policy(job: dict[str, Any], given: Any) -> Any:
-    return given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
-
-
 # A Job in a CronJob gets these alone; the others come once it is made.
 _OF_JOBS: dict[str, Rule] = {
     "template": _filled_template,
@@ -295,12 +283,16 @@ _SPECS: dict[str, dict[str, Rule]] = {
     "ReplicationController": {"template": _filled_template, "replicas": _REPLICAS},
     "Job": {
         **_OF_JOBS,
-        "completions": _completions,
+        "completions": lambda job, given: 1 if given is None and job.get("parallelism") is None else given,
         "parallelism": when_missing(1),
-        "backoffLimit": _backoff_limit,
+        "backoffLimit": lambda job, given: (
+            (6 if job.get("backoffLimitPerIndex") is None else _INT32) if given is None else given
+        ),
         "completionMode": when_empty("NonIndexed"),
         "suspend": when_missing(False),
-        "podReplacementPolicy": _replacement_policy,
+        "podReplacementPolicy": lambda job, given: (
+            given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
+        ),
         "manualSelector": when_missing(False),
     },
     "CronJob": {
@@ -330,10 +322,6 @@ _DEVICES = Part(allocationMode=when_empty(EXACT_COUNT), count=_device_count)
 _DEVICE_CLAIM_SPEC = Part(devices=Part(requests=Part(exactly=_DEVICES, firstAvailable=_DEVICES)))
 
 
-def _allocatable(status: Any, given: Any) -> Any:
-    return given or status.capacity or given
-
-
 def _name_label(metadata: Any, given: Any) -> Any:
     name = metadata.name
     return given if not name or given.get(NAME_LABEL) == name else {**given, NAME_LABEL: name}
@@ -341,7 +329,7 @@ def _name_label(metadata: Any, given: Any) -> Any:
 
 # Of whole records besides pods.
 RECORDS: Mapping[type, Part] = {
-    Node: Part(status=Part(allocatable=_allocatable)),
+    Node: Part(status=Part(allocatable=lambda status, given: given or status.capacity or given)),
     Namespace: Part(metadata=Part(labels=_name_label)),
     ResourceClaim: Part(spec=_DEVICE_CLAIM_SPEC),
     ResourceClaimTemplate: Part(spec=Part(spec=_DEVICE_CLAIM_SPEC)),

@@ -192,19 +192,14 @@ def _out_of_bounds(
         elif request is not None and _is_less(most, request):
             yield f"{bound}, but request is {request}"
     for name, ratio in item.max_limit_request_ratio.items():
-        yield from _ratio_too_high(item, name, ratio, requests.get(name, _ZERO), limits.get(name, _ZERO))
-
-
-def _ratio_too_high(
-    item: LimitRangeItem, name: str, ratio: Quantity, request: Quantity, limit: Quantity
-) -> Iterator[str]:
-    bound = f"{name} max limit to request ratio per {item.type} is {ratio}"
-    if request.nano == 0:
-        yield f"{bound}, but no request is specified or request is 0"
-    elif limit.nano == 0:
-        yield f"{bound}, but no limit is specified or limit is 0"
-    elif Fraction(limit.nano, request.nano) > Fraction(ratio.nano, 10**9):
-        yield f"{bound}, but provided ratio is {limit.nano / request.nano:f}"
+        asked, most_used = requests.get(name, _ZERO), limits.get(name, _ZERO)
+        bound = f"{name} max limit to request ratio per {item.type} is {ratio}"
+        if asked.nano == 0:
+            yield f"{bound}, but no request is specified or request is 0"
+        elif most_used.nano == 0:
+            yield f"{bound}, but no limit is specified or limit is 0"
+        elif Fraction(most_used.nano, asked.nano) > Fraction(ratio.nano, 10**9):
+            yield f"{bound}, but provided ratio is {most_used.nano / asked.nano:f}"
 
 
 def _is_less(left: Quantity, right: Quantity) -> bool:

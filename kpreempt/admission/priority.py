@@ -50,7 +50,11 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if chosen is not None:
         return _fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
     if unread and pod.spec.priority is None:
-        raise _unread_class(pod, cluster)
+        raise NotFoundError(
+            f'Pod {pod.key}: spec.priorityClassName: which priority "{pod.spec.priority_class_name}" stands for is '
+            f"unknown: PriorityClasses {why_unread(cluster.unread[_KIND])}",
+            hint="explain --priority N takes N for it",
+        )
     if pod.spec.priority is None or (cluster.priority_classes and not unread):
         name = pod.spec.priority_class_name
         listed = ", ".join(
@@ -123,12 +127,3 @@ def _change(path: str, stated: int | str | None, computed: int | str, reason: st
     if stated == computed:
         return []
     return [Admitted(path, str(stated), f"stated; {computed} by {reason}")]
-
-
-def _unread_class(pod: Pod, cluster: ClusterSnapshot) -> NotFoundError:
-    unread, name = cluster.unread[_KIND], pod.spec.priority_class_name
-    return NotFoundError(
-        f'Pod {pod.key}: spec.priorityClassName: which priority "{name}" stands for is unknown: PriorityClasses '
-        f"{why_unread(unread)}",
-        hint="explain --priority N takes N for it",
-    )

@@ -45,8 +45,7 @@ def usage_of(pod: Pod) -> Amounts:
     if pod.is_terminal:
         return {"count/pods": _ONE}
     requests, limits = _amounts_of(pod)
-    usage: Amounts = {"count/pods": _ONE, **_compute(requests, limits)}
-    return usage
+    return {"count/pods": _ONE, **_compute(requests, limits)}
 
 
 def covers(quota: ResourceQuota, pod: Pod) -> bool:

@@ -172,10 +172,6 @@ def _is_resource_of(standard: Collection[str], name: str) -> bool:
     return is_label_key(name) and ("/" in name or is_standard)
 
 
-def _is_pod_level(name: str) -> bool:
-    return is_label_key(name) and (name in _POD_LEVEL or name.startswith(_HUGE_PAGES))
-
-
 def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
     """The map that ``keys`` lead to; an empty one if there is none."""
     for key in keys:
@@ -234,7 +230,15 @@ _RESOURCE_MAPS: Mapping[str, Sequence[_ResourceMap]] = {
     "core.v1.Container": [_ResourceMap(keys, _COMPUTE, _is_container_resource) for keys in _BOTH],
     "core.v1.PodSpec": [
         _ResourceMap(("overhead",), _COMPUTE, _is_container_resource),
-        *(_ResourceMap(keys, _POD_LEVEL, _is_pod_level, since=_POD_LEVEL_FROM) for keys in _BOTH),
+        *(
+            _ResourceMap(
+                keys,
+                _POD_LEVEL,
+                lambda name: is_label_key(name) and (name in _POD_LEVEL or name.startswith(_HUGE_PAGES)),
+                since=_POD_LEVEL_FROM,
+            )
+            for keys in _BOTH
+        ),
     ],
     "node.v1.Overhead": [_ResourceMap(("podFixed",), _COMPUTE, _is_container_resource)],
     "core.v1.ResourceQuotaSpec": [_ResourceMap(("hard",), _QUOTA, partial(_is_resource_of, _QUOTA))],

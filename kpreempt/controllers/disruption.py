@@ -78,10 +78,14 @@ def sync_budget(budget: PodDisruptionBudget, selected: Selected, scale_of: Scale
     ``now`` ends the time of pods whose eviction was granted; without it there are none such. Raises ``SyncError``
     where the controller would fail: the status is then that of ``failed_status``.
     """
-    selector = budget.spec.selector
-    if selector is not None and not selector.is_valid():
+    if budget.spec.selector is not None and not budget.spec.selector.is_valid():
         raise SyncError("its selector is invalid")
-    expected, desired, scales = _expected_and_desired(budget, selected.pods, scale_of)
+    spec, scales = budget.spec, list[Scale]()
+    expected = 0 if spec.min_available is None else len(selected.pods)
+    if needs_scale(spec):
+        scales = owner_scales(selected.pods, scale_of)
+        expected = sum(scale.replicas for scale in scales)
+    desired = desired_healthy(spec, expected)
     granted = _granted_evictions(budget, selected.pods, now)
     healthy = selected.num_healthy
     if granted:
@@ -122,19 +126,6 @@ def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
 def disruptions_allowed(healthy: int, desired: int, expected: int) -> int:
     """How many pods may go now: those that are healthy above the desired number; none where no pods are expected."""
     return max(healthy - desired, 0) if expected > 0 else 0
-
-
-def _expected_and_desired(
-    budget: PodDisruptionBudget, pods: Sequence[Pod], scale_of: ScaleOf
-) -> tuple[int, int, list[Scale]]:
-    """How many pods there should be, how many must stay, and the workloads that say so."""
-    spec = budget.spec
-    if not needs_scale(spec):
-        expected = 0 if spec.min_available is None else len(pods)
-        return expected, desired_healthy(spec, expected), []
-    scales = owner_scales(pods, scale_of)
-    expected = sum(scale.replicas for scale in scales)
-    return expected, desired_healthy(spec, expected), scales
 
 
 def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime | None) -> dict[str, timedelta]:

@@ -116,11 +116,6 @@ def _fresh_metadata(
     )
 
 
-def is_known_owner(pod: Pod) -> bool:
-    """Whether it is known what manages the pod, or that nothing does."""
-    return controller_of(pod.metadata) is None or is_replaced(pod)
-
-
 def is_of_node(pod: Pod) -> bool:
     """Whether the pod is there for its node, and is not missed where that is gone: of a DaemonSet, or static."""
     owner = controller_of(pod.metadata)

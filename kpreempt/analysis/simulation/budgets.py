@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -71,17 +70,20 @@ class Budgets:
         return list(self._now)
 
     def of(self, pod: Pod) -> list[StoredBudget]:
-        """The budgets that select the pod, as the API server has them."""
-        return [self._stored(index) for index in self._of(pod)]
+        """The budgets that select the pod, as the API server has them.
 
-    def _stored(self, index: int) -> StoredBudget:
-        """A budget with the condition that its controller gives it: whether it may be disrupted, or why it fails."""
-        failure = self._failure(index)
-        budget = self._now[index]
-        if failure is None:
-            return with_allowed_condition(StoredBudget(budget), None)
-        stored = StoredBudget(msgspec.structs.replace(budget, status=failed_status(budget)))
-        return StoredBudget(stored.budget, failed_conditions(stored, failure, None))
+        Each has the condition that its controller gives it: whether it may be disrupted, or why it fails.
+        """
+        found = []
+        for index in self._of(pod):
+            failure = self._failure(index)
+            stored = StoredBudget(self._now[index])
+            if failure is None:
+                found.append(with_allowed_condition(stored, None))
+            else:
+                failed = msgspec.structs.replace(stored.budget, status=failed_status(stored.budget))
+                found.append(StoredBudget(failed, failed_conditions(StoredBudget(failed), failure, None)))
+        return found
 
     def _failure(self, index: int) -> SyncError | None:
         """Why its controller cannot reckon what the budget wants, if it cannot."""
@@ -206,13 +208,6 @@ class Budgets:
         self._least[index] = min(self._least[index], allowed)
 
 
-class _Refused(NamedTuple):
-    """The first refusal of a workload's pods by one quota."""
-
-    message: str
-    since: float
-
-
 class Quotas:
     """What each quota has used, as pods come and go; what their controller does takes no time here.
 
@@ -228,7 +223,8 @@ class Quotas:
             self._quotas.setdefault(quota.metadata.namespace, []).append((index, quota))
         self.has_room: set[str] = set()
         self.refusals = 0
-        self._first: dict[tuple[str, str], _Refused] = {}
+        # The first refusal of a workload's pods by one quota, and since when.
+        self._first: dict[tuple[str, str], tuple[str, float]] = {}
         self._now: Counter[tuple[str, str]] = Counter()
         self._most: dict[tuple[str, str], int] = {}
 
@@ -253,7 +249,7 @@ class Quotas:
         self._now[key] += 1
         self._most[key] = max(self._most.get(key, 0), self._now[key])
         is_first = key not in self._first
-        self._first.setdefault(key, _Refused(message, at))
+        self._first.setdefault(key, (message, at))
         return is_first
 
     def count(self, pod: Pod, by: int) -> None:
@@ -271,12 +267,12 @@ class Quotas:
             Refusal(
                 workload=workload,
                 quota=quota,
-                message=first.message,
+                message=message,
                 pods=self._most[workload, quota],
-                since=first.since,
+                since=since,
                 left=left.get(workload, 0),
             )
-            for (workload, quota), first in self._first.items()
+            for (workload, quota), (message, since) in self._first.items()
         ]
 
     def _of(self, pod: Pod) -> Sequence[tuple[int, ResourceQuota]]:

@@ -71,7 +71,9 @@ class SimulatedCluster:
         self._owned: dict[OwnerKey, dict[str, None]] = {}
         self._controlled: dict[str, tuple[Pod, ControlledPod]] = {}
         self._shapes: Counter[tuple[OwnerKey, str, str, bool]] = Counter()
-        self._shape = 0
+        # What is where, whatever it is called, as a number: how many pods of each owner are on a node, wait, or leave.
+        # It is the same for the same, and another one for anything else as far as 64 bits can tell.
+        self.shape = 0
         self._prepared = prepared
         self._is_stale = prepared is None
         # The pods that have changed, by key, as they were when the cluster was prepared last, if that was here.
@@ -155,7 +157,12 @@ class SimulatedCluster:
                 # What was prepared may be built upon only where pods and budgets alone have changed.
                 self._prepared = None
                 self._changed()
-        pod = self._claim_devices(pod)
+        if pod.spec.resource_claims:
+            claimed = self.snapshot.resource_claims
+            templates = self.snapshot.resource_claim_templates
+            pod, made = with_generated_claims(pod, templates, {claim.key for claim in claimed})
+            if made:
+                self._change_claims([*claimed, *made])
         self._put(pod)
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
@@ -235,7 +242,11 @@ class SimulatedCluster:
         """A pod is told to go, within ``grace`` seconds or its own; returns when it is gone."""
         pod = self.pods[key]
         self._told.setdefault(pod.spec.node_name, {})[key] = None
-        gone_at = self.at + seconds_to_stop(pod, grace)
+        # One that is on no node, or has ended, is gone at once; any other within a century.
+        seconds = 0
+        if pod.spec.node_name and not pod.is_terminal:
+            seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _LONGEST_GRACE_SECONDS)
+        gone_at = self.at + seconds
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.started + timedelta(seconds=gone_at))
         self._put(msgspec.structs.replace(pod, metadata=metadata))
         self.lose(key)
@@ -291,24 +302,6 @@ class SimulatedCluster:
         self._prepared = None
         self._changed()
 
-    @property
-    def shape(self) -> int:
-        """What is where, whatever it is called, as a number: how many pods of each owner are on a node, wait, or leave.
-
-        It is the same for the same, and another one for anything else as far as 64 bits can tell.
-        """
-        return self._shape
-
-    def _claim_devices(self, pod: Pod) -> Pod:
-        """The claims for its devices are made with a pod; returns it with their names."""
-        if not pod.spec.resource_claims:
-            return pod
-        there = {claim.key for claim in self.snapshot.resource_claims}
-        pod, made = with_generated_claims(pod, self.snapshot.resource_claim_templates, there)
-        if made:
-            self._change_claims([*self.snapshot.resource_claims, *made])
-        return pod
-
     def _change_claims(self, claims: list[ResourceClaim]) -> None:
         if claims is not self.snapshot.resource_claims:
             self.snapshot = msgspec.structs.replace(self.snapshot, resource_claims=claims)
@@ -350,7 +343,7 @@ class SimulatedCluster:
         on_node = self._on_nodes.setdefault(pod.spec.node_name, set())
         (on_node.add if by > 0 else on_node.discard)(pod.key)
         count = self._shapes[kind]
-        self._shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
+        self.shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
         self._shapes[kind] = count + by
 
     def _changed(self) -> None:
@@ -398,16 +391,6 @@ def is_serving(pod: Pod) -> bool:
     if ready is None:
         return not pod.status.conditions and pod.status.phase in ("Running", "")
     return ready.status == "True"
-
-
-def seconds_to_stop(pod: Pod, asked: int | None = None) -> int:
-    """How long the pod may take to stop, where ``asked`` is not another time: a century at most.
-
-    One that is on no node, or has ended, is gone at once.
-    """
-    if not pod.spec.node_name or pod.is_terminal:
-        return 0
-    return min(max(pod.spec.grace_seconds if asked is None else asked, 0), _LONGEST_GRACE_SECONDS)
 
 
 def _copied_labels(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:

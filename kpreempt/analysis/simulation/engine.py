@@ -35,8 +35,8 @@ from kpreempt.controllers.replacement import (
     MOST_DOUBLINGS,
     ORPHANED_SECONDS,
     Moment,
-    is_known_owner,
     is_of_node,
+    is_replaced,
     moment_of,
     replacement_of,
 )
@@ -44,7 +44,7 @@ from kpreempt.errors import InputError, NotFoundError
 from kpreempt.eviction.records import CREATED, Answer
 from kpreempt.eviction.subresource import answer_eviction, being_terminated
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_name
+from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
@@ -352,7 +352,7 @@ class _Run:
             whose = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
             raise InputError(f"{whose}: the simulation makes more than {self._limits.pods:,} pods")
         pod = self._named(self._admitted_again(pod))
-        if not self._may_make(pod):
+        if self._refusal(pod):
             return
         self.mutations += 1
         replaced = self._manager.take_lost(pod)
@@ -425,14 +425,12 @@ class _Run:
         """The controller has more to do later."""
         self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.call(controller))
 
-    def _may_make(self, pod: Pod) -> bool:
-        """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
+    def _refusal(self, pod: Pod) -> str:
+        """Why a quota does not let the pod be created, empty if none does; the first time of a workload is a step."""
         quota, message = self.cluster.quotas.ask(pod)
-        if quota is None:
-            return True
-        if self.cluster.quotas.refuse(self._workloads.of(pod), quota, message, self.cluster.at):
+        if quota is not None and self.cluster.quotas.refuse(self._workloads.of(pod), quota, message, self.cluster.at):
             self._note(StepKind.REFUSED, pod, message=message)
-        return False
+        return message
 
     def _retry(self) -> None:
         """Whoever was refused tries again where quotas have room."""
@@ -447,9 +445,7 @@ class _Run:
 
     def _come(self, pod: Pod, cause: str) -> None:
         """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
-        quota, message = self.cluster.quotas.ask(pod)
-        if quota is not None:
-            self._may_make(pod)
+        if message := self._refusal(pod):
             self._refused[pod.key] = (pod, cause, message)
             return
         if cause:
@@ -602,8 +598,8 @@ class _Run:
             found["metadata.finalizers"] = (
                 f"held by finalizer {held_by[0]}; assumed to be gone when its grace period ends"
             )
-        if not is_known_owner(pod):
-            owner = controller_name(pod.metadata)
+        owner = controller_name(pod.metadata)
+        if controller_of(pod.metadata) is not None and not is_replaced(pod):
             found["metadata.ownerReferences"] = (
                 f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             )

@@ -179,8 +179,7 @@ def _workloads(
 
 
 def _by_node(pods: Iterable[Pod]) -> dict[str, int]:
-    counts = Counter(pod.spec.node_name for pod in pods if pod.spec.node_name)
-    return {name: counts[name] for name in sorted(counts)}
+    return dict(sorted(Counter(pod.spec.node_name for pod in pods if pod.spec.node_name).items()))
 
 
 def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: Workloads, chain: Chain) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from kpreempt.analysis.algorithms import Scheduler, has_queue, likeness_to, queue_for
 from kpreempt.analysis.queue.cluster import refused
@@ -14,8 +14,7 @@ from kpreempt.controllers.actions import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
-from kpreempt.schedulers.interface import QueueRules
-from kpreempt.schedulers.queues import Attempt, SchedulingQueue
+from kpreempt.schedulers.queues import Attempt
 from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
@@ -47,7 +46,16 @@ class Scheduling:
         self._scheduler = scheduler
         self._choose = choose
         start = cluster.started
-        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, scheduler.queue_rules(cluster.prepared))
+        settings = scheduler.settings
+        # For a scheduler whose own is not modelled that of today, which callers tell.
+        self.queue = queue_for(
+            scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
+            start - _SINCE_LAST_TRY,
+            feature_gates=settings.gates,
+            initial_backoff=settings.initial_backoff,
+            max_backoff=settings.max_backoff,
+            rules=scheduler.queue_rules(cluster.prepared),
+        )
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
@@ -180,17 +188,4 @@ def _are_alike(one: Pod, other: Pod) -> bool:
         (mine.namespace, mine.labels) == (its.namespace, its.labels)
         and one.status.start_time == other.status.start_time
         and one.spec == other.spec
-    )
-
-
-def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
-    settings = scheduler.settings
-    return queue_for(
-        scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
-        started,
-        feature_gates=settings.gates,
-        initial_backoff=settings.initial_backoff,
-        max_backoff=settings.max_backoff,
-        rules=rules,
     )

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -68,24 +68,17 @@ class GateConfig(msgspec.Struct, frozen=True):
     assume_none: frozenset[str] = frozenset()
 
 
-class FoundConfig(NamedTuple):
-    """A file, and how it is called in messages, seen from the folder that it counts for."""
-
-    path: Path
-    name: str
-
-
-def find_config(folder: Path) -> FoundConfig | None:
+def find_config(folder: Path) -> tuple[Path, str] | None:
     """The ``kpreempt.toml`` that counts for a folder: its own, or the nearest above it within the repository.
 
-    Raises ``InputError`` where a folder cannot be looked into.
+    And how it is called in messages, seen from the folder. Raises ``InputError`` where a folder cannot be looked into.
     """
     above = [folder, *folder.parents]
     try:
         root = next((index for index, each in enumerate(above) if (each / ".git").exists()), 0)
         for index, each in enumerate(above[: root + 1]):
             if (each / CONFIG_NAME).is_file():
-                return FoundConfig(each / CONFIG_NAME, "../" * index + CONFIG_NAME)
+                return each / CONFIG_NAME, "../" * index + CONFIG_NAME
     except OSError as error:
         raise InputError(f"cannot be looked for: {error.strerror or error}", source=CONFIG_NAME) from None
     return None
@@ -328,9 +321,13 @@ def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
         raise table.bad("reason", "it is missing: why is the rule waived?")
     expires = None
     if "expires" in table:
-        expires = _date(table.value("expires"))
+        value = table.value("expires")
+        if isinstance(value, str):
+            expires = date_in(value)
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            expires = value
         if expires is None:
-            raise table.bad("expires", f"{_shown(table.value('expires'))} is not a date such as 2026-12-31")
+            raise table.bad("expires", f"{_shown(value)} is not a date such as 2026-12-31")
     return Waiver(rule=rule, subject=table.text("subject"), reason=reason, by=table.source, expires=expires)
 
 
@@ -356,12 +353,6 @@ def date_in(text: str) -> date | None:
         return date.fromisoformat(text) if _DATE.fullmatch(text) else None
     except ValueError:
         return None
-
-
-def _date(value: object) -> date | None:
-    if isinstance(value, str):
-        return date_in(value)
-    return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
 def _shown(value: object) -> str:

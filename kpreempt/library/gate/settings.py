@@ -292,7 +292,10 @@ class _Here:
             found = find_config(self._folder or Path.cwd())
         except OSError as error:
             raise InputError(f"the current folder cannot be read: {error.strerror or error}") from None
-        return None if found is None else GateFile(found.name, read_file(str(found.path), found.name))
+        if found is None:
+            return None
+        path, name = found
+        return GateFile(name, read_file(str(path), name))
 
     def read(self, path: str) -> GateFile:
         return GateFile(name_of(path), read_file(path, name_of(path)))
