@@ -18,7 +18,7 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.check.rollout.records import ApplyOptions
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.library.check import only_in_base
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.snapshot.decode import decode_object

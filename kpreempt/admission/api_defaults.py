@@ -1,4 +1,4 @@
-"""The defaults that the API types give a pod, as far as scheduling sees them: ``pod_defaults``, and what is added up.
+"""The defaults that the API types give a pod, as far as scheduling sees them: ``defaults``, and what is added up.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and ``zz_generated.defaults.go``
 (``SetObjectDefaults_Pod``), in their order: first what concerns the whole pod, then rounding.
@@ -33,9 +33,13 @@ class ApiDefaults:
         spec = pod.spec if has_fields else POD_SPEC.filled(pod.spec)
         changes: dict[str, object] = {}
         for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
-            finished = self._finished(containers, spec.host_network)
-            if finished is not containers:
-                changes[name] = finished
+            key = id(containers), spec.host_network
+            if key not in self._completed:
+                filled = container_defaults(is_pod=True, on_host_network=spec.host_network)(None, containers)
+                finished = [msgspec.structs.replace(each, resources=_rounded(each.resources)) for each in filled]
+                self._completed[key] = containers, containers if finished == containers else finished
+            if self._completed[key][1] is not containers:
+                changes[name] = self._completed[key][1]
         if spec.resources is not None:
             resources = spec.resources
             if self._completes_resources:
@@ -49,15 +53,6 @@ class ApiDefaults:
         if changes:
             spec = msgspec.structs.replace(spec, **changes)
         return pod if spec is pod.spec else msgspec.structs.replace(pod, spec=spec)
-
-    def _finished(self, containers: list[Container], host_network: bool) -> list[Container]:
-        key = id(containers), host_network
-        known = self._completed.get(key)
-        if known is None:
-            filled = container_defaults(is_pod=True, on_host_network=host_network)(None, containers)
-            finished = [msgspec.structs.replace(each, resources=_rounded(each.resources)) for each in filled]
-            known = self._completed[key] = containers, containers if finished == containers else finished
-        return known[1]
 
 
 def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
@@ -97,7 +92,14 @@ def admit_pod_level_resources(pod: Pod, rules: ApiServerRules) -> Admission:
     resources = pod.spec.resources
     if resources is None or not (rules.pod_level_resources and rules.pod_level_resources_fix_defaulting):
         return Admission(pod)
-    resources = _with_container_limits(pod, _pod_level_resources(pod, resources, by_requests=True))
+    resources = _pod_level_resources(pod, resources, by_requests=True)
+    # Limits of what is requested, where every container has one; never below the request.
+    containers = [*pod.spec.containers, *pod.spec.init_containers]
+    total, limits = total_limits(pod), dict(resources.limits)
+    for name, request in resources.requests.items():
+        if name not in limits and all(name in each.resources.limits for each in containers):
+            limits[name] = max(total[name], request, key=lambda amount: amount.nano)
+    resources = msgspec.structs.replace(resources, limits=limits)
     completed = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=_rounded(resources)))
     return Admission(completed, _added_to_pod(pod, completed))
 
@@ -149,16 +151,6 @@ def _pod_level_resources(
             if name in ("cpu", "memory") or name.startswith(_HUGE_PAGES_PREFIX):
                 requests.setdefault(name, amount)
     return msgspec.structs.replace(resources, limits=limits, requests=requests)
-
-
-def _with_container_limits(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
-    """With limits of what is requested, where every container has one; never below the request."""
-    containers = [*pod.spec.containers, *pod.spec.init_containers]
-    total, limits = total_limits(pod), dict(resources.limits)
-    for name, request in resources.requests.items():
-        if name not in limits and all(name in each.resources.limits for each in containers):
-            limits[name] = max(total[name], request, key=lambda amount: amount.nano)
-    return msgspec.structs.replace(resources, limits=limits)
 
 
 def _rounded(resources: ResourceRequirements) -> ResourceRequirements:

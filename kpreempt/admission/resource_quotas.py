@@ -176,7 +176,8 @@ def _amounts_of(pod: Pod) -> tuple[ResourceList, ResourceList]:
 def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
     """``limits.cpu for: app,proxy; …`` for what containers have to say and do not."""
     whole = pod.spec.resources
-    if whole is not None and (_has_pod_level(whole.requests) or _has_pod_level(whole.limits)):
+    own = (*whole.requests, *whole.limits) if whole is not None else ()
+    if any(key in _POD_LEVEL or key.startswith(_HUGE_PAGES) for key in own):
         return ""
     missing: dict[str, set[str]] = {}
     for container in (*pod.spec.containers, *pod.spec.init_containers):
@@ -184,10 +185,6 @@ def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
         for key in _REQUIRED.intersection(counted_resources) - there.keys():
             missing.setdefault(key, set()).add(container.name)
     return "; ".join(f"{key} for: {','.join(sorted(missing[key]))}" for key in sorted(missing))
-
-
-def _has_pod_level(amounts: ResourceList) -> bool:
-    return any(key in _POD_LEVEL or key.startswith(_HUGE_PAGES) for key in amounts)
 
 
 def _is_in_scope(pod: Pod, wanted: ScopeRequirement) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kpreempt.analysis.check.report import read_former, since
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.analysis.check.since import read_former, since
 from kpreempt.cli.clusters import load_cluster, usual_namespace
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import Run, write_gated

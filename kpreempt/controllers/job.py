@@ -31,7 +31,7 @@ from kpreempt.controllers.actions import (
     ReleasePod,
     active_pods,
 )
-from kpreempt.controllers.replica_set import in_deletion_order
+from kpreempt.controllers.deployment import in_deletion_order
 
 BURST = 500
 FIRST_BACKOFF = timedelta(seconds=10)

@@ -17,7 +17,7 @@ from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, position
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.document_reader import describe
-from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Choose, Pace
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import job_seconds_in

@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 
 from kpreempt.controllers.actions import ControlledPod, DeletePod, controlled_pod
-from kpreempt.controllers.replica_set import in_ranked_deletion_order, reconcile_replica_set
+from kpreempt.controllers.deployment import in_ranked_deletion_order, reconcile_replica_set
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import Compared, Object, State, metadata, ready_condition, text_of
 from tests.parity.reference import Answer

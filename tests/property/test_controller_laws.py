@@ -28,12 +28,14 @@ from kpreempt.controllers.deployment import (
     DeploymentState,
     ReplicaSetState,
     allowances,
+    in_deletion_order,
+    in_ranked_deletion_order,
     is_complete,
     reconcile_deployment,
+    reconcile_replica_set,
 )
 from kpreempt.controllers.disruption import Candidates, Scale, sync_budget
 from kpreempt.controllers.job import JobState, reconcile_job
-from kpreempt.controllers.replica_set import in_deletion_order, in_ranked_deletion_order, reconcile_replica_set
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, OwnerReference

@@ -1,12 +1,13 @@
 """Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens.
 
-A drain's answer is made of the same parts, such as how much room nodes have before and after.
+A drain's answer is made of the same parts, such as how much room nodes have before and after. An answer is also
+compared with a former one, of which the document may be of another version: what is worse, better or new since.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple
 
@@ -46,12 +47,13 @@ from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.cluster import Workloads
+from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO
-from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Change, Check, NodeRoom, Range
+from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict.check import Change, Check, Drift, DriftKind, GateFinding, GateStanding, NodeRoom, Range, Since
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import unreadable_of
 
@@ -344,3 +346,124 @@ def _by_node(cluster: ClusterSnapshot) -> dict[str, list[Pod]]:
         if pod.spec.node_name and not pod.is_terminal:
             found.setdefault(pod.spec.node_name, []).append(pod)
     return found
+
+
+_KIND = "Check"
+_GROUP = API_VERSION.partition("/")[0]
+
+
+class _FormerFinding(msgspec.Struct, frozen=True, rename="camel"):
+    rule: str = ""
+    subject: str = ""
+    standing: str = GateStanding.FAILS
+    amount: int = 0
+    change: str = ""
+    fingerprint: str = ""
+
+
+class _FormerPlay(msgspec.Struct, frozen=True, rename="camel"):
+    """Lists of which only the numbers and a flag are read; ``None`` where the document has none."""
+
+    displaced: list[Any] | None = None
+    waiting: list[dict[str, Any]] | None = None
+    budgets: list[dict[str, Any]] | None = None
+    stranded: list[Any] | None = None
+    depth: int | None = None
+
+
+class FormerCheck(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of a former answer. What it lacks is not compared, and what it has besides is not looked at."""
+
+    api_version: str = ""
+    kind: str = ""
+    passed: bool | None = None
+    summary: str = ""
+    algorithm: str = ""
+    at: str | None = None
+    findings: list[_FormerFinding] | None = None
+    play: _FormerPlay = _FormerPlay()
+
+
+def read_former(content: bytes, source: str) -> FormerCheck:
+    """The answer in a file that ``check -o json`` wrote, of this version or another. Raises ``InputError``."""
+    try:
+        found = msgspec.json.decode(content, type=FormerCheck)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise InputError(f"{problem[:1].lower()}{problem[1:]}", source=source, path=path.strip("`.")) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}", source=source) from None
+    if found.kind != _KIND or found.api_version.partition("/")[0] != _GROUP:
+        what = f"{found.api_version} {found.kind}".strip() or "nothing that it says"
+        raise InputError(f"is no answer of check: {what}", source=source, hint="kpreempt check -o json=FILE")
+    return found
+
+
+def since(former: FormerCheck, check: Check) -> Since:
+    """What differs: the figures of the worst simulations, and the findings that count; those that are worse first."""
+    drifts = [*_figures(former.play, check), *_findings(former.findings, check)]
+    order = list(DriftKind)
+    drifts.sort(key=lambda each: order.index(each.kind))
+    is_whole = former.findings is not None and None not in msgspec.structs.astuple(former.play)
+    return Since(
+        passed=former.passed,
+        summary=former.summary,
+        algorithm=former.algorithm,
+        at=former.at or "",
+        drifts=drifts,
+        is_whole=is_whole,
+    )
+
+
+def _figures(former: _FormerPlay, check: Check) -> Iterator[Drift]:
+    simulation = check.simulation
+    numbers: dict[str, tuple[int | None, int]] = {
+        "pods evicted": (_sum(former.displaced, lambda _: 1), len(simulation.displaced)),
+        "budget violations": (
+            _sum(former.budgets, lambda each: each.get("violations", 0)),
+            sum(each.violations for each in simulation.budgets),
+        ),
+        "evictions in a chain": (former.depth, simulation.depth),
+        "pods that ran left pending": (
+            _sum(former.waiting, lambda each: each.get("wasRunning") is True),
+            sum(each.was_running for each in simulation.waiting),
+        ),
+        "new pods pending": (
+            _sum(former.waiting, lambda each: not (each.get("wasRunning") or each.get("waitedBefore"))),
+            sum(not (each.was_running or each.waited_before) for each in simulation.waiting),
+        ),
+        "stranded": (_sum(former.stranded, lambda _: 1), len(simulation.stranded)),
+    }
+    for what, (before, after) in numbers.items():
+        if before is not None and before != after:
+            kind = DriftKind.WORSE if after > before else DriftKind.BETTER
+            yield Drift(kind=kind, what=what, before=before, after=after)
+
+
+def _sum(items: list[dict[str, Any]] | None, of: Callable[[dict[str, Any]], Any]) -> int | None:
+    if items is None:
+        return None
+    numbers = [of(each) for each in items]
+    return sum(numbers) if all(isinstance(each, int) for each in numbers) else None
+
+
+def _findings(former: Iterable[_FormerFinding] | None, check: Check) -> Iterator[Drift]:
+    if former is None:
+        return
+    had = {_key(each): each for each in former if each.standing in (GateStanding.FAILS, GateStanding.WARNS)}
+    have = {_key(each): each for each in check.findings if each.standing.counts}
+    for key, each in have.items():
+        before = had.get(key)
+        if before is None:
+            yield Drift(kind=DriftKind.NEW, rule=each.rule, subject=each.subject, after=each.amount)
+        elif before.amount != each.amount:
+            kind = DriftKind.WORSE if each.amount > before.amount else DriftKind.BETTER
+            yield Drift(kind=kind, rule=each.rule, subject=each.subject, before=before.amount, after=each.amount)
+    for key, gone in had.items():
+        if key not in have:
+            yield Drift(kind=DriftKind.GONE, rule=gone.rule, subject=gone.subject, before=gone.amount)
+
+
+def _key(finding: _FormerFinding | GateFinding) -> tuple[str, ...]:
+    """What a finding is known by; without a fingerprint its rule, its subject and its change."""
+    return (finding.fingerprint,) if finding.fingerprint else (str(finding.rule), finding.subject, finding.change)

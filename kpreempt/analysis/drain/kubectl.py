@@ -19,9 +19,9 @@ from kpreempt.analysis.algorithms import timed_by_part
 from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
 from kpreempt.analysis.nodes.changes import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
-from kpreempt.analysis.simulation.chance import Pace
 from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
+from kpreempt.analysis.simulation.scheduling import Pace
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,
     Choice,

@@ -28,9 +28,15 @@ from kpreempt.controllers.actions import (
     active_pods,
 )
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.deployment import DeploymentState, ReplicaSetState, is_complete, reconcile_deployment
+from kpreempt.controllers.deployment import (
+    DeploymentState,
+    ReplicaSetState,
+    count_replicas,
+    is_complete,
+    reconcile_deployment,
+    reconcile_replica_set,
+)
 from kpreempt.controllers.job import JobState, reconcile_job
-from kpreempt.controllers.replica_set import count_replicas, reconcile_replica_set
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.pod import Pod, Volume

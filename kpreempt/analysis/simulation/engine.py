@@ -21,12 +21,19 @@ import msgspec
 
 from kpreempt.admission import admit_priority
 from kpreempt.analysis.algorithms import Scheduler, eviction_rules_of, pending_pods
-from kpreempt.analysis.simulation.chance import AT_ONCE, FINDS_A_NODE, Choose, Pace, first_branch, in_whole_seconds
 from kpreempt.analysis.simulation.client import Controller, ControllerManager, Endings, Operator, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
-from kpreempt.analysis.simulation.scheduling import Scheduling
+from kpreempt.analysis.simulation.scheduling import (
+    AT_ONCE,
+    FINDS_A_NODE,
+    Choose,
+    Pace,
+    Scheduling,
+    first_branch,
+    in_whole_seconds,
+)
 from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.controllers.actions import JOB_FINALIZER, SyncError
 from kpreempt.controllers.disruption import Scales

@@ -19,8 +19,8 @@ from kpreempt.analysis.algorithms import Scheduler, likeness_to
 from kpreempt.analysis.explain.pods import GoesOn
 from kpreempt.analysis.questions import Asked, with_device_claims
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
-from kpreempt.analysis.simulation.chance import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
 from kpreempt.analysis.simulation.cluster import is_serving
+from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
 from kpreempt.analysis.workload.in_cluster import WorkloadQuestion, copies_of
 from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot

@@ -114,6 +114,9 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         if seconds is None:
             raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
         job_seconds = seconds
+    tool = table.value(APPLIED_BY) if APPLIED_BY in table else None
+    if tool is not None and tool not in [*Applier]:
+        raise table.bad(APPLIED_BY, f"{_shown(tool)} is not a tool that is known", ", ".join(Applier))
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
@@ -122,7 +125,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         severities=dict(_severities(table.table("severity"))),
         rules=rules,
         job_seconds=job_seconds,
-        applied_by=_applied_by(table),
+        applied_by=Applier(tool) if tool is not None else None,
         assume_none=_assume_none(table),
     )
 
@@ -254,15 +257,6 @@ def _compiled(table: _Table, expression: str) -> Rule:
         return compile_rule(expression, VARIABLES)
     except CompileError as error:
         raise table.bad("expression", f"is not an expression: {str(error).partition(chr(10))[0]}") from None
-
-
-def _applied_by(table: _Table) -> Applier | None:
-    if APPLIED_BY not in table:
-        return None
-    value = table.value(APPLIED_BY)
-    if value not in [*Applier]:
-        raise table.bad(APPLIED_BY, f"{_shown(value)} is not a tool that is known", ", ".join(Applier))
-    return Applier(value)
 
 
 def _assume_none(table: _Table) -> frozenset[str]:

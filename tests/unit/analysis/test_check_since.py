@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.check.since import read_former, since
+from kpreempt.analysis.check.report import read_former, since
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.document import indented

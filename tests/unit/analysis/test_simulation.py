@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.simulation.chance import AT_ONCE, Branch, Pace
 from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.result import Chain
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Pace
 from kpreempt.controllers.actions import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector

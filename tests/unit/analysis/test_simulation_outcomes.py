@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.analysis.simulation.chance import branches_of
+from kpreempt.analysis.simulation.scheduling import branches_of
 from kpreempt.verdict import (
     Alternatives,
     Candidate,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kpreempt.controllers.actions import Action, ControlledPod, CreatePods, DeletePod, deletion_cost
-from kpreempt.controllers.replica_set import (
+from kpreempt.controllers.deployment import (
     ReplicaCounts,
     count_replicas,
     in_deletion_order,

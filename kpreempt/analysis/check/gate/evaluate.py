@@ -405,10 +405,10 @@ def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) ->
         found = msgspec.json.decode(content, type=Baseline)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
-        raise InputError(_lowered(problem), source=source, path=path.strip("`.")) from None
+        raise InputError(f"{problem[:1].lower()}{problem[1:]}", source=source, path=path.strip("`.")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = str(error).removeprefix("JSON is malformed: ")
-        raise InputError(f"is not JSON: {_lowered(problem)}", source=source) from None
+        raise InputError(f"is not JSON: {problem[:1].lower()}{problem[1:]}", source=source) from None
     if found.kind != _KIND or found.api_version != API_VERSION:
         raise InputError(
             f"is no baseline: {found.api_version} {found.kind}",
@@ -449,10 +449,6 @@ def baseline_text(
             )
     accepted = sorted(entries.values(), key=lambda each: (each.rule, each.subject, each.change, each.fingerprint))
     return msgspec.json.format(msgspec.json.encode(Baseline(accepted=accepted)), indent=2).decode() + "\n"
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 class Excuses(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.admission import PodRefusedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.algorithms import api_server_rules, controller_rules
-from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.client import RunTime
@@ -311,13 +311,14 @@ def endings_of(plan: Plan) -> tuple[dict[OwnerKey, RunTime], list[Assumption]]:
     for workload in plan.workloads:
         if workload.kind != "Job" or workload.after is None or workload.change.object.startswith("CronJob "):
             continue
-        deadline = _of_deadline(workload)
-        if deadline is None and never:
+        deadline = part(workload.after, "spec", "activeDeadlineSeconds")
+        ends = isinstance(deadline, int) and not isinstance(deadline, bool) and 0 < deadline <= LONGEST_SECONDS
+        if not ends and never:
             continue
-        seconds = usual if deadline is None else deadline
-        is_guess = deadline is None and plan.job_seconds is None
+        seconds = deadline / _rounds(workload.after) if ends else usual
+        is_guess = not ends and plan.job_seconds is None
         run_times[workload.namespace, workload.kind, workload.name] = RunTime(seconds, is_guess)
-        why = "by --job-duration" if deadline is None else "by its deadline"
+        why = "by its deadline" if ends else "by --job-duration"
         message = f"each of its pods is taken to end well after {_told(seconds)}, {why}"
         assumptions.append(Assumption(workload.change.object, DEADLINE, message, AssumptionKind.TOLD))
     for template in plan.pods:
@@ -334,13 +335,6 @@ def seconds_in_all(plan: Plan) -> float:
     run_times, _ = endings_of(plan)
     rounds = {(each.namespace, each.kind, each.name): _rounds(each.after) for each in plan.workloads if each.after}
     return sum(each.seconds * rounds.get(key, 1) for key, each in run_times.items())
-
-
-def _of_deadline(workload: PlannedWorkload) -> float | None:
-    deadline = part(workload.after, "spec", "activeDeadlineSeconds")
-    if not isinstance(deadline, int) or isinstance(deadline, bool) or not 0 < deadline <= LONGEST_SECONDS:
-        return None
-    return deadline / _rounds(workload.after)
 
 
 def _rounds(job: Document | None) -> int:

@@ -351,11 +351,12 @@ class Overlay:
 
     def put(self, kind: str, record: Any) -> None:
         """Lay a record over the cluster, in the place of the one of its name."""
-        self._of(kind)[record.metadata.namespace, record.metadata.name] = record
+        key = record.metadata.namespace, record.metadata.name
+        self._new.setdefault(CLUSTER_KINDS[kind].field, {})[key] = record
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Take an object out of the cluster."""
-        self._of(kind)[namespace, name] = None
+        self._new.setdefault(CLUSTER_KINDS[kind].field, {})[namespace, name] = None
 
     def cluster(self) -> ClusterSnapshot:
         """The cluster with all that was added and removed.
@@ -395,9 +396,6 @@ class Overlay:
             if message:
                 self.assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
-
-    def _of(self, kind: str) -> dict[tuple[str, str], Any]:
-        return self._new.setdefault(CLUSTER_KINDS[kind].field, {})
 
     def _as_stored(self, record: Any, before: Any | None, fields: list[str]) -> Any:
         """A record as the API server and the controllers have it once it is applied."""

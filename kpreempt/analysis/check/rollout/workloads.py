@@ -346,8 +346,10 @@ def without_dropped(document: Document, live: Document) -> Document:
         del spec["resources"]
     for holder in _HOLDERS:
         given = spec.get(holder)
-        if given == before.get(holder) and _has_keys(given) and holder in there and not _has_keys(there[holder]):
-            spec[holder] = _without_keys(given)
+        without = _without_keys(given)
+        is_as_before = given == before.get(holder) and given != without
+        if is_as_before and holder in there and there[holder] == _without_keys(there[holder]):
+            spec[holder] = without
     if spec == wanted:
         return document
     template = {**mapping_in(document, "spec", "template"), "spec": spec}
@@ -356,10 +358,6 @@ def without_dropped(document: Document, live: Document) -> Document:
 
 def _pod_spec(document: Document) -> Document:
     return mapping_in(document, "spec", "template", "spec")
-
-
-def _has_keys(value: Any) -> bool:
-    return bool(value != _without_keys(value))
 
 
 def _without_keys(value: Any) -> Any:
@@ -445,14 +443,10 @@ def _with_tolerations(document: Document, before: Document) -> Document:
     mine = spec.get("tolerations")
     if isinstance(mine, list) and mine:
         theirs = list(mappings_in(mapping_in(before, "spec"), "tolerations"))
-        known = {_text_of(each) for each in theirs}
-        if all(isinstance(each, dict) and _text_of(each) in known for each in mine):
+        known = {repr(sorted(each.items())) for each in theirs}
+        if all(isinstance(each, dict) and repr(sorted(each.items())) in known for each in mine):
             spec["tolerations"] = theirs
     return result
-
-
-def _text_of(toleration: Document) -> str:
-    return repr(sorted(toleration.items()))
 
 
 def _can_change(path: str) -> bool:
