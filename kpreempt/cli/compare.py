@@ -56,7 +56,7 @@ from kpreempt.library.schedulers import AskedScheduler
 from kpreempt.model.wanted import all_wanted
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
 from kpreempt.schedulers.interface import Settings
-from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+from kpreempt.schedulers.kube.versions import parse_feature_gates
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.verdict import Assumption

@@ -77,7 +77,7 @@ class Run:
         policy = read_document(request.policy_config) if request.policy_config else None
         gates: dict[str, bool] = {}
         if request.feature_gates:
-            from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+            from kpreempt.schedulers.kube.versions import parse_feature_gates
 
             for text in request.feature_gates:
                 gates |= parse_feature_gates(text)

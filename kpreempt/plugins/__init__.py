@@ -49,7 +49,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import SnapshotView
 from kpreempt.schedulers.kube.framework.resources import Resource
-from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
+from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.rules import CandidateScore
 from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Status
 from kpreempt.verdict.details import PluginFinding

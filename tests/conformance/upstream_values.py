@@ -15,10 +15,9 @@ from kpreempt.model.pod import ContainerPort, Pod, PodMeta
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.choice import earliest_start
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToStatus, no_node_message, normalize_to_max
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.node_info import HostPorts, PodInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import piecewise_linear
 from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, pod_requests
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name

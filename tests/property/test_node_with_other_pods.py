@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cluster_state import PodsByLabels
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.pods_by_place import PodsByLabels
 from tests.conformance.cases import pod_of
 from tests.factories import make_node
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.interface import PodChanges
-from kpreempt.schedulers.kube.framework import pods_by_place
-from kpreempt.schedulers.kube.framework.pods_by_place import NOWHERE, NominatedTo, Place, add_by_place, moved, regrouped
+from kpreempt.schedulers.kube.framework import cluster_state
+from kpreempt.schedulers.kube.framework.cluster_state import NOWHERE, NominatedTo, Place, add_by_place, moved, regrouped
 from tests.factories import make_pod
 
 drawn_pods = st.lists(
@@ -40,7 +40,7 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
     now = [*pods[:start], *data.draw(drawn_pods), *pods[end:]]
     before = grouped(pods)
     kept = {place: list(group) for place, group in before.items()}
-    with patch.object(pods_by_place, "_STRETCH", stretch):
+    with patch.object(cluster_state, "_STRETCH", stretch):
         after = before | regrouped(before, pods, now, place_of)
     assert without_empty(after) == without_empty(grouped(now))
     # What was is not changed, and what stays is the same list.
@@ -58,7 +58,7 @@ def test_groups_of_a_list_in_which_some_are_gone_moved_or_new(
 ) -> None:
     staying = [pod for pod in pods if data.draw(st.booleans())]
     now = data.draw(st.permutations([*staying, *data.draw(drawn_pods)])) if data.draw(st.booleans()) else staying
-    with patch.object(pods_by_place, "_STRETCH", stretch), patch.object(pods_by_place, "_NEAR", near):
+    with patch.object(cluster_state, "_STRETCH", stretch), patch.object(cluster_state, "_NEAR", near):
         after = grouped(pods) | regrouped(grouped(pods), pods, now, place_of)
     again = without_empty(grouped(now))
     assert {place: [*map(id, group)] for place, group in without_empty(after).items()} == {

@@ -4,14 +4,19 @@ Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` 
 """
 
 from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_whole
-from kpreempt.schedulers.extender_protocol.dialect import CURRENT, V1_8, V1_13, V1_18, Dialect, uid_of
 from kpreempt.schedulers.extender_protocol.http_extender import (
+    CURRENT,
+    V1_8,
+    V1_13,
+    V1_18,
     Call,
     Connect,
+    Dialect,
     FilterAnswer,
     FilteredNode,
     HttpExtender,
     NodeVictims,
+    uid_of,
 )
 from kpreempt.schedulers.extender_protocol.settings import (
     ExtenderSettings,

@@ -31,8 +31,8 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
 from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.preemption.evaluator import preemption_rules
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
-from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.verdict import (
     AllocatedDevice,
     Assumption,

@@ -48,9 +48,8 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import FilteredNodes, Framework
 from kpreempt.schedulers.kube.node_story import is_refused_for_good
 from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
-from kpreempt.schedulers.kube.preemption.evaluator import first_error
+from kpreempt.schedulers.kube.preemption.evaluator import first_error, preemption_rules
 from kpreempt.schedulers.kube.preemption.odds import sampling_of
-from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged

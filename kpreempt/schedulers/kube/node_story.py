@@ -21,14 +21,13 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.foreign import attributed_to
-from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
 from kpreempt.schedulers.kube.framework.interface import FrameworkError, PluginError
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, host_ports_of
 from kpreempt.schedulers.kube.framework.resources import Resource, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
-from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
+from kpreempt.schedulers.kube.preemption.evaluator import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims import without_potential_victims
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Code, NodeEvaluation, Status

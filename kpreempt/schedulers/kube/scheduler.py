@@ -38,6 +38,7 @@ from kpreempt.schedulers.kube.profile import (
     default_profile,
     from_outside,
     plugins_at,
+    queue_rules,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import (
@@ -220,13 +221,11 @@ class KubeScheduler:
         return LatestTable(state, before)
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
-        """What out-of-tree plugins make of the scheduling queue (``queueing.py``).
+        """What out-of-tree plugins make of the scheduling queue (``profile.py``).
 
         ``prepared`` gives the cluster as it is when it is called, which only such plugins need, and queues without
         queueing hints.
         """
-        from kpreempt.schedulers.kube.queueing import queue_rules  # noqa: PLC0415 - only queues need it
-
         rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
         if self.behaviour.scheduler_queueing_hints:
             return rules

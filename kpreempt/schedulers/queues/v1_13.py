@@ -17,8 +17,7 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition, PodStatus
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue, Ticker
-from kpreempt.schedulers.queues.nominated import NominatedPods
+from kpreempt.schedulers.queues.interface import Attempt, NominatedPods, SchedulingQueue, Ticker
 from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
 
 # Changes of other objects that move all pods. A StorageClass does only if it binds late.

@@ -1,27 +1,29 @@
-"""Victims of many nodes in lockstep, and the steps of choosing them, from what the search has noted down."""
+"""Victims of many nodes in lockstep, and the steps of choosing them, from what the search has noted down.
+
+Where the scheduler's own order of pods is known, equals are in the order in which Go's sort leaves them (``GoOrder``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
-from kpreempt.schedulers.kube.bulk.budgets import BudgetUses, uses_of
-from kpreempt.schedulers.kube.bulk.go_order import GoOrder
+from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.bulk.limits import PluginLimits
-from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
+from kpreempt.schedulers.kube.bulk.lockstep import BudgetUses, Lockstep, uses_of
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, order_by
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import NO_START, BudgetIndex, sort_by_importance
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
-from kpreempt.verdict import SUCCESS, BudgetUse, Code, Reprieve, Status
+from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 NO_VICTIMS = Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
 
@@ -53,8 +55,13 @@ def dry_run(
     order = table.importance.order
     victims = order[is_victim[order]]
     where = question[table.node[victims]]
-    # On other nodes nobody is put back, so that neither order nor budgets matter there.
-    can_help = _can_help(table, limits, pod.priority, np.flatnonzero(question >= 0))
+    # Whether the pod fits on each node once all pods of lower priority are gone. On other nodes nobody is put back, so
+    # that neither order nor budgets matter there.
+    asked = np.flatnonzero(question >= 0)
+    can_help = np.ones(len(asked), dtype=np.bool_)
+    for limit in [limit for each in limits for limit in each.limits]:
+        freed = table.total(np.where(table.priority < pod.priority, limit.amounts, 0))[asked]
+        can_help &= limit.used - freed <= limit.limit
     helpful = np.flatnonzero(can_help[where])
     victims[helpful] = table.in_likely_order(victims[helpful])
     in_go = GoOrder(table, victims, where, len(nodes)) if orders is None else None
@@ -76,41 +83,37 @@ def dry_run(
     # Those that violate a budget are put back before all others.
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes))
-    search.run()
     # Pods that stay in any case.
     num_others = [
         node_info.num_pods - count + len(nominated.get(index, ()))
         for index, (node_info, count) in enumerate(zip(nodes, search.counts.tolist(), strict=True))
     ]
-    steps = StepsOfNodes(table, search, victims[tried], uses, tried, num_others)
+    steps_on = _steps_on_nodes(table, search, victims[tried], uses, tried, num_others)
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
     is_evicted = ~search.kept & search.fits[search.where]
-    goes = _those_who_go(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go)
-    gone = [table.pods[position] for position in goes.tolist()]
+    goes = _those_who_go(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
+    gone = [table.pods[position] for position in goes]
     outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_left_out, others, num_others)
     silent = {each.plugin for each in limits if not each.tells_detail}
     # A node without its victims is not bare where others are nominated to it.
-    asked = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
-    for name in [name for name in asked if name in outcomes and outcomes[name].status.plugin in silent]:
+    detailed = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
+    for name in [name for name in detailed if name in outcomes and outcomes[name].status.plugin in silent]:
         del outcomes[name]
 
     def steps_of(name: str) -> list[Reprieve] | None:
         """The steps on a node of which there are victims, unless a plugin that refused there cannot tell why."""
         if name not in outcomes or not outcomes[name].pods:
             return None
-        found = steps.of_node(int(question[position[name]]))
+        found = steps_on(int(question[position[name]]))
         is_told = all(each.blocked_by is None or each.blocked_by.plugin not in silent for each in found)
         return found if is_told else None
 
-    return AtOnce(_with_steps(outcomes, steps_of) if state.records_steps else outcomes, steps_of)
-
-
-def _with_steps(
-    outcomes: Mapping[str, Victims], steps_of: Callable[[str], list[Reprieve] | None]
-) -> dict[str, Victims]:
-    """The outcomes with their steps, without those of which these cannot be told."""
+    if not state.records_steps:
+        return AtOnce(outcomes, steps_of)
+    # Those of which the steps cannot be told are left out.
     told = {name: steps_of(name) if outcome.pods else [] for name, outcome in outcomes.items()}
-    return {name: outcomes[name]._replace(steps=steps) for name, steps in told.items() if steps is not None}
+    with_steps = {name: outcomes[name]._replace(steps=steps) for name, steps in told.items() if steps is not None}
+    return AtOnce(with_steps, steps_of)
 
 
 def _add_nominated(
@@ -131,15 +134,6 @@ def _add_nominated(
                 for limit, amount in zip(each.limits, added, strict=True):
                     limit.used[node] += amount
     return is_left_out
-
-
-def _can_help(table: PodTable, limits: Sequence[PluginLimits], priority: int, asked: Integers) -> Booleans:
-    """Whether the pod fits on each of the nodes ``asked`` about once all pods of lower priority are gone."""
-    can_help = np.ones(len(asked), dtype=np.bool_)
-    for limit in [limit for each in limits for limit in each.limits]:
-        gone = table.total(np.where(table.priority < priority, limit.amounts, 0))[asked]
-        can_help &= limit.used - gone <= limit.limit
-    return can_help
 
 
 def _those_who_go(
@@ -202,9 +196,7 @@ def all_limits(
     """
     limits: list[PluginLimits] = []
     for plugin in filters:
-        if plugin.name in state.skip_filter_plugins:
-            continue
-        if isinstance(plugin, NodeFilterPlugin) and not limits:
+        if plugin.name in state.skip_filter_plugins or (isinstance(plugin, NodeFilterPlugin) and not limits):
             continue
         stated = plugin.limits(state, table, nodes) if isinstance(plugin, LimitedFilterPlugin) else None
         if stated is None:
@@ -213,59 +205,108 @@ def all_limits(
     return limits
 
 
-class StepsOfNodes:
-    """Makes the steps on one node, in the order in which they were taken.
+def _steps_on_nodes(
+    table: PodTable,
+    search: Lockstep,
+    victims: Integers,
+    uses: BudgetUses,
+    tried: Integers,
+    num_others: Sequence[int],
+) -> Callable[[int], list[Reprieve]]:
+    """What makes the steps on a node of the question, in the order in which they were taken.
 
     ``victims`` are those of ``search``, and ``num_others`` says how many pods stay on each node in any case; ``tried``
     gives for each victim its index in the order in which budgets were counted.
     """
+    uses_by_victim = cache(uses.by_victim)
 
-    def __init__(
-        self,
-        table: PodTable,
-        search: Lockstep,
-        victims: Integers,
-        uses: BudgetUses,
-        tried: Integers,
-        num_others: Sequence[int],
-    ) -> None:
-        self._table = table
-        self._search = search
-        self._victims = victims
-        self._uses = uses
-        self._tried = tried
-        self._num_others = num_others
-
-    @cached_property
-    def _of_budgets(self) -> Callable[[int, int], list[list[BudgetUse]]]:
-        return self._uses.by_victim()
-
-    def of_node(self, node: int) -> list[Reprieve]:
-        """The steps on a node of the question."""
-        begin, end = int(self._search.first[node]), int(self._search.first[node + 1])
+    def steps_on(node: int) -> list[Reprieve]:
+        begin, end = int(search.first[node]), int(search.first[node + 1])
         # Budgets were counted on the same node, in another order.
-        uses = self._of_budgets(begin, end)
-        tried = self._tried[begin:end]
+        uses_of_node = uses_by_victim()(begin, end)
+        counted = tried[begin:end]
         steps = zip(
-            self._victims[begin:end].tolist(),
-            (tried - begin).tolist(),
-            self._uses.violates[tried].tolist(),
-            self._search.refusals_on(node, self._num_others[node]),
+            victims[begin:end].tolist(),
+            (counted - begin).tolist(),
+            uses.violates[counted].tolist(),
+            search.refusals_on(node, num_others[node]),
             strict=True,
         )
         return [
-            _step(self._table.pods[position], uses[place], refusal, violates=violates)
+            Reprieve(
+                pod=(pod := table.pods[position]).key,
+                priority=pod.priority,
+                kept=refusal is None,
+                start_time=pod.start,
+                violates_budget=violates,
+                budgets=uses_of_node[place],
+                blocked_by=refusal,
+            )
             for position, place, violates, refusal in steps
         ]
 
+    return steps_on
 
-def _step(pod: Pod, uses: list[BudgetUse], refusal: Status | None, *, violates: bool) -> Reprieve:
-    return Reprieve(
-        pod=pod.key,
-        priority=pod.priority,
-        kept=refusal is None,
-        start_time=pod.start,
-        violates_budget=violates,
-        budgets=uses,
-        blocked_by=refusal,
-    )
+
+# Up to here Go's sort keeps the order of equals.
+MAX_STABLE = 12
+
+
+class GoOrder:
+    """Sorts the potential victims of nodes, and those who go, as the scheduler does.
+
+    ``victims`` are positions in the table, node by node, on each node most important first and equals as they stand
+    there; ``where`` is the node of each, one of ``num_nodes``.
+    """
+
+    def __init__(self, table: PodTable, victims: Integers, where: Integers, num_nodes: int) -> None:
+        self._table = table
+        self._first = np.searchsorted(where, np.arange(num_nodes + 1)).tolist()
+        self._rank: list[int] = table.importance.rank.tolist()
+        rank = table.importance.rank[victims]
+        self._is_tied = np.zeros(num_nodes, dtype=np.bool_)
+        self._is_tied[where[1:][rank[1:] == rank[:-1]]] = True
+        # Missing start times count as now, by a clock that moves on while it is read.
+        self._lacks_start = np.zeros(num_nodes, dtype=np.bool_)
+        self._lacks_start[where[table.start[victims] == NO_START]] = True
+        self._listed: dict[int, dict[str, int]] = {}
+
+    def sort(self, victims: Integers) -> Integers:
+        """All potential victims, by importance."""
+        ordered = victims.copy()
+        for node, begin, end in self._decided(self._first):
+            # They stand on the node in the order of the table.
+            ordered[begin:end] = self._sorted(node, np.sort(victims[begin:end]).tolist())
+        return ordered
+
+    def sort_again(self, goes: Integers, first: Sequence[int], is_sorted_again: Callable[[int], bool]) -> Integers:
+        """Those who go, by importance.
+
+        ``goes`` are positions in the table in the order in which they were put back, those of node n from ``first[n]``
+        up to ``first[n + 1]``. Only where it ``is_sorted_again`` are those of a node in another order than they were.
+        """
+        ordered = goes[np.argsort(self._table.importance.rank[goes], kind="stable")]
+        for node, begin, end in self._decided(first):
+            positions = goes[begin:end].tolist()
+            ordered[begin:end] = self._sorted(node, positions) if is_sorted_again(node) else positions
+        return ordered
+
+    def _decided(self, first: Sequence[int]) -> list[tuple[int, int, int]]:
+        """The nodes of which the sort decides the order, and where their pods begin and end."""
+        begins, ends = np.array(first[:-1], dtype=np.int64), np.array(first[1:], dtype=np.int64)
+        nodes = np.flatnonzero(self._lacks_start | (self._is_tied & (ends - begins > MAX_STABLE))).tolist()
+        return [(node, first[node], first[node + 1]) for node in nodes]
+
+    def _sorted(self, node: int, positions: Sequence[int]) -> list[int]:
+        if not self._lacks_start[node]:
+            rank = self._rank
+            return sorted_as_in_go(positions, lambda one, other: rank[one] < rank[other])
+        cluster = self._table.cluster
+        infos = {PodInfo(self._table.pods[position], cluster.behaviour): position for position in positions}
+        # The first time it is asked about all that may go.
+        listed = self._listed.setdefault(node, {info.key: place for place, info in enumerate(infos)})
+        reads_once = cluster.behaviour.reads_start_times_once
+        in_order = sort_by_importance(
+            list(infos), cluster.now, has_scheduler_order=True, reads_starts_once=reads_once, listed=listed
+        )
+        return [infos[info] for info in in_order]

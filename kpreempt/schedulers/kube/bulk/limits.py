@@ -17,8 +17,14 @@ import numpy as np
 
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.framework.host_ports import ANY_ADDRESS, DEFAULT_PROTOCOL, host_ports_of, takes_port
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import (
+    ANY_ADDRESS,
+    DEFAULT_PROTOCOL,
+    NodeInfo,
+    PodInfo,
+    host_ports_of,
+    takes_port,
+)
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
 from kpreempt.verdict import Code, Status, details
 from kpreempt.verdict.details import Shortfall
@@ -95,15 +101,17 @@ class Fit(Protocol):
 
     def is_ignored(self, name: str) -> bool:
         """Whether the configuration leaves the resource out of account."""
-        ...
 
     def may_be_backed_by_devices(self, name: str) -> bool:
         """Whether a device class stands for the resource on nodes that do not offer it themselves."""
-        ...
 
     def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """The status of a node on which these resources are short."""
-        ...
+
+
+def _places(table: PodTable, nodes: Sequence[NodeInfo]) -> Integers:
+    position = table.cluster.position
+    return np.array([position[node_info.name] for node_info in nodes], dtype=np.int64)
 
 
 class _Check(NamedTuple):
@@ -120,8 +128,7 @@ def resource_limits(
     wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
     if any(plugin.may_be_backed_by_devices(name) for name in wanted):
         return None
-    position = table.cluster.position
-    asked = np.array([position[node_info.name] for node_info in nodes], dtype=np.int64)
+    asked = _places(table, nodes)
     checks = [_Check(PODS, 1, table.allocatable(PODS)[asked])]
     checks += [
         _Check(name, amount, table.allocatable(name)[asked])
@@ -130,8 +137,7 @@ def resource_limits(
     ]
     limits = []
     for check in checks:
-        counts_pods = check.resource == PODS
-        amounts = np.ones(len(table.pods), dtype=np.int64) if counts_pods else table.resource(check.resource)
+        amounts = table.resource(check.resource) if check.resource != PODS else np.ones(len(table.pods), np.int64)
         limits.append(Limit(table.total(amounts)[asked], check.allocatable - check.wanted, amounts))
     # Plain integers, because single values of a column are slow to come by.
     offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
@@ -172,8 +178,7 @@ def port_limits(
     """
     behaviour = table.cluster.behaviour
     limits, clashing = [], np.zeros(len(table.pods), dtype=np.bool_)
-    position = table.cluster.position
-    asked = np.array([position[node_info.name] for node_info in nodes], dtype=np.int64)
+    asked = _places(table, nodes)
     nothing = np.zeros(len(nodes), dtype=np.int64)
     for port in wanted:
         amounts = table.per_host_ports(partial(_num_taken, port))

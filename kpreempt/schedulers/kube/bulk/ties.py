@@ -11,8 +11,7 @@ import numpy as np
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps
-from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
-from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
+from kpreempt.schedulers.kube.bulk.lockstep import BudgetUses, Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, dense
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.ties import follow_on_node

@@ -16,7 +16,7 @@ from kpreempt.model.quantity import MAX_INT64, wrap_int64
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.extender_protocol import CURRENT, Connect, HttpExtender, read_settings, with_ignorable_last
-from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
+from kpreempt.schedulers.kube.configuration.decoding import decode_configuration, validate_configuration
 from kpreempt.schedulers.kube.configuration.schema import (
     ALL,
     API_VERSION,
@@ -26,8 +26,6 @@ from kpreempt.schedulers.kube.configuration.schema import (
     PLUGIN_ARGS,
     with_defaults,
 )
-from kpreempt.schedulers.kube.configuration.validation import validate_configuration
-from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.framework.arg_types import aggregate
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
@@ -42,10 +40,10 @@ from kpreempt.schedulers.kube.plugin_table import (
     registry_of,
 )
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
-from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
+from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
 from kpreempt.schedulers.kube.profile import PointConfig, Profile, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behaviour, behaviour_with
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 

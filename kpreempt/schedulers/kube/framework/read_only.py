@@ -18,9 +18,8 @@ from typing import Any, NoReturn, cast
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.host_ports import HostPorts
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
-from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import HostPorts, ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.resources import Resource
 
 _REFUSAL = "is read-only; change a copy: node_info.snapshot()"

@@ -9,8 +9,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import INT32, child, invalid
 from kpreempt.schedulers.kube.framework.events import Action, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
+from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
-from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.rules import MIN_CANDIDATE_NODES_ABSOLUTE, MIN_CANDIDATE_NODES_PERCENTAGE
 from kpreempt.schedulers.kube.versions import Behaviour
 

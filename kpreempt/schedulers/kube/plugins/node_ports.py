@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, has_place, on_node, on_pod
-from kpreempt.schedulers.kube.framework.host_ports import host_ports_of, takes_port
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -17,7 +16,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, host_ports_of, takes_port
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 

@@ -1,4 +1,7 @@
-"""A whole preemption, from eligibility to the choice (``framework/preemption/preemption.go``, v1.36.3)."""
+"""A whole preemption, from eligibility to the choice, and the PostFilter plugin that runs it.
+
+Follows ``framework/preemption/preemption.go``, v1.36.3.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import compress, islice, repeat
 from operator import attrgetter, eq
+from typing import ClassVar
 
 import msgspec
 
@@ -17,35 +21,28 @@ from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     AtOnce,
     FrameworkError,
     Handle,
     NodeToStatus,
     PluginError,
+    PostFilterPlugin,
     PostFilterResult,
     PreemptionEvidence,
     Victims,
     no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS, alternatives_of
 from kpreempt.schedulers.kube.preemption.victims import select_victims
-from kpreempt.verdict import (
-    SUCCESS,
-    Alternatives,
-    Candidate,
-    Code,
-    Odds,
-    Reprieve,
-    SearchOrder,
-    Selection,
-    Status,
-)
+from kpreempt.verdict import SUCCESS, Alternatives, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
 from kpreempt.verdict.status import FOUND_PLACEMENT
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -398,3 +395,36 @@ def _reviewed(
         steps = found[node].steps if node in found and found[node].victims == keys else []
         reviewed.append(Candidate(node, keys, each.num_violations, steps))
     return left, reviewed
+
+
+class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
+    """Eligibility, dry run and choice, by the hooks of ``PreemptionRules``; its reasons begin with ``message_prefix``.
+
+    That is DefaultPreemption's own; most plugins outside the tree say nothing before their reasons.
+    """
+
+    message_prefix: ClassVar[str] = "preemption: "
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, filtered: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Nominate a node, or say why no eviction helps."""
+        result, status = self._evaluator.preempt(state, pod, filtered)
+        if result is not None and result.evidence is not None and self.overrides("may_evict"):
+            result = result._replace(evidence=result.evidence._replace(eviction_rule=self.name))
+        if status.reasons:
+            return result, Status(status.code, [f"{self.message_prefix}{status.message}"])
+        return result, status
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.handle, self)
+
+
+def preemption_rules(plugins: ProfilePlugins) -> PreemptionRules | None:
+    """The rules of the first plugin of a profile that preempts, if there is one."""
+    for plugin in plugins.post_filters:
+        own = plugin.plugin if isinstance(plugin, ForeignPlugin) else plugin
+        if isinstance(own, PreemptionPlugin):
+            return own
+    return None

@@ -49,8 +49,7 @@ from kpreempt.schedulers.kube.queue.backoff import (
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue, Ticker
-from kpreempt.schedulers.queues.nominated import Nominator
+from kpreempt.schedulers.queues.interface import Attempt, Nominator, SchedulingQueue, Ticker
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
 FLUSH_PERIOD = timedelta(seconds=30)

@@ -19,8 +19,8 @@ import msgspec
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
 from kpreempt.model.urls import without_secrets
-from kpreempt.schedulers.extender_protocol import ExtenderSettings, read_settings
-from kpreempt.schedulers.extender_protocol import dialect as protocols
+from kpreempt.schedulers.extender_protocol import V1_13, ExtenderSettings, read_settings
+from kpreempt.schedulers.extender_protocol import Dialect as Protocol
 from kpreempt.schedulers.legacy.base.gate_names import ALL_GATES, GATES_BY_ALGORITHM
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.predicates import PASSES, Filter, State, refusal
@@ -77,7 +77,7 @@ class Dialect(NamedTuple):
     has_preempt_verb: bool = True
     names_fields: bool = False
     folds_case: bool = True
-    protocol: protocols.Dialect = protocols.V1_13
+    protocol: Protocol = V1_13
     ignorable_last: bool = False
 
 

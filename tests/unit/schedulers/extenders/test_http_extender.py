@@ -25,7 +25,7 @@ from kpreempt.schedulers.extender_protocol import (
     NodeVictims,
     uid_of,
 )
-from kpreempt.schedulers.extender_protocol.dialect import pod_document
+from kpreempt.schedulers.extender_protocol.http_extender import pod_document
 from kpreempt.snapshot.decode import decode_object
 from tests.factories import make_node, make_pod
 from tests.strategies import incoming_pods

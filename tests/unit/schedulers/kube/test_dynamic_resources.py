@@ -12,9 +12,8 @@ from kpreempt.model.devices import REDACTED_SELECTOR, ResourceClaim
 from kpreempt.model.pod import Container, PodResourceClaim, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behaviour, behaviour_with
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.details import ClaimUnavailable, InsufficientDevices
 from tests.device_factories import DRIVER, claim, claiming, devices_cluster, exactly, gpu_class, gpus, record

@@ -7,9 +7,15 @@ import pytest
 from kpreempt.errors import UsageError
 from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.feature_gates import behaviour_with, parse_feature_gates
 from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
-from kpreempt.schedulers.kube.versions import behaviour, gates_of, known_gates, needed_gates
+from kpreempt.schedulers.kube.versions import (
+    behaviour,
+    behaviour_with,
+    gates_of,
+    known_gates,
+    needed_gates,
+    parse_feature_gates,
+)
 
 GATES = known_gates()
 

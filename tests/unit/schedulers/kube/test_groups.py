@@ -8,7 +8,7 @@ import pytest
 from kpreempt.model.pod import Container, ContainerPort, Pod
 from kpreempt.schedulers.kube.bulk import pod_table
 from kpreempt.schedulers.kube.bulk.pod_table import NO_GROUP, PortGroups
-from kpreempt.schedulers.kube.framework.host_ports import host_ports_of
+from kpreempt.schedulers.kube.framework.node_info import host_ports_of
 from kpreempt.schedulers.kube.versions import behaviour
 from tests.factories import make_pod
 
