@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
@@ -120,9 +121,9 @@ def _kind_and_version(document: object) -> tuple[str, str]:
 
 
 def _check_registered(kind: str, version: str) -> None:
-    if version != f"{GROUP}/{VERSION}" or kind not in _KINDS:
-        scheme = 'scheme "pkg/runtime/scheme.go:111"'
-        raise ConfigurationError(f'no kind "{kind}" is registered for version "{version}" in {scheme}')
+    if version != API_VERSION or kind not in _KINDS:
+        where = f'for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise ConfigurationError(f'no kind "{kind}" is registered {where}')
 
 
 class _Decoder:
@@ -149,21 +150,14 @@ class _Decoder:
                     decoded[key] = self.decode(value[key], field_type, below, joined, wanted.name)
             return decoded
         if isinstance(wanted, ListOf) and isinstance(value, list):
+            zero: Any = {} if isinstance(wanted.item, Struct) else [] if isinstance(wanted.item, ListOf) else ""
             return [
-                _zero_of(wanted.item)
-                if item is None
-                else self.decode(item, wanted.item, f"{path}[{index}]", fields, struct)
+                copy(zero) if item is None else self.decode(item, wanted.item, f"{path}[{index}]", fields, struct)
                 for index, item in enumerate(value)
             ]
         if isinstance(wanted, Scalar):
             return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")
         raise _wrong_type(value, f"{struct}.{fields}", wanted.go_type)
-
-
-def _zero_of(wanted: Type) -> Any:
-    if isinstance(wanted, Struct):
-        return {}
-    return [] if isinstance(wanted, ListOf) else ""
 
 
 def _decode_scalar(value: Any, go_type: str, field: str) -> Any:
@@ -287,9 +281,8 @@ def _leader_election(election: Mapping[str, Any]) -> list[str]:
 
 
 def _percentage(path: str, percentage: int | None) -> list[str]:
-    if percentage is None or 0 <= percentage <= 100:
-        return []
-    return [invalid(path, percentage, "not in valid range [0-100]")]
+    is_valid = percentage is None or 0 <= percentage <= 100
+    return [] if is_valid else [invalid(path, percentage, "not in valid range [0-100]")]
 
 
 def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
@@ -331,7 +324,11 @@ def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behaviour: Behavio
     for index, profile in enumerate(profiles[1:], start=1):
         other = profile["plugins"]["queueSort"]
         if other != first:
-            shown = {key.capitalize(): _shown_plugins(other[key]) for key in ("enabled", "disabled")}
+            shown = {
+                key.capitalize(): [{"Name": each["name"], "Weight": each.get("weight", 0)} for each in other[key]]
+                or None
+                for key in ("enabled", "disabled")
+            }
             path = f"profiles[{index}].plugins.queueSort"
             problems.append(invalid(path, shown, words))
         configured = any(config["name"] == name for config in profile["pluginConfig"])
@@ -346,10 +343,6 @@ def _args_of(profile: Mapping[str, Any], name: str) -> object:
     return next((config.get("args") for config in reversed(profile["pluginConfig"]) if config["name"] == name), None)
 
 
-def _shown_plugins(plugins: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    return [{"Name": plugin["name"], "Weight": plugin.get("weight", 0)} for plugin in plugins] or None
-
-
 def _extenders(extenders: Sequence[Mapping[str, Any]]) -> list[str]:
     problems = []
     managed: set[str] = set()
@@ -359,7 +352,10 @@ def _extenders(extenders: Sequence[Mapping[str, Any]]) -> list[str]:
             problems.append(invalid(f"{path}.weight", weight, "must have a positive weight applied to it"))
         for number, resource in enumerate(extender.get("managedResources", [])):
             where, name = f"{path}.managedResources[{number}].name", resource.get("name", "")
-            problems += _extended_resource(where, name)
+            about_name = label_key_problems(name)
+            if not about_name and not is_extended_resource(name):
+                about_name = ["is an invalid extended resource name"]
+            problems += [invalid(where, name, problem) for problem in about_name]
             if name in managed:
                 problems.append(invalid(where, name, "duplicate extender managed resource name"))
             managed.add(name)
@@ -368,10 +364,3 @@ def _extenders(extenders: Sequence[Mapping[str, Any]]) -> list[str]:
         shown = f"found {binders} extenders implementing bind"
         problems.append(invalid("extenders", shown, "only one extender can implement bind"))
     return problems
-
-
-def _extended_resource(path: str, name: str) -> list[str]:
-    problems = [invalid(path, name, problem) for problem in label_key_problems(name)]
-    if problems or is_extended_resource(name):
-        return problems
-    return [invalid(path, name, "is an invalid extended resource name")]

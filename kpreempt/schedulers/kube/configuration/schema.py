@@ -154,12 +154,11 @@ def configuration_of(behaviour: Behaviour) -> Struct:
 def args_of(behaviour: Behaviour) -> Mapping[str, Struct]:
     """The types of the arguments in a version, by plugin."""
     args = dict(PLUGIN_ARGS)
-    devices = dict(args["DynamicResources"].fields)
-    if not behaviour.takes_binding_timeout:
-        del devices["bindingTimeout"]
-    args["DynamicResources"] = args["DynamicResources"]._replace(fields=devices)
-    if not behaviour.takes_args_of_dynamic_resources:
-        del args["DynamicResources"]
+    devices = args.pop("DynamicResources")
+    if behaviour.takes_args_of_dynamic_resources:
+        left_out = () if behaviour.takes_binding_timeout else ("bindingTimeout",)
+        fields = {name: each for name, each in devices.fields.items() if name not in left_out}
+        args["DynamicResources"] = devices._replace(fields=fields)
     return args
 
 
@@ -189,7 +188,11 @@ def with_defaults(
     if len(profiles) == 1:
         profiles[0].setdefault("schedulerName", DEFAULT_SCHEDULER_NAME)
     for profile in profiles:
-        profile["plugins"] = _merged_plugins(default_plugins, profile.get("plugins", {}))
+        given = profile.get("plugins", {})
+        profile["plugins"] = {
+            point: _merged_set(default_plugins if point == MULTI_POINT else (), given.get(point, {}))
+            for point in (*EXTENSION_POINTS, MULTI_POINT)
+        }
         profile["pluginConfig"] = _plugin_config(profile, behaviour)
     # Zero values of these count as not given.
     leader_election = {key: value for key, value in decoded.get("leaderElection", {}).items() if value not in ("", 0)}
@@ -207,14 +210,10 @@ def with_defaults(
     }
 
 
-def _default_args(name: str, args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
-    return REGISTRY[name].default_args(args, behaviour)
-
-
 def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dict[str, Any]]:
     """The given arguments with their defaults, then those of the plugins that are enabled without any."""
     configs = [
-        {"name": "", **config, "args": _default_args(config["name"], config.get("args", {}), behaviour)}
+        {"name": "", **config, "args": REGISTRY[config["name"]].default_args(config.get("args", {}), behaviour)}
         if config.get("name") in PLUGIN_ARGS
         else {"name": "", **config}
         for config in profile.get("pluginConfig", [])
@@ -222,24 +221,14 @@ def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dic
     configured = {config["name"] for config in configs}
     enabled = {plugin["name"] for plugins in profile["plugins"].values() for plugin in plugins["enabled"]}
     configs += [
-        {"name": name, "args": _default_args(name, {}, behaviour)}
+        {"name": name, "args": REGISTRY[name].default_args({}, behaviour)}
         for name in sorted(enabled)
         if name in PLUGIN_ARGS and name not in configured
     ]
     return configs
 
 
-def _merged_plugins(
-    default_plugins: tuple[EnabledPlugin, ...], given: Mapping[str, Any]
-) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    enabled = [plugin._asdict() for plugin in default_plugins]
-    return {
-        point: _merged_set(enabled if point == MULTI_POINT else [], given.get(point, {}))
-        for point in (*EXTENSION_POINTS, MULTI_POINT)
-    }
-
-
-def _merged_set(defaults: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def _merged_set(defaults: Iterable[EnabledPlugin], given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The default plugins that are not disabled, each replaced in its place where it is given again, then all others.
 
     Of a plugin that is given twice, the last one replaces; the others follow, and are refused later.
@@ -248,7 +237,7 @@ def _merged_set(defaults: list[dict[str, Any]], given: Mapping[str, Any]) -> dic
     disabled = [{"name": plugin.get("name", "")} for plugin in given.get("disabled", [])]
     names = {plugin["name"] for plugin in disabled}
     last_given = {plugin["name"]: index for index, plugin in enumerate(own)}
-    kept = [] if ALL in names else [plugin for plugin in defaults if plugin["name"] not in names]
+    kept = [each._asdict() for each in defaults if ALL not in names and each.name not in names]
     replacing = {last_given[plugin["name"]] for plugin in kept if plugin["name"] in last_given}
     enabled = [own[last_given[plugin["name"]]] if plugin["name"] in last_given else plugin for plugin in kept]
     enabled += [plugin for index, plugin in enumerate(own) if index not in replacing]

@@ -65,10 +65,7 @@ class Evaluator:
         self._handle = handle
         self._rules = rules
         self._cluster = handle.cluster
-
-    @cached_property
-    def _chooses_victims(self) -> bool:
-        return self._rules.chooses_victims
+        self._chooses_victims = rules.chooses_victims
 
     @cached_property
     def _budgets(self) -> BudgetIndex:
@@ -130,7 +127,9 @@ class Evaluator:
         elif state.records_scores:
             candidates = [each.candidate for each in helped]
         else:
-            may_win = _names_that_may_win(selection, odds, alternatives)
+            # Those with which the choice may end, chance and unknown orders included.
+            may_win = set(selection.tied).union(*(outcome.nodes for outcome in (odds.outcomes if odds else ())))
+            may_win.update(outcome.node for outcome in (alternatives.outcomes if alternatives else ()))
             candidates = [each.candidate for each in helped if each.name in may_win]
         if not state.records_steps and state.records_scores:
             with state.phases.phase("dryRun"):
@@ -241,9 +240,12 @@ class Evaluator:
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
         framework = self._handle.framework
-        if state.findings is None or framework is None or self._chooses_victims:
-            return None
-        if not framework.looks_at_nodes_alone(state):
+        if (
+            state.findings is None
+            or framework is None
+            or self._chooses_victims
+            or not framework.looks_at_nodes_alone(state)
+        ):
             return None
         return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
@@ -356,16 +358,6 @@ def _best(helped: Sequence[Tried], now: datetime) -> list[str]:
     ranks = {each.name: _rank(each, now).rank for each in helped if each.victims.num_violations == fewest}
     best = max(ranks.values())
     return [name for name, rank in ranks.items() if rank == best]
-
-
-def _names_that_may_win(selection: Selection, odds: Odds | None, alternatives: Alternatives | None) -> set[str]:
-    """The candidates with which the choice may end, chance and unknown orders included."""
-    names = set(selection.tied)
-    if odds is not None:
-        names.update(*(outcome.nodes for outcome in odds.outcomes))
-    if alternatives is not None:
-        names.update(outcome.node for outcome in alternatives.outcomes)
-    return names
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:

@@ -182,7 +182,12 @@ def rank_victims(
     )
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
     places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
-    spans = {} if has_scheduler_order else _spans(counted, places)
+    # The first and the last place of each pod that has equals. Of these, too, any may be the one that violates.
+    spans: dict[str, tuple[int, int]] = {}
+    for _, tie in groupby(() if has_scheduler_order else counted, lambda each: tie_of(each.pod_info)):
+        taken = {each.pod_info.key: places[each.pod_info.key] for each in tie}
+        if len(taken) > 1:
+            spans |= dict.fromkeys(taken, (min(taken.values()), max(taken.values())))
     return [
         Standing(
             pod=each.pod_info.key,
@@ -195,14 +200,3 @@ def rank_victims(
         )
         for place, each in enumerate(reversed(put_back), start=1)
     ]
-
-
-def _spans(counted: Sequence[PodWithBudgets], places: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """The first and the last place of each pod that has equals. Of these, too, any may be the one that violates."""
-    spans: dict[str, tuple[int, int]] = {}
-    for _, tie in groupby(counted, lambda each: tie_of(each.pod_info)):
-        keys = [each.pod_info.key for each in tie]
-        if len(keys) > 1:
-            taken = [places[key] for key in keys]
-            spans |= dict.fromkeys(keys, (min(taken), max(taken)))
-    return spans

@@ -148,13 +148,13 @@ def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], wanted: int)
 
 
 def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]) -> list[OddsOutcome]:
-    size, outcomes = len(nodes), []
+    size, outcomes = len(nodes), {}
     for tier, starts in won:
         # A search comes to the node that it starts with.
         is_all = len(starts) == size
         reached = [nodes[index] for index in tier if is_all or _is_reached(index, size, ends, starts)]
-        outcomes.append((starts[0], OddsOutcome(reached, len(starts) / size)))
-    return _likely([outcome for _, outcome in sorted(outcomes, key=lambda each: each[0])])
+        outcomes[starts[0]] = OddsOutcome(reached, len(starts) / size)
+    return _likely([outcomes[start] for start in sorted(outcomes)])
 
 
 def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
@@ -241,8 +241,7 @@ def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Spa
 def _first_start(ends: Sequence[int]) -> Callable[[int], int]:
     """What gives, by a node's index, the first start from which a search gets as far as the node."""
     if isinstance(ends, range):
-        first, size = ends.start, len(ends)
-        return lambda index: min(max(index - first, 0), size)
+        return lambda index: min(max(index - ends.start, 0), len(ends))
     return partial(bisect_left, ends)
 
 

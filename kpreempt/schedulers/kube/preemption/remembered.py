@@ -32,41 +32,30 @@ class Tried:
     ``helps`` says whether there are any. ``rank`` is how good a candidate the node is, where that hangs on no time.
     """
 
-    __slots__ = ("_candidate", "_of_choice", "helps", "name", "rank", "victims")
+    __slots__ = ("_candidate", "helps", "name", "of_choice", "rank", "victims")
 
     def __init__(self, name: str, victims: Victims) -> None:
         self.name = name
         self.victims = victims
         self.helps = victims.status.is_success
         self.rank: SampledCandidate | None = None
+        # The victims as the rules of the choice see them.
+        self.of_choice = CandidateVictims(victims.pods, victims.num_violations)
         self._candidate: Candidate | None = None
-        self._of_choice: CandidateVictims | None = None
-
-    @property
-    def of_choice(self) -> CandidateVictims:
-        """The victims as the rules of the choice see them."""
-        found = self._of_choice
-        if found is None:
-            found = self._of_choice = CandidateVictims(self.victims.pods, self.victims.num_violations)
-        return found
 
     @property
     def candidate(self) -> Candidate:
         """The node as evidence."""
-        found = self._candidate
-        if found is None:
-            found = self._candidate = _candidate(self.name, self.victims)
-        return found
-
-
-def _candidate(node: str, victims: Victims) -> Candidate:
-    return Candidate(
-        node,
-        [victim.key for victim in victims.pods],
-        victims.num_violations,
-        victims.steps,
-        [told_outcome(node, each) for each in victims.outcomes.possible] if victims.outcomes else UNSET,
-    )
+        if self._candidate is None:
+            victims = self.victims
+            self._candidate = Candidate(
+                self.name,
+                [victim.key for victim in victims.pods],
+                victims.num_violations,
+                victims.steps,
+                [told_outcome(self.name, each) for each in victims.outcomes.possible] if victims.outcomes else UNSET,
+            )
+        return self._candidate
 
 
 class _Seen(NamedTuple):
@@ -135,9 +124,7 @@ class _Known:
 
         Steps tell what. Without them it is all the same whether that is enough for all pods or for more.
         """
-        names = self._by_budget.get(position)
-        if not names:
-            return
+        names = self._by_budget.get(position, set())
         # As many pods find what they need as before.
         enough = min(then.allowed, there.allowed) if _disrupted(then) == _disrupted(there) else -1
         is_same = then.allowed == there.allowed and enough >= 0
@@ -180,18 +167,15 @@ class RememberedDryRuns:
         for each in tried:
             if each.name not in self._own:
                 node_info = self._nodes[each.name]
-                self._known.keep(each, self._known.seen(node_info) or self._look_at(node_info))
-
-    def _look_at(self, node_info: NodeInfo) -> _Seen:
-        counts: dict[int, int] = {}
-        is_timed = False
-        priority = self._pod.priority
-        for info in node_info.pods:
-            if info.priority < priority:
-                is_timed |= info.start is None
-                for position in self._budgets.positions_of(info.pod):
-                    counts[position] = counts.get(position, 0) + 1
-        return _Seen(node_info, counts, is_timed)
+                seen = self._known.seen(node_info)
+                if seen is None:
+                    counts: dict[int, int] = {}
+                    going = [info for info in node_info.pods if info.priority < self._pod.priority]
+                    for info in going:
+                        for position in self._budgets.positions_of(info.pod):
+                            counts[position] = counts.get(position, 0) + 1
+                    seen = _Seen(node_info, counts, any(info.start is None for info in going))
+                self._known.keep(each, seen)
 
 
 def _disrupted(budget: PodDisruptionBudget) -> object:

@@ -130,12 +130,8 @@ def _criterion_of(rule: CandidateScore) -> Criterion:
 
 def is_awaited(pod: Pod, behaviour: Behaviour) -> bool:
     """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
-    if not behaviour.pod_disruption_conditions:
+    if pod.metadata.deletion_timestamp is None or not behaviour.pod_disruption_conditions:
         return pod.metadata.deletion_timestamp is not None
-    # Whether the pod is on its way out because a scheduler preempted it.
-    if pod.metadata.deletion_timestamp is None:
-        return False
-    for condition in pod.status.conditions:
-        if condition.type == "DisruptionTarget":
-            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
-    return False
+    # The first such condition tells whether a scheduler preempted it.
+    told = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
+    return told is not None and told.status == "True" and told.reason == "PreemptionByScheduler"

@@ -32,17 +32,6 @@ class Put(NamedTuple):
     kept: bool
 
 
-def ties_among(put: Sequence[Put], is_tied: Both) -> list[list[Put]]:
-    """The potential victims, most important first, in groups of equals."""
-    ties: list[list[Put]] = []
-    for each in put:
-        if ties and is_tied(ties[-1][-1].counted.pod_info, each.counted.pod_info):
-            ties[-1].append(each)
-        else:
-            ties.append([each])
-    return ties
-
-
 def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[Alike[PodInfo]]:
     """The pods of a tie in groups that no filter and no budget tells apart; ``is_alike`` asks the filters."""
     kinds: list[Alike[PodInfo]] = []
@@ -91,9 +80,9 @@ def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, in
     for kind in kinds:
         for budget in kind.budgets:
             asked[budget] = asked.get(budget, 0) + len(kind.pods)
-    if any(0 < allowed.get(budget, 0) < count for budget, count in asked.items()):
-        return True
-    return any(len({each.kept for each in tie if each.counted.violates == violates}) > 1 for violates in (True, False))
+    return any(0 < allowed.get(budget, 0) < count for budget, count in asked.items()) or any(
+        len({each.kept for each in tie if each.counted.violates == violates}) > 1 for violates in (True, False)
+    )
 
 
 class NodeTies(NamedTuple):
@@ -129,7 +118,13 @@ def node_ties(
 
     ``put`` has the potential victims by importance, in the likely order.
     """
-    groups = ties_among(put, is_tied)
+    # The potential victims in groups of equals.
+    groups: list[list[Put]] = []
+    for each in put:
+        if groups and is_tied(groups[-1][-1].counted.pod_info, each.counted.pod_info):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
     if len(groups) == len(put):
         return None
     ties: list[Tie] = [kinds_of(group, budgets, is_alike) for group in groups]

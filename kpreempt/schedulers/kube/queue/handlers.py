@@ -100,8 +100,28 @@ class KubeQueue(PriorityQueue):
         return chain(self.active, self.backoff.pods, self.backoff.error_pods, aside)
 
     def pods(self) -> list[QueuedPod]:
-        """The three queues: those with an order in it, then the unschedulable and the gated pods."""
-        return _queued_pods(self)
+        """The three queues: active, backing off (those after an error last), unschedulable; then the gated pods."""
+        active = [
+            _queued(self, info, Place.ACTIVE, [Mover(MoverKind.POP)], position)
+            for position, info in enumerate(self.active.in_order(), start=1)
+        ]
+        backoff = []
+        for position, info in enumerate(chain(self.backoff.pods.in_order(), self.backoff.error_pods.in_order()), 1):
+            movers = [Mover(MoverKind.BACKOFF, self.backoff_flush_time(info))]
+            if self.pops_from_backoff and info.key in self.backoff.pods:
+                movers.append(Mover(MoverKind.POP))
+            backoff.append(_queued(self, info, Place.BACKOFF, movers, position))
+        unschedulable, gated = [], []
+        # What may change the mind of the plugin that holds a pod back; no timer does.
+        gates_removed = [Mover(MoverKind.GATES_REMOVED)]
+        by_plugin = [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
+        for info in self.unschedulable.values():
+            if info.gating_plugin:
+                movers = gates_removed if info.gating_plugin == SchedulingGates.name else by_plugin
+                gated.append(_queued(self, info, Place.GATED, movers))
+            else:
+                unschedulable.append(_queued(self, info, Place.UNSCHEDULABLE, _movers(self, info)))
+        return [*active, *backoff, *unschedulable, *gated]
 
     def _may_be_helped_by(self, pod: Pod) -> Asked | None:
         """Without hints a pod that came helps those whose affinity wants it, and later those that spread, too."""
@@ -123,52 +143,6 @@ class KubeQueue(PriorityQueue):
     def _leaves_nominated_node(self, pod: Pod, now: datetime) -> None:
         """The room that was kept for the pod is free for those that had to respect it (``getLEPriorityPreCheck``)."""
         self.move(Happening(ASSIGNED_POD_DELETE, pod, None), now, lambda other: other.pod.priority <= pod.priority)
-
-
-def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
-    """All pods of the queue: active, backing off (those after an error last), unschedulable, gated."""
-    active = [
-        _queued(queue, info, Place.ACTIVE, [Mover(MoverKind.POP)], position)
-        for position, info in enumerate(queue.active.in_order(), start=1)
-    ]
-    backoff = [
-        _queued(
-            queue,
-            info,
-            Place.BACKOFF,
-            [
-                Mover(MoverKind.BACKOFF, queue.backoff_flush_time(info)),
-                *([Mover(MoverKind.POP)] if queue.pops_from_backoff and info.key in queue.backoff.pods else []),
-            ],
-            position,
-        )
-        for position, info in enumerate([*queue.backoff.pods.in_order(), *queue.backoff.error_pods.in_order()], start=1)
-    ]
-    aside = list(queue.unschedulable.values())
-    unschedulable = [
-        _queued(queue, info, Place.UNSCHEDULABLE, _movers(queue, info)) for info in aside if not info.gating_plugin
-    ]
-    # What may change the mind of the plugin that holds a pod back; no timer does.
-    gates_removed = [Mover(MoverKind.GATES_REMOVED)]
-    by_plugin = [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
-    gated = [
-        _queued(queue, info, Place.GATED, gates_removed if info.gating_plugin == SchedulingGates.name else by_plugin)
-        for info in aside
-        if info.gating_plugin
-    ]
-    return [*active, *backoff, *unschedulable, *gated]
-
-
-def _awaited_events(queue: PriorityQueue, plugins: set[str]) -> dict[str, list[str]]:
-    """The events that plugins wait for, by name, each with its plugins; the pod's own updates are left out."""
-    awaited: dict[str, list[str]] = {}
-    for plugin in sorted(plugins):
-        for each in queue.awaited_by(plugin):
-            for name in _names(each.event):
-                waiting = awaited.setdefault(name, [])
-                if plugin not in waiting:
-                    waiting.append(plugin)
-    return awaited
 
 
 def _names(event: ClusterEvent) -> list[str]:
@@ -204,7 +178,11 @@ def _queued(
 
 
 def _movers(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:
-    awaited = _awaited_events(queue, info.rejector_plugins)
+    # The events that plugins wait for, by name, each with its plugins; the pod's own updates are left out.
+    awaited: dict[str, list[str]] = {}
+    for plugin in sorted(info.rejector_plugins):
+        for name in dict.fromkeys(name for each in queue.awaited_by(plugin) for name in _names(each.event)):
+            awaited.setdefault(name, []).append(plugin)
     own = any(
         each.event.resource == POD and each.event.action & Action.UPDATE
         for plugin in info.rejector_plugins

@@ -392,7 +392,13 @@ class PriorityQueue(SchedulingQueue):
         if strategy == Strategy.SKIP:
             self.unschedulable[info.key] = info
         elif strategy == Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(info, now):
-            self._move_to_backoff(info)
+            if self.pops_from_backoff:
+                self._run_pre_enqueue(info)
+            if self.pops_from_backoff and info.gating_plugin:
+                self.unschedulable[info.key] = info
+            else:
+                self.unschedulable.leave(info.key)
+                self.backoff.add(info)
         else:
             self._move_to_active(info, event)
 
@@ -410,15 +416,6 @@ class PriorityQueue(SchedulingQueue):
         if event in (UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE):
             self.nominator.add(info.pod)
         return True
-
-    def _move_to_backoff(self, info: QueuedPodInfo) -> None:
-        if self.pops_from_backoff:
-            self._run_pre_enqueue(info)
-            if info.gating_plugin:
-                self.unschedulable[info.key] = info
-                return
-        self.unschedulable.leave(info.key)
-        self.backoff.add(info)
 
     def _next_timer(self) -> tuple[datetime, Callable[[datetime], None]] | None:
         timers: list[tuple[datetime, Callable[[datetime], None]]] = []
@@ -499,10 +496,8 @@ class Awaiting(dict[str, Sequence[Awaited]]):
         self._asks_hints = asks_hints
 
     def __missing__(self, plugin: str) -> Sequence[Awaited]:
-        found = tuple(
-            each for each in awaited_by(plugin, asks_hints=self._asks_hints) if each.event.awaits(self._event)
-        )
-        self[plugin] = found
+        awaited = awaited_by(plugin, asks_hints=self._asks_hints)
+        found = self[plugin] = tuple(each for each in awaited if each.event.awaits(self._event))
         return found
 
 
