@@ -231,11 +231,7 @@ _NOT_YET_VALID, _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 9, 10, 62, 64
 def words_for(error: BaseException, host: str) -> str:
     """Why there is no answer; ``host`` is ``name:port`` of the extender."""
     if isinstance(error, urllib3_errors.ProxyError):
-        return f"proxyconnect: {_without_proxy(error.original_error, host)}"
-    return _without_proxy(error, host)
-
-
-def _without_proxy(error: BaseException, host: str) -> str:
+        return f"proxyconnect: {words_for(error.original_error, host)}"
     tls = tls_error(error)
     if tls is not None:
         if isinstance(tls, ssl.SSLCertVerificationError):

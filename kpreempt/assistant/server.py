@@ -159,6 +159,7 @@ class _Wire:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         import anyio
+        from pydantic_core import from_json
 
         await self._has_begun.wait()
         while line := await anyio.to_thread.run_sync(self._next):
@@ -169,7 +170,7 @@ class _Wire:
                 self._unanswered += 1
                 await self._reply(refusal)
             else:
-                self._unanswered += _is_request(line)
+                self._unanswered += {"id", "method"} <= from_json(line).keys()
                 yield line.decode()
         while self._unanswered > 0:
             with anyio.move_on_after(_PATIENCE_SECONDS) as waiting:
@@ -198,13 +199,6 @@ class _Wire:
         while len(rest) > _LARGEST_LINE and not rest.endswith(b"\n"):
             rest = self._requests.readline(_LARGEST_LINE + 1)
         return line
-
-
-def _is_request(line: bytes) -> bool:
-    from pydantic_core import from_json
-
-    message: dict[str, Any] = from_json(line)
-    return {"id", "method"} <= message.keys()
 
 
 @contextmanager

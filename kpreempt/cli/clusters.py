@@ -15,7 +15,7 @@ import msgspec
 
 from kpreempt.cli.terminal import Progress, complain
 from kpreempt.errors import InputError, KpreemptError, UsageError
-from kpreempt.library.reading import LoadedCluster, Source, read_cluster
+from kpreempt.library.reading import Listener, LoadedCluster, Source, read_cluster
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 
-class _OnTerminal(Progress):
+class _OnTerminal(Progress, Listener):
     """Tells a terminal how far the reading is, and everybody what is said on the way."""
 
     def tell(self, message: str, hint: str = "") -> None:

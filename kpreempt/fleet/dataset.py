@@ -146,20 +146,16 @@ class Dataset:
 
     def folder_of(self, cluster: str) -> str:
         """The name of the cluster's folder, whether it is there or not."""
-        return f"{_PREFIX}{folder_name(cluster)}"
+        import hashlib
+
+        # What a path does not hold is written as in a URL.
+        name = quote(cluster, safe=" @:+,~", errors="backslashreplace")
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(cluster.encode(errors='replace')).hexdigest()[:12]}"
+        return f"{_PREFIX}{name}"
 
     def _folder(self, cluster: str) -> Path:
         return self.path / self.folder_of(cluster)
-
-
-def folder_name(cluster: str) -> str:
-    """The cluster's name as that of a file: what a path does not hold is written as in a URL."""
-    import hashlib
-
-    name = quote(cluster, safe=" @:+,~", errors="backslashreplace")
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(cluster.encode(errors='replace')).hexdigest()[:12]}"
-    return name
 
 
 # The dataset has all of them.

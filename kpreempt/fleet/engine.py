@@ -197,8 +197,7 @@ class _Sweep:
     def _result(self, future: Any, target: Target) -> Done | None:
         distributed = imported("distributed")
         try:
-            done: Done = future.result()
-            return done
+            return future.result()  # type: ignore[no-any-return]
         except distributed.KilledWorker:
             return None
         except Exception as error:
@@ -268,19 +267,15 @@ def _remote(distributed: Any, address: str) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
         except TimeoutError:
             raise UsageError(f"--scheduler {address}: no worker is there", hint=f"dask worker {address}") from None
-        _check_versions(client, address)
+        mine = version_here()
+        for worker, version in client.run(version_here, on_error="return").items():
+            if version != mine:
+                told = version if isinstance(version, str) else "none"
+                raise UsageError(
+                    f"--scheduler {address}: the worker {worker} has kpreempt {told}, and this is {mine}",
+                    hint="the same version everywhere, with kpreempt[fleet]",
+                )
         yield client
-
-
-def _check_versions(client: Any, address: str) -> None:
-    mine = version_here()
-    for worker, version in client.run(version_here, on_error="return").items():
-        if version != mine:
-            told = version if isinstance(version, str) else "none"
-            raise UsageError(
-                f"--scheduler {address}: the worker {worker} has kpreempt {told}, and this is {mine}",
-                hint="the same version everywhere, with kpreempt[fleet]",
-            )
 
 
 def _local(workers: Workers, num_targets: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kpreempt.verdict import Verdict
     from kpreempt.verdict.budgets import BudgetAudit
     from kpreempt.verdict.check import Check
-    from kpreempt.verdict.pending import PendingPod, PendingPods
+    from kpreempt.verdict.pending import PendingPods
     from kpreempt.verdict.records import Alternatives, Victim
     from kpreempt.verdict.workload import Totals
 
@@ -267,13 +267,14 @@ def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
     is_grounded_here = is_grounded(answer.assumptions)
     for each in answer.items:
         others = each.alternatives.outcomes if each.alternatives else []
+        may_violate = any(one.num_pdb_violations for one in others)
         rows.verdict(
             kind=kind,
             pod=each.pod,
             priority=each.priority,
             decided_by=answer.algorithm,
             outcome=each.outcome,
-            worst_outcome=_worst_of_pending(each),
+            worst_outcome="PreemptsViolatingBudgets" if may_violate and each.outcome == "Preempts" else each.outcome,
             certain=is_grounded_here and not others and len(each.victims) < 2 and each.outcome != "Uncertain",
             victims=max([*map(len, each.victims.values()), *(one.num_victims for one in others)], default=0),
             violations=max([each.num_pdb_violations, *(one.num_pdb_violations for one in others)]),
@@ -369,12 +370,6 @@ def add_gate(rows: Rows, kind: str, answer: Check) -> None:
             left=low.least,
         )
     rows.assume("", answer.assumptions)
-
-
-def _worst_of_pending(pod: PendingPod) -> str:
-    others = pod.alternatives.outcomes if pod.alternatives else []
-    may_violate = any(each.num_pdb_violations for each in others)
-    return "PreemptsViolatingBudgets" if may_violate and pod.outcome == "Preempts" else pod.outcome
 
 
 def _stakes(victims: Mapping[str, Sequence[Victim]], alternatives: Alternatives | None) -> tuple[Any, Any]:

@@ -91,24 +91,18 @@ class Size(NamedTuple):
 
 def unpacked_size(path: str, max_bytes: int) -> Size:
     """The size of a snapshot; reading stops above ``max_bytes``. Raises ``InputError``."""
-    total = Size(0, 0)
+    num_bytes = num_objects = 0
     for file in _files(Path(path)):
         with open_file(str(file)) as stream:
-            intake = Intake(max(max_bytes - total.num_bytes, 1))
+            intake = Intake(max(max_bytes - num_bytes, 1))
             for member in unpacked(InputStream(stream, name_of(str(file))), intake):
-                total = _with(total, member.stream)
-    return total
-
-
-def _with(size: Size, stream: Any) -> Size:
-    """The size, and that of one more stream, in which every object says its metadata."""
-    num_bytes, num_objects = size
-    end = b""
-    while chunk := stream.read(_CHUNK):
-        num_bytes += len(chunk)
-        text = end + chunk
-        num_objects += text.count(_OBJECT)
-        end = text[1 - len(_OBJECT) :]
+                end = b""
+                while chunk := member.stream.read(_CHUNK):
+                    num_bytes += len(chunk)
+                    # Every object says its metadata.
+                    text = end + chunk
+                    num_objects += text.count(_OBJECT)
+                    end = text[1 - len(_OBJECT) :]
     return Size(num_bytes, num_objects)
 
 

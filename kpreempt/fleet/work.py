@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from kpreempt.errors import InputError, UsageError
@@ -63,7 +62,8 @@ def sweep_cluster(target: Target, plan: Plan, digest: str, memory: int) -> Done:
         tables = _answered(cluster, size, target, plan)
         del cluster
     except Exception as error:
-        return failed(target, digest, *reason_of_whole(error), seconds=time.monotonic() - start)
+        reason = reason_of(error) | ({"reason": "TooBig"} if isinstance(error, TooBigError) else {})
+        return failed(target, digest, **reason, seconds=time.monotonic() - start)
     finally:
         gc.collect()
     return Done(
@@ -86,13 +86,6 @@ def failed(target: Target, digest: str, reason: str, message: str, hint: str = "
     tables["clusters"].append((target.name, target.source, None, None, None, None, None))
     files = encoded(tables, Mark(digest, target.fingerprint, has_failed=True))
     return Done(target.name, files, 0, 1, reason == "Bug", 0, seconds, _peak_bytes(), str(os.getpid()), has_failed=True)
-
-
-def reason_of_whole(error: Exception) -> Sequence[str]:
-    """Reason, message and advice of a cluster that cannot be asked."""
-    if isinstance(error, TooBigError):
-        return "TooBig", error.message, error.hint
-    return list(reason_of(error).values())
 
 
 def _loaded(target: Target, settings: Settings, memory: int) -> tuple[Cluster, int | None]:

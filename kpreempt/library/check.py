@@ -91,7 +91,14 @@ def check(context: Context, request: Check) -> Answered:
     for note in plan.notes:
         context.warn(note)
     waivers = _waivers_of(plan, given.documents, are_ignored=gate.ignores_annotations)
-    excuses = gate.excuses([*waivers, *_waivers_of_deletions(request.delete, namespace)])
+    # What ``--delete`` takes away by naming it is meant.
+    meant = [
+        Waiver(rule=rule, subject=each.described, by="--delete")
+        for each in (parse_deletion(text, namespace) for text in request.delete)
+        for rule in RuleId
+        if each.kind in rule.row.waived_by_delete
+    ]
+    excuses = gate.excuses([*waivers, *meant])
     answer = check_rollout(
         CheckQuestion(
             cluster=cluster,
@@ -182,17 +189,6 @@ def _sorted_out(
         rejected.append(verdict.Change(object=name, kind=ChangeKind.REJECTED, **position(where)))
         rejections[name] = rejection.reason
     return accepted, rejected, rejections
-
-
-def _waivers_of_deletions(deleted: Sequence[str], namespace: str) -> list[Waiver]:
-    """What ``--delete`` takes away by naming it is meant."""
-    deletions = [parse_deletion(text, namespace) for text in deleted]
-    return [
-        Waiver(rule=rule, subject=each.described, by="--delete")
-        for each in deletions
-        for rule in RuleId
-        if each.kind in rule.row.waived_by_delete
-    ]
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kpreempt.admission.strict_decoding import Document, UnknownName, unknown_names
+from kpreempt.admission.strict_decoding import unknown_names
 from kpreempt.analysis.questions import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
@@ -77,21 +77,17 @@ def as_list(manifests: Sequence[Manifest], intake: Intake) -> bytes:
 def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
     if isinstance(manifest, os.PathLike):
         return read_manifest(os.fspath(manifest), intake=intake)
-    document = _plain(manifest)
+    if isinstance(manifest, Mapping):
+        document = manifest
+    elif hasattr(manifest, "attribute_map"):
+        document = _of_client(manifest)
+    else:
+        hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
+        raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
     if isinstance(document.get("items"), list) and isinstance(document.get("kind"), str):
         found = manifest_in(json.dumps(document, default=str).encode(), _SOURCE, intake)
         return [_checked(each.document) for each in found]
     return [_checked(document)]
-
-
-def _plain(manifest: Manifest) -> Mapping[str, Any]:
-    if isinstance(manifest, Mapping):
-        return manifest
-    if hasattr(manifest, "attribute_map"):
-        plain: Mapping[str, Any] = _of_client(manifest)
-        return plain
-    hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
-    raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
 
 
 def _of_client(value: Any) -> Any:
@@ -117,22 +113,6 @@ def _checked(document: Any) -> ManifestObject:
 _PROBLEMS_SHOWN = 3
 
 
-class Given(Protocol):
-    """An object of a manifest as plain data; ``text`` is that of its source, empty if it isn't at hand."""
-
-    @property
-    def document(self) -> Document: ...
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def text(self) -> bytes: ...
-
-
 class Rejection(NamedTuple):
     """Why an object is rejected, and the line of the first problem."""
 
@@ -140,13 +120,19 @@ class Rejection(NamedTuple):
     reason: str
 
 
-def rejection_of(given: Given, server_version: str = "") -> Rejection | None:
+def rejection_of(given: ManifestObject | ManifestDocument, server_version: str = "") -> Rejection | None:
     """Why the API server of a version rejects an object, if it does; of an unknown version, why all versions do."""
     number = number_of_server(server_version)
     found = list(unknown_names(given.document, number[1] if number and number[0] == 1 else None))
     if not found:
         return None
-    problems = sorted((_line_of(given, each), str(each)) for each in found[:_PROBLEMS_SHOWN])
+    from kpreempt.snapshot.field_lines import line_of_field
+
+    # ``text`` is that of the whole source, and empty if it isn't at hand.
+    problems = sorted(
+        (line_of_field(given.text, given.line, each.path) if given.text else given.line, str(each))
+        for each in found[:_PROBLEMS_SHOWN]
+    )
     line = problems[0][0]
     shown = [problem if at == line else f"line {at}: {problem}" for at, problem in problems]
     if more := len(found) - len(shown):
@@ -154,16 +140,8 @@ def rejection_of(given: Given, server_version: str = "") -> Rejection | None:
     return Rejection(line, "; ".join(shown))
 
 
-def refuse_rejected(objects: Iterable[Given]) -> None:
+def refuse_rejected(objects: Iterable[ManifestObject]) -> None:
     """Raise ``InputError`` for the first object that every version of the API server rejects."""
     for each in objects:
         if rejection := rejection_of(each):
             raise InputError(rejection.reason, source=each.source, line=rejection.line)
-
-
-def _line_of(given: Given, unknown: UnknownName) -> int:
-    if not given.text:
-        return given.line
-    from kpreempt.snapshot.field_lines import line_of_field
-
-    return line_of_field(given.text, given.line, unknown.path)

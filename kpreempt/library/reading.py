@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.naming import some_of
-from kpreempt.errors import InputError, UsageError
+from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
@@ -41,33 +41,20 @@ class LoadedCluster(msgspec.Struct, frozen=True):
     wanted: Wanted = NOTHING_WANTED
 
 
-class Listener(Protocol):
-    """Hears how the reading of a source goes on, what is said on the way, with advice, and that it is over."""
+class Listener:
+    """Hears how the reading of a source goes on, what is said on the way, with advice, and that it is over.
+
+    This one says nothing: what matters to an answer is among its assumptions.
+    """
 
     def __call__(self, what: str, share: float, /) -> None:
         """So much (0 to 1, negative where unknown) of ``what`` is read."""
-        ...
 
     def tell(self, message: str, hint: str = "") -> None:
         """Something that a user should know."""
-        ...
 
     def close(self) -> None:
         """Nothing more is read from this source."""
-        ...
-
-
-class Silence:
-    """Hears, and says nothing: what matters to an answer is among its assumptions."""
-
-    def __call__(self, what: str, share: float, /) -> None:
-        """Nothing."""
-
-    def tell(self, message: str, hint: str = "") -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +74,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     assume_none: frozenset[str] = frozenset()
     intake: Intake | None = None
     phases: Phases = NO_PHASES
-    listener: Callable[[], Listener] = Silence
+    listener: Callable[[], Listener] = Listener
     stdin: Callable[[], BinaryIO] | None = None
     completes: bool = True
 
@@ -126,9 +113,16 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     listener.close()
     if not source.live:
         said = [*said, *pods_without_node(cluster)]
-    loaded_cluster = LoadedCluster(
-        cluster, [*said, *map(_set_aside, set_aside), *completed, *listed], documents, needs.wanted
-    )
+    bad = [
+        Assumption(
+            each.object_name or each.source,
+            each.path,
+            f"set aside, because it is bad: {each.problem}",
+            AssumptionKind.SET_ASIDE,
+        )
+        for each in set_aside
+    ]
+    loaded_cluster = LoadedCluster(cluster, [*said, *bad, *completed, *listed], documents, needs.wanted)
     return assuming_none(loaded_cluster, source.assume_none)
 
 
@@ -252,8 +246,3 @@ def _read(source: Source, live: Connection, needs: Needs) -> Reading:
     finally:
         listener.close()
         api.close()
-
-
-def _set_aside(error: InputError) -> Assumption:
-    message = f"set aside, because it is bad: {error.problem}"
-    return Assumption(error.object_name or error.source, error.path, message, AssumptionKind.SET_ASIDE)

@@ -63,20 +63,17 @@ class AskedScheduler:
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
         if self._last is None or self._last[0] is not cluster:
-            self._last = cluster, self._configured(cluster)
+            chosen = algorithm_for(self.named, cluster)
+            try:
+                scheduler = self.of(chosen.algorithm)
+            except (UsageError, ConfigurationError) as error:
+                if self.named != AUTO:
+                    raise
+                why = f"{chosen.algorithm} is used, by the cluster's version; --algorithm selects another"
+                raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
+            assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
+            self._last = cluster, ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
         return self._last[1]
-
-    def _configured(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
-        chosen = algorithm_for(self.named, cluster)
-        try:
-            scheduler = self.of(chosen.algorithm)
-        except (UsageError, ConfigurationError) as error:
-            if self.named != AUTO:
-                raise
-            why = f"{chosen.algorithm} is used, by the cluster's version; --algorithm selects another"
-            raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
-        assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
-        return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
 
     def of(self, algorithm: str) -> Scheduler:
         """The scheduler of an algorithm. Raises ``UsageError`` and ``ConfigurationError`` for options it refuses."""

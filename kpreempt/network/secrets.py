@@ -23,7 +23,11 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
     hidden, small = bytearray(len(text)), text.translate(_SMALL)
     for length in {len(piece) for piece in pieces}:
         for at in range(len(text) - length + 1):
-            if small[at : at + length] in pieces and (length == _TELLING or _is_word(text, at, at + length)):
+            end = at + length
+            # A short secret has to stand alone: a token that is one letter is not each such letter of a text.
+            if small[at:end] in pieces and (
+                length == _TELLING or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+            ):
                 hidden[at : at + length] = b"\1" * length
     if not any(hidden):
         return text
@@ -31,8 +35,3 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
         character if not hidden[at] else "" if at and hidden[at - 1] else REDACTED for at, character in enumerate(text)
     ]
     return "".join(shown)
-
-
-def _is_word(text: str, start: int, end: int) -> bool:
-    """Whether a short secret stands alone: a token that is one letter is not each such letter of a text."""
-    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())

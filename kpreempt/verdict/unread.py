@@ -131,16 +131,16 @@ def assumed_none(kind: str) -> Assumption:
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
     """An assumption for each of these kinds that was not read."""
     unread = cluster.unread
-    return [_unread(kind, unread[kind]) for kind in kinds if kind in unread] if unread else []
+    return [
+        (absent if unread[kind].state is KindState.ABSENT else unreadable)(kind, unread[kind])
+        for kind in (kinds if unread else ())
+        if kind in unread
+    ]
 
 
 def unreadable_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
     """The same for kinds whose absence from a dump is no news: it says nothing of those."""
     return unread_of(cluster, [kind for kind in kinds if state_of(cluster, kind) is KindState.UNREADABLE])
-
-
-def _unread(kind: str, unread: Unread) -> Assumption:
-    return absent(kind, unread) if unread.state is KindState.ABSENT else unreadable(kind, unread)
 
 
 def require(cluster: ClusterSnapshot, kind: str) -> None:
