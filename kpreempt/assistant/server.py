@@ -406,10 +406,6 @@ def _check(cluster: Cluster, given: dict[str, Any]) -> Answer:
     return cluster.check(_objects(manifest) if manifest else [], gate=Gate(rules=rules), **given)
 
 
-def _compare(cluster: Cluster, given: dict[str, Any]) -> Answer:
-    return cluster.compare(given["algorithms"], _pods(given), namespace=given["namespace"])
-
-
 def _about(cluster: Cluster, _given: dict[str, Any]) -> Mapping[str, Any]:
     snapshot = cluster.snapshot
     return {
@@ -458,6 +454,6 @@ TOOLS: Mapping[str, Tool] = {
     "compare": Tool(
         f"Where several versions of the scheduler would put the same pods, such as auto and {LATEST_ALGORITHM}.",
         _arguments(Compare, _MANIFEST, ("algorithms", _ALGORITHMS)),
-        _compare,
+        lambda cluster, given: cluster.compare(given["algorithms"], _pods(given), namespace=given["namespace"]),
     ),
 }

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
-    from kpreempt.verdict.plugins import AvailablePlugin
 
 ENTRY_POINTS = "kpreempt.plugins"
 _FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
@@ -99,13 +98,6 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
         package = f"{dist.name} {dist.version}" if dist is not None else ""
         found.setdefault(entry_point.name, []).append(InstalledPlugin(entry_point, package))
     return {name: sorted(found[name], key=lambda each: each.package) for name in sorted(found)}
-
-
-def available_plugins() -> list[AvailablePlugin]:
-    """The plugins that installed packages announce, to be listed."""
-    from kpreempt.verdict.plugins import AvailablePlugin
-
-    return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
 
 
 def _names_in(configuration: Mapping[str, Any]) -> Iterator[str]:

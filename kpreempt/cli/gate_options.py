@@ -20,7 +20,7 @@ from kpreempt.library.options import GATE, OUTPUT, THE_CHANGE, Group, Option
 from kpreempt.library.requests import Check, Drain, Simulated
 
 if TYPE_CHECKING:
-    from kpreempt.report.options import RenderOptions
+    pass
 
 _Text = str | None
 _Texts = list[str] | None
@@ -109,6 +109,9 @@ _STREAM_NAME = Option(
 class GatedRequest(Simulated, AnswerRequest):
     """A simulation of what happens to the cluster, to which the rules of a gate are put."""
 
+    # A pipeline's log keeps what the gate found.
+    reports_to_log = True
+
     stream_name: Annotated[str, _STREAM_NAME] = "kpreempt-input.yaml"
     docs_url: Annotated[
         str,
@@ -119,14 +122,6 @@ class GatedRequest(Simulated, AnswerRequest):
             OUTPUT,
         ),
     ] = ""
-
-    def lengthened_for_log(self, options: "RenderOptions") -> "RenderOptions":
-        """The report: a pipeline's log keeps what the gate found."""
-        import msgspec
-
-        from kpreempt.report.options import Extent
-
-        return msgspec.structs.replace(self.lengthened(options), extent=Extent.REPORT)
 
     def refuse_contradictions(self) -> None:
         """Raise ``UsageError`` where these options contradict each other or are none."""

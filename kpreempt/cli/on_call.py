@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,12 +55,15 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
 
         def show_again() -> bool:
             look = looks.look()
-            return run.write(look, _time_of(look), to_stdout=screen.show, height=screen.height or SCREEN_HEIGHT)
+            return run.write(
+                look, getattr(look, "at", None), to_stdout=screen.show, height=screen.height or SCREEN_HEIGHT
+            )
 
         watch(show_again, request.interval, fail=screen.fail, **({"wait": wait} if wait else {}))
         return 0
     look = looks.look()
-    run.write_once(look, _time_of(look))
+    # Of several answers each has its own time.
+    run.write_once(look, getattr(look, "at", None))
     if isinstance(look, PendingPods):
         return run.exit_code(look.assumptions)
     assumptions = [each for item in look.items if item.answer for each in item.answer.assumptions]
@@ -127,11 +129,6 @@ class _Looks:
             found = msgspec.structs.replace(found, changes=changes_since(before, found, loaded.cluster))
         self._seen[flags.context] = found
         return found
-
-
-def _time_of(answer: PendingPods | PendingPodsOfContexts) -> datetime | None:
-    """What ages count to; of several answers each has its own."""
-    return getattr(answer, "at", None)
 
 
 Wait = Callable[[float], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.cli.extensions import available_plugins
+from kpreempt.cli.extensions import installed_plugins
 from kpreempt.cli.requests import PluginsRequest
 from kpreempt.cli.runner import Run
 from kpreempt.errors import UsageError
@@ -12,6 +12,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.schedulers.kube.plugin_list import list_plugins
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.verdict.plugins import AvailablePlugin
 
 
 def plugins(request: PluginsRequest) -> int:
@@ -36,6 +37,7 @@ def plugins(request: PluginsRequest) -> int:
             f"--algorithm {scheduler.algorithm}: plugins are listed for {KUBE_ALGORITHMS[0]} and later alone",
             hint="kpreempt algorithms, for what the others do differently",
         )
-    listed = list_plugins(scheduler, available_plugins())
+    installed = [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
+    listed = list_plugins(scheduler, installed)
     run.write(msgspec.structs.replace(listed, assumptions=[*configured.assumptions, *listed.assumptions]), None)
     return 0

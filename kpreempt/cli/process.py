@@ -60,11 +60,10 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
-    except MemoryError:
-        return _out_of_memory()
     except Exception as error:
-        if any(words in str(error) for words in _OUT_OF_MEMORY):
-            return _out_of_memory()
+        if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
+            complain("there is not enough memory for this input")
+            return EXIT_INPUT
         write_to_stderr(bug_report(error))
         return EXIT_BUG
     finally:
@@ -101,11 +100,6 @@ def _ended_in_order() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _out_of_memory() -> int:
-    complain("there is not enough memory for this input")
-    return EXIT_INPUT
 
 
 def _run_command(arguments: Sequence[str], program: str) -> int:

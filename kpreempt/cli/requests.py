@@ -35,7 +35,6 @@ from kpreempt.scheduler_table import VOLCANO as VOLCANO_ALGORITHM
 
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
-    from kpreempt.report.options import RenderOptions
     from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -394,18 +393,18 @@ class AnswerRequest(ClusterRequest):
     jobs: Annotated[int | None, _JOBS] = None
     profile_json: Annotated[_Text, _PROFILE_JSON] = None
 
-    def lengthened(self, options: "RenderOptions") -> "RenderOptions":
-        """The options with how much the answer is to tell."""
-        import msgspec
+    # Whether a file, or a reader that is no terminal, gets the report.
+    reports_to_log = False
 
-        from kpreempt.report.options import Extent
+    @property
+    def shows_all(self) -> bool:
+        """Whether everything is wanted, however long."""
+        return bool(self.verbose)
 
-        extent = Extent.REPORT if self.verbose else Extent.SCREEN
-        return msgspec.structs.replace(options, verbose=self.verbose, extent=extent)
-
-    def lengthened_for_log(self, options: "RenderOptions") -> "RenderOptions":
-        """The same for a file, or a reader that is no terminal."""
-        return self.lengthened(options)
+    @property
+    def extent(self) -> str:
+        """How much the answer is to tell, as ``Extent`` of reports has it."""
+        return "report" if self.verbose else "screen"
 
 
 # The commands, in the order of the help.
@@ -500,14 +499,10 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
 
         return bool(self.verbose > (family_of(self.algorithm).name == KUBE))
 
-    def lengthened(self, options: "RenderOptions") -> "RenderOptions":
+    @property
+    def extent(self) -> str:
         """One screen, where no more and no less is asked for."""
-        import msgspec
-
-        from kpreempt.report.options import Extent
-
-        extent = Extent.LINE if self.brief else Extent.REPORT if self.verbose else Extent.SCREEN
-        return msgspec.structs.replace(options, verbose=self.shows_all, extent=extent)
+        return "line" if self.brief else super().extent
 
 
 class PendingRequest(Pending, AnswerRequest):

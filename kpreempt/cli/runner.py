@@ -21,7 +21,7 @@ from kpreempt.library.reading import LoadedCluster, Source
 from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.answers import Answer, formats_named
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.documents import read_document
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -186,19 +186,22 @@ class Run:
         for answers that keep to a screen.
         """
         is_clock = self.request.now is None and at is not None and at >= self._began
-        unlengthened = RenderOptions(
-            width=terminal_width(), height=height, now=at, is_clock=is_clock, occupancy=occupancy
-        )
+        options = RenderOptions(width=terminal_width(), height=height, now=at, is_clock=is_clock, occupancy=occupancy)
         for name in ("stream_name", "docs_url"):
             if of_check := getattr(self.request, name, ""):
-                unlengthened = msgspec.structs.replace(unlengthened, **{name: of_check})
-        options = self.request.lengthened_for_log(unlengthened)
+                options = msgspec.structs.replace(options, **{name: of_check})
+        extent = Extent(self.request.extent)
+        options = msgspec.structs.replace(
+            options,
+            verbose=self.request.shows_all,
+            extent=Extent.REPORT if self.request.reports_to_log else extent,
+        )
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
                     stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
         if sys.stdout is not None and sys.stdout.isatty():
-            options = self.request.lengthened(unlengthened)
+            options = msgspec.structs.replace(options, extent=extent)
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
         texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(to_stdout(text) for text in texts)

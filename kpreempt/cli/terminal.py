@@ -75,7 +75,9 @@ class Activity:
         self._doing = what
         if self._since is None:
             self._since = self._clock()
-            self._watch()
+            if self._stream is None and sys.stderr is not None and sys.stderr.isatty():
+                self._stream, self._process = sys.stderr, os.getpid()
+                threading.Thread(target=self._run, daemon=True).start()
 
     def hide(self) -> None:
         """Take the line away, until something begins."""
@@ -96,12 +98,6 @@ class Activity:
         finally:
             self._is_held = False
             self.begin(self._doing)
-
-    def _watch(self) -> None:
-        if self._stream is not None or sys.stderr is None or not sys.stderr.isatty():
-            return
-        self._stream, self._process = sys.stderr, os.getpid()
-        threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         while True:

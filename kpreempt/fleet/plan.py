@@ -96,7 +96,11 @@ def make_plan(path: str, given: Given) -> Plan:
     clusters = top.table("clusters")
     clusters.allow(_CLUSTER_KEYS)
     folder = Path(path).parent if path else Path()
-    entries = [*_tables(document, source), *map(_Entry, _of_options(given))]
+    questions = document.get("question", [])
+    if not isinstance(questions, list) or not all(isinstance(each, dict) for each in questions):
+        raise InputError("tables are expected", source=source, path="question", hint="[[question]]")
+    entries = [_Table(each, source, f"question[{number}]") for number, each in enumerate(questions, 1)]
+    entries += [_Table(each, "the options", "question") for each in _of_options(given)]
     if not entries:
         raise UsageError("the plan asks nothing", hint="[[question]] in the plan, -f FILE or --ask pending")
     plan = Plan(
@@ -153,21 +157,6 @@ class _Table:
         return _Table(self.value(key, dict, f"a table: [{key}]", {}), self.source, key)
 
 
-class _Entry(_Table):
-    """A question as it is written."""
-
-    def __init__(self, content: Mapping[str, Any], source: str = "the options", path: str = "question") -> None:
-        super().__init__(content, source, path)
-
-
-def _tables(document: Mapping[str, Any], source: str) -> Iterator[_Entry]:
-    found = document.get("question", [])
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError("tables are expected", source=source, path="question", hint="[[question]]")
-    for number, each in enumerate(found, 1):
-        yield _Entry(each, source, f"question[{number}]")
-
-
 def _of_options(given: Given) -> Iterator[dict[str, Any]]:
     ladder = {"priority": list(given.priorities)} if given.priorities else {}
     for each in given.manifests:
@@ -206,7 +195,7 @@ def _settings(top: _Table, given: Given) -> Settings:
     return Settings(now, MAX_UNPACKED if size is None else size, skips)
 
 
-def _questions(entries: Sequence[_Entry], folder: Path) -> tuple[Question, ...]:
+def _questions(entries: Sequence[_Table], folder: Path) -> tuple[Question, ...]:
     found: dict[str, Question] = {}
     for entry in entries:
         for question in _expanded(entry, folder):
@@ -218,7 +207,7 @@ def _questions(entries: Sequence[_Entry], folder: Path) -> tuple[Question, ...]:
     return tuple(found.values())
 
 
-def _expanded(entry: _Entry, folder: Path) -> Iterator[Question]:
+def _expanded(entry: _Table, folder: Path) -> Iterator[Question]:
     """The question with each value of its ladders."""
     name = entry.text("kind") or "explain"
     if name not in KINDS:
@@ -251,7 +240,7 @@ def _expanded(entry: _Entry, folder: Path) -> Iterator[Question]:
         yield Question(f"{identifier}[{said}]" if said else identifier, name, {**plain, **steps}, manifests)
 
 
-def _typed(entry: _Entry, key: str, value: Any, kind: type) -> Any:
+def _typed(entry: _Table, key: str, value: Any, kind: type) -> Any:
     if kind is dict:
         return _rules(entry, key, value)
     if kind is list:
@@ -264,7 +253,7 @@ def _typed(entry: _Entry, key: str, value: Any, kind: type) -> Any:
     return value
 
 
-def _rules(entry: _Entry, key: str, value: Any) -> dict[str, Any]:
+def _rules(entry: _Table, key: str, value: Any) -> dict[str, Any]:
     """The limits of a gate, as ``Gate`` takes them. Raises ``InputError`` where it does not."""
     if not isinstance(value, dict):
         raise entry.bad(key, "a table is expected", "rules = { max-victims = 0 }")
@@ -275,16 +264,13 @@ def _rules(entry: _Entry, key: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _manifests(entry: _Entry, folder: Path) -> list[dict[str, Any]]:
+def _manifests(entry: _Table, folder: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     intake = Intake()
     for path in entry.texts("manifest"):
         found += [each.document for each in read_manifest(str(folder / path), intake=intake)]
-    return json.loads(json.dumps(found, default=_time))  # type: ignore[no-any-return]
-
-
-def _time(value: Any) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
+    text = json.dumps(found, default=lambda each: each.isoformat() if isinstance(each, date) else str(each))
+    return json.loads(text)  # type: ignore[no-any-return]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -335,14 +321,6 @@ def _explain(cluster: Cluster, question: Question, rows: Rows) -> None:
     add_verdicts(rows, question.kind, cluster.explain_all(question.manifests if pod is None else pod, **says).items)
 
 
-def _pending(cluster: Cluster, question: Question, rows: Rows) -> None:
-    add_pending(rows, question.kind, cluster.pending(**question.says))
-
-
-def _budgets(cluster: Cluster, question: Question, rows: Rows) -> None:
-    add_budgets(rows, question.kind, cluster.budgets(**question.says))
-
-
 def _check(cluster: Cluster, question: Question, rows: Rows) -> None:
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", UserWarning)
@@ -365,8 +343,14 @@ def _gate(question: Question) -> Gate:
 
 KINDS: Mapping[str, Kind] = {
     "explain": Kind(_explain, _keys(Explain), has_manifest=True, instead="pod"),
-    "pending": Kind(_pending, _keys(Pending)),
-    "budgets": Kind(_budgets, _keys(Budgets)),
+    "pending": Kind(
+        lambda cluster, question, rows: add_pending(rows, question.kind, cluster.pending(**question.says)),
+        _keys(Pending),
+    ),
+    "budgets": Kind(
+        lambda cluster, question, rows: add_budgets(rows, question.kind, cluster.budgets(**question.says)),
+        _keys(Budgets),
+    ),
     "check": Kind(_check, _keys(Check, rules=Key(dict)), has_manifest=True),
     "drain": Kind(_drain, _keys(Drain, rules=Key(dict)), needs=("nodes", "selector", "pool")),
 }

@@ -152,12 +152,12 @@ def applier_for(request: Check, gate: GateSettings) -> Applier | None:
     return gate.applied_by if request.applied_by is None else applier_of(request.applied_by)
 
 
-def applier_of(text: str, option: str = "--applied-by") -> Applier:
-    """The tool that an option names. Raises ``UsageError``."""
+def applier_of(text: str) -> Applier:
+    """The tool that ``--applied-by`` names. Raises ``UsageError``."""
     try:
         return Applier(text)
     except ValueError:
-        raise UsageError(f"{option} {text[:40]}: unknown tool", hint=", ".join(Applier)) from None
+        raise UsageError(f"--applied-by {text[:40]}: unknown tool", hint=", ".join(Applier)) from None
 
 
 def job_seconds_of(text: str) -> int:

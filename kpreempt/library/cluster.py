@@ -463,8 +463,7 @@ def _intake(max_unpacked: int | None) -> Intake:
 
 def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
     """Where ``-`` is these objects."""
-    given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
-    content = as_list(given, _intake(max_unpacked))
+    content = as_list(manifests, _intake(max_unpacked))
     return Source(paths=["-"], stdin=lambda: BytesIO(content))
 
 

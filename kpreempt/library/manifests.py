@@ -68,7 +68,7 @@ def _from_here(source: str) -> str:
     return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
 
 
-def as_list(manifests: Sequence[Manifest], intake: Intake) -> bytes:
+def as_list(manifests: Manifest | Sequence[Manifest], intake: Intake) -> bytes:
     """The objects as one ``List`` of JSON."""
     items = [each.document for each in objects_of(manifests, intake)]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, default=str).encode()

@@ -12,6 +12,15 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from kpreempt.cli.command_line import complete_help
 from kpreempt.library.options import Request
+from kpreempt.scheduler_table import (
+    ALGORITHMS,
+    ALL_ALGORITHMS,
+    KUBE_ALGORITHMS,
+    KUBE_RANGE,
+    LATEST_VERSION,
+    PREFIX,
+    RELEASES,
+)
 
 Command = TyperGroup | TyperCommand
 
@@ -289,7 +298,6 @@ def _gates_asked(place: Place) -> dict[str, str]:
 
     Each with its stage, and without those that are locked. Old versions tell no stages.
     """
-    from kpreempt.scheduler_table import ALGORITHMS, LATEST_VERSION, PREFIX
     from kpreempt.schedulers.kube.versions import known_gates, version_of
 
     target = place.given.get("--upgrade-to", [""])[-1].removeprefix("v")
@@ -308,28 +316,12 @@ def _gates_asked(place: Place) -> dict[str, str]:
 
 def _algorithm(place: Place, _names: Names) -> Completion:
     """What the option says that there is, every version on its own."""
-    from kpreempt.scheduler_table import ALL_ALGORITHMS, KUBE_ALGORITHMS, KUBE_RANGE
-
     several = {
         KUBE_RANGE: KUBE_ALGORITHMS,
         "kube-VERSION": [each for each in ALL_ALGORITHMS if each.startswith("kube-")],
     }
     named = [several.get(each, (each,)) for each in _metavar(place).split("|")]
     return Completion([Candidate(name, _AUTO.get(name, "")) for names in named for name in names])
-
-
-def _algorithms(place: Place, _names: Names) -> Completion:
-    """A name after any number of others and commas."""
-    from kpreempt.scheduler_table import ALL_ALGORITHMS
-
-    return _one_more(place, ("auto", *ALL_ALGORITHMS))
-
-
-def _versions(_place: Place, _names: Names) -> Completion:
-    """The versions of Kubernetes to which a cluster can be upgraded."""
-    from kpreempt.scheduler_table import RELEASES
-
-    return Completion([Candidate(minor, f"v{release}") for minor, release in RELEASES.items()])
 
 
 def _scheduler_configs(place: Place, _names: Names) -> Completion:
@@ -399,9 +391,10 @@ def _one_more(place: Place, values: Iterable[str]) -> Completion:
 _SOURCES: dict[str, _Source] = {
     "--actions": _actions,
     "--algorithm": _algorithm,
-    "--algorithms": _algorithms,
+    # A name after any number of others and commas.
+    "--algorithms": lambda place, _names: _one_more(place, ("auto", *ALL_ALGORITHMS)),
     "--scheduler-config": _scheduler_configs,
-    "--upgrade-to": _versions,
+    "--upgrade-to": _words({minor: f"v{release}" for minor, release in RELEASES.items()}),
     "--namespace": _of_kind("namespaces"),
     "--node": _of_kind("nodes"),
     "--cordon": _of_kind("nodes"),
