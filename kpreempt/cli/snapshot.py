@@ -36,6 +36,7 @@ from kpreempt.snapshot.decode import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED, KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction, redaction_of
+from kpreempt.snapshot.redact.spaces import public_version
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
 from kpreempt.verdict import API_VERSION, Assumption
 
@@ -160,7 +161,7 @@ def _header(
     if redaction is None:
         version, skipped = cluster.version, cluster.skipped
     else:
-        version, skipped = redaction.version(cluster.version), redaction.skipped(cluster.skipped)
+        version, skipped = public_version(cluster.version), redaction.skipped(cluster.skipped)
         assumptions = redaction.assumptions(assumptions)
     return DumpHeader(
         server_version=version,

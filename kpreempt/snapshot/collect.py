@@ -277,14 +277,13 @@ class Collector:
             skipped={kind: count for kind, count in self._skipped.items() if kind not in self._listed},
             listed=tuple(sorted(self._listed - self._unread.keys())),
             # What one source could not read another may bring.
-            unread={kind: why for kind, (why, at) in self._unread.items() if not self._has_from_others(kind, at)},
+            unread={
+                kind: why
+                for kind, (why, source) in self._unread.items()
+                if (shelf := self._shelves.get(kind)) is None
+                or all(shelf.source_of(index).startswith(source) for index in range(len(shelf.records)))
+            },
             documents=self._filing.documents(),
-        )
-
-    def _has_from_others(self, kind: str, source: str) -> bool:
-        shelf = self._shelves.get(kind)
-        return shelf is not None and any(
-            not shelf.source_of(index).startswith(source) for index in range(len(shelf.records))
         )
 
     def lacking(self) -> list[Assumption]:

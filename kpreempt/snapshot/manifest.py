@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake, PassedOver, check_density
+from kpreempt.snapshot.archives import Intake, check_density
 from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
 from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.layouts import looks_like_objects
@@ -103,20 +103,14 @@ def _objects(sources: Iterable[Source], name: str, intake: Intake, *, may_be_emp
                 passed_over.kustomizations.append(source.name)
             else:
                 objects.append(msgspec.structs.replace(each, origin=origin_at(each.line), text=text))
-    if patches:
-        objects = [each for each in objects if not _is_patch(each, patches, passed_over)]
+    for each in [each for each in objects if os.path.normpath(each.source) in patches]:
+        problem = f"is a patch of {patches[os.path.normpath(each.source)]}, not an object of its own"
+        passed_over.skip(InputError(problem, source=each.source, line=each.line, hint="-k DIR builds it"))
+    objects = [each for each in objects if os.path.normpath(each.source) not in patches]
     if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
         hint = "-k DIR builds a kustomization" if passed_over.kustomizations else ""
         raise next(iter(passed_over.bad[bad_before:]), InputError("has no objects", source=name, hint=hint))
     return objects
-
-
-def _is_patch(found: ManifestObject, patches: Mapping[str, str], passed_over: PassedOver) -> bool:
-    by = patches.get(os.path.normpath(found.source))
-    if by is not None:
-        problem = f"is a patch of {by}, not an object of its own"
-        passed_over.skip(InputError(problem, source=found.source, line=found.line, hint="-k DIR builds it"))
-    return by is not None
 
 
 def _kustomization(source: Source) -> list[dict[str, Any]]:

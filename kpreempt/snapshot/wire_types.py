@@ -87,9 +87,7 @@ def _unread_fields(value: object, expected: inspect.Type, path: str) -> Iterator
             yield from _unread_fields(each, expected.value_type, f"{path}[]")
 
 
-@lru_cache(maxsize=256)
-def _type_of(record: type[msgspec.Struct]) -> inspect.Type:
-    return inspect.type_info(record)
+_type_of = lru_cache(maxsize=256)(inspect.type_info)
 
 
 def _walk(value: object, expected: inspect.Type, path: str) -> object:

@@ -13,7 +13,6 @@ Bytes, not text, for speed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import compress
 from typing import Any
 
@@ -82,7 +81,9 @@ class FastReader:
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[outline] = is_plain_structure(outline.split(b"\n"))
+            # Block collections that every reader of YAML reads alike: each line is where its indentation belongs, and
+            # no key is there twice.
+            known = self._known[outline] = all(map(_Structure().takes, outline.split(b"\n")))
         return known
 
     def _to_json(self, text: bytes) -> bytes | None:
@@ -105,15 +106,6 @@ class FastReader:
                 size *= 2
                 continue
             return bytes(json) if json is not None else None
-
-
-def is_plain_structure(outline: Iterable[bytes]) -> bool:
-    """Whether the lines are block collections that every reader of YAML reads alike.
-
-    Each line is where its indentation belongs, and no key is there twice.
-    """
-    structure = _Structure()
-    return all(structure.takes(line) for line in outline)
 
 
 class _Structure:

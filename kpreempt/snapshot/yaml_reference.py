@@ -104,14 +104,8 @@ def resolve_scalar(text: str) -> bool | int | float | str | None:
             if -(2**63) <= number < 2**63 or (number < 2**64 and plain[0] not in "+-"):
                 return number
             break
-    return _float(plain, text)
-
-
-def _float(plain: str, text: str) -> float | str:
-    if not _FLOAT.fullmatch(plain):
-        return text
-    number = float(plain)
-    return text if math.isinf(number) else number
+    value = float(plain) if _FLOAT.fullmatch(plain) else math.inf
+    return text if math.isinf(value) else value
 
 
 def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | float | str | None:

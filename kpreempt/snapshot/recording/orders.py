@@ -12,7 +12,7 @@ then have come after it: where that leads to another order, the places that diff
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -75,10 +75,6 @@ class _Pods(NamedTuple):
             tuple(mine if mine == its else "" for mine, its in pairs),
             self.unplaced | {mine for mine, its in pairs if mine and mine != its},
         )
-
-    def joined_all(self, others: Iterable[_Pods]) -> _Pods:
-        """What is the same in all."""
-        return reduce(_Pods.joined, others, self)
 
     def without(self, keys: Collection[str]) -> _Pods:
         """The same without knowing where these are."""
@@ -164,7 +160,7 @@ class NodeOrders:
     def forget(self) -> None:
         """Nothing is known of any order: another scheduler goes on, or changes were missed."""
         self._steps.clear()
-        self._nodes = {node: pods.forgotten() for node, pods in self._nodes.items()}
+        self._doubt(0)
 
     def known(self) -> Iterator[tuple[str, Order]]:
         """The nodes with pods of which any place is known."""
@@ -188,7 +184,9 @@ class NodeOrders:
             # Two leave the order in which they were bound, more may change places while they are moved to the end.
             found = found if len(together) <= _A_PAIR else found.without(together)
         elif all(step.is_plain for step in later):
-            found = found.joined_all(_assumed_before(later[index:], pod.key) for index in range(len(later)))
+            found = reduce(
+                _Pods.joined, (_assumed_before(later[index:], pod.key) for index in range(len(later))), found
+            )
         else:
             found = found.forgotten()
         self._note(pod.node, "", pod.key, is_plain=not later and bool(since), together=together)

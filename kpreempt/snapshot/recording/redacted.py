@@ -24,7 +24,7 @@ from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
 from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
 from kpreempt.snapshot.recording.segments import END, Limits, Segment, Segments, is_recording, named_line, segments_in
 from kpreempt.snapshot.redact import Redaction
-from kpreempt.snapshot.redact.spaces import Known, RoundedImages
+from kpreempt.snapshot.redact.spaces import Known, RoundedImages, public_version
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of
 from kpreempt.version import __version__
 
@@ -124,7 +124,7 @@ class _Writer:
         redaction = self._redaction
         yield header_line(
             DumpHeader(
-                server_version=redaction.version(cluster.version),
+                server_version=public_version(cluster.version),
                 taken_at=redaction.time(segment.end.taken_at),
                 kpreempt_version=__version__,
                 skipped=redaction.skipped(cluster.skipped),

@@ -25,8 +25,7 @@ from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import kueue_rules, rules, spaces, well_known
-from kpreempt.snapshot.redact.rules import Rule
-from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, public_version
+from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, Rule
 from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
@@ -110,10 +109,6 @@ class Redaction:
         """A time as far from the end as it was."""
         return self._times.shifted(time)
 
-    def version(self, version: str) -> str:
-        """A server's version without what its vendor adds."""
-        return public_version(version)
-
     def skipped(self, skipped: Mapping[str, int]) -> dict[str, int]:
         """Counts of the kinds that a cluster was read without."""
         return {self._names.token(spaces.KIND, name): count for name, count in skipped.items()}
@@ -121,7 +116,10 @@ class Redaction:
     def assumptions(self, assumptions: Iterable[Assumption]) -> list[Assumption]:
         """What was assumed, as far as it can be said: about which kind of object."""
         message = "something was assumed when the cluster was read; a redacted file does not say what"
-        return [Assumption(_kind_word(each.subject), "", message, each.kind) for each in assumptions]
+        words = ((each, each.subject.partition(" ")[0]) for each in assumptions)
+        return [
+            Assumption(word if word in well_known.KINDS else "cluster", "", message, each.kind) for each, word in words
+        ]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every token, and the name that it stands for."""
@@ -130,11 +128,6 @@ class Redaction:
     def times(self) -> Iterator[tuple[datetime, datetime]]:
         """Every time, and the one that it stands for."""
         return self._times.pairs()
-
-
-def _kind_word(subject: str) -> str:
-    word = subject.partition(" ")[0]
-    return word if word in well_known.KINDS else "cluster"
 
 
 def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
@@ -192,10 +185,8 @@ def unlisted_fields(record: type[msgspec.Struct]) -> list[str]:
 
 
 def _declared(record: type[msgspec.Struct], field: str) -> Rule | None:
-    for each in record.__mro__:
-        if field in (known := rules.FIELDS.get(each, {})):
-            return known[field]
-    return None
+    known = (rules.FIELDS.get(each, {}) for each in record.__mro__)
+    return next((of_record[field] for of_record in known if field in of_record), None)
 
 
 def _info(record: type[msgspec.Struct]) -> inspect.StructType:
@@ -221,23 +212,19 @@ def _rule_of_type(kind: inspect.Type) -> Rule | None:
     if isinstance(kind, inspect.StructType):
         return rule_of(kind.cls)
     if isinstance(kind, inspect.ListType) and isinstance(kind.item_type, inspect.StructType):
-        return _list_of(kind.item_type.cls)
+        record, rule = kind.item_type.cls, rule_of(kind.item_type.cls)
+
+        def apply(renamer: Renamer, value: Any) -> Any:
+            return [rule(renamer, item) for item in value]
+
+        return rules.remembered(apply) if record in _SHARED_LISTS else apply
     if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
-        return rules.AMOUNTS
+        return spaces.AMOUNTS
     if isinstance(kind, inspect.DateTimeType):
         return Renamer.moment
     if isinstance(kind, (*_TELLING_NOTHING, inspect.CustomType)):
         return None
     return _UNLISTED
-
-
-def _list_of(record: type[msgspec.Struct]) -> Rule:
-    rule = rule_of(record)
-
-    def apply(renamer: Renamer, value: Any) -> Any:
-        return [rule(renamer, item) for item in value]
-
-    return rules.remembered(apply) if record in _SHARED_LISTS else apply
 
 
 def _unlisted(renamer: Renamer, value: Any) -> Any:

@@ -6,17 +6,14 @@ decides as before, by tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from kpreempt.model import kueue, meta
 from kpreempt.snapshot.redact import spaces
-from kpreempt.snapshot.redact.spaces import Renamer, named
+from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, named, nothing
 from kpreempt.snapshot.redact.tokens import Space
-
-_Rule = Callable[[Renamer, Any], Any]
 
 _FLAVOR = Space("flavor")
 _TOPOLOGY = Space("topology")
@@ -52,30 +49,14 @@ NAMES: dict[str, Space] = {
 }
 
 
-def _word(renamer: Renamer, value: str) -> str:
-    return renamer.word(value) if value else value
-
-
-def _resources(renamer: Renamer, value: Any) -> Any:
-    return list(map(renamer.resource, value)) if isinstance(value, list) else renamer.resource(value)
-
-
 def _flavors(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
     """The flavor of each resource."""
     return {renamer.resource(name): renamer.rename(_FLAVOR, flavor) for name, flavor in value.items()}
 
 
-def _template(renamer: Renamer, value: meta.ObjectMeta) -> meta.ObjectMeta:
-    return meta.ObjectMeta(labels=renamer.labels(value.labels))
-
-
 def _that_there_are_some(_: Renamer, value: Any) -> Any:
     """What is not modelled, which is told where it is there."""
     return [{} for _ in value] if isinstance(value, list) else {"redacted": True}
-
-
-def _nothing(_: Renamer, value: str) -> str:
-    return type(value)()
 
 
 def _assignment(renamer: Renamer, value: kueue.TopologyAssignment) -> kueue.TopologyAssignment:
@@ -109,29 +90,29 @@ def _domains(renamer: Renamer, level: str, names: kueue.LevelValues, count: int)
     return kueue.LevelValues(individual=kueue.IndividualValues(roots=roots))
 
 
-RECORDS: dict[type[msgspec.Struct], _Rule] = {kueue.TopologyAssignment: _assignment}
-FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
-    kueue.ResourceQuota: {"name": _resources},
+RECORDS: dict[type[msgspec.Struct], Rule] = {kueue.TopologyAssignment: _assignment}
+FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
+    kueue.ResourceQuota: {"name": each(Renamer.resource)},
     kueue.FlavorQuotas: {"name": named(_FLAVOR)},
-    kueue.ResourceGroup: {"covered_resources": _resources},
+    kueue.ResourceGroup: {"covered_resources": each(Renamer.resource)},
     kueue.CohortSpec: {"parent_name": named(_COHORT), "parent": named(_COHORT)},
-    kueue.BorrowWithinCohort: {"policy": _word},
-    kueue.ClusterQueuePreemption: {"within_cluster_queue": _word, "reclaim_within_cohort": _word},
-    kueue.FlavorFungibility: {"when_can_borrow": _word, "when_can_preempt": _word, "preference": _word},
+    kueue.BorrowWithinCohort: {"policy": WORDS},
+    kueue.ClusterQueuePreemption: {"within_cluster_queue": WORDS, "reclaim_within_cohort": WORDS},
+    kueue.FlavorFungibility: {"when_can_borrow": WORDS, "when_can_preempt": WORDS, "preference": WORDS},
     kueue.AdmissionCheckRule: {"name": named(_CHECK), "on_flavors": named(_FLAVOR)},
     kueue.ClusterQueueSpec: {
         "cohort_name": named(_COHORT),
         "cohort": named(_COHORT),
-        "queueing_strategy": _word,
+        "queueing_strategy": WORDS,
         "admission_checks": named(_CHECK),
-        "stop_policy": _word,
+        "stop_policy": WORDS,
         "admission_scope": _that_there_are_some,
         "concurrent_admission_policy": _that_there_are_some,
     },
-    kueue.LocalQueueSpec: {"cluster_queue": named(_CLUSTER_QUEUE), "stop_policy": _word},
+    kueue.LocalQueueSpec: {"cluster_queue": named(_CLUSTER_QUEUE), "stop_policy": WORDS},
     kueue.ResourceFlavorSpec: {"node_labels": Renamer.labels, "topology_name": named(_TOPOLOGY)},
     kueue.TopologyLevel: {"node_label": named(spaces.LABEL_KEY)},
-    kueue.Condition: {"type": _word, "status": _word, "reason": _word, "message": _nothing},
+    kueue.Condition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": nothing},
     kueue.AdmissionCheckSpec: {"controller_name": named(_CONTROLLER)},
     kueue.TopologyRequest: {
         "required": named(spaces.LABEL_KEY),
@@ -140,12 +121,12 @@ FIELDS: dict[type[msgspec.Struct], dict[str, _Rule]] = {
         "pod_set_slice_required_topology": named(spaces.LABEL_KEY),
         "podset_slice_required_topology_constraints": _that_there_are_some,
     },
-    kueue.PodTemplate: {"metadata": _template},
+    kueue.PodTemplate: {"metadata": lambda renamer, value: meta.ObjectMeta(labels=renamer.labels(value.labels))},
     kueue.PodSet: {"name": named(_POD_SET)},
     kueue.WorkloadSpec: {"queue_name": named(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
     kueue.PodSetAssignment: {"name": named(_POD_SET), "flavors": _flavors},
     kueue.Admission: {"cluster_queue": named(_CLUSTER_QUEUE)},
-    kueue.AdmissionCheckState: {"name": named(_CHECK), "state": _word},
+    kueue.AdmissionCheckState: {"name": named(_CHECK), "state": WORDS},
     kueue.ReclaimablePod: {"name": named(_POD_SET)},
     kueue.WorkloadStatus: {"unhealthy_nodes": _that_there_are_some},
 }

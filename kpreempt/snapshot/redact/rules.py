@@ -7,7 +7,6 @@ list to the records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,29 +26,11 @@ from kpreempt.model import (
     volcano,
     workloads,
 )
+from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
-from kpreempt.snapshot.redact.spaces import Renamer
+from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, joined, keyed, named, nothing
 from kpreempt.snapshot.redact.tokens import Space
-
-# What replaces the value of a field.
-Rule = Callable[[Renamer, Any], Any]
-
-
-def name_of(space: Space) -> Rule:
-    """A name, or several, of one space."""
-    return each(lambda renamer, name: renamer.rename(space, name))
-
-
-def each(rule: Rule) -> Rule:
-    """The rule for a text, for every text of a list, and for none."""
-
-    def apply(renamer: Renamer, value: Any) -> Any:
-        if isinstance(value, list):
-            return [rule(renamer, item) for item in value]
-        return rule(renamer, value) if value else value
-
-    return apply
 
 
 def remembered(rule: Rule) -> Rule:
@@ -65,40 +46,29 @@ def remembered(rule: Rule) -> Rule:
     return apply
 
 
-def nothing(_: Renamer, value: Any) -> Any:
-    """What nobody reads of a redacted cluster."""
-    return type(value)()
-
-
-def keep(_: Renamer, value: Any) -> Any:
-    """What tells nothing."""
-    return value
-
-
-_word = each(Renamer.word)
-_label_key = name_of(spaces.LABEL_KEY)
-_namespace = name_of(spaces.NAMESPACE)
+_label_key = named(spaces.LABEL_KEY)
+_namespace = named(spaces.NAMESPACE)
 _storage_class_space = Space("storageclass")
-_storage_class = name_of(_storage_class_space)
+_storage_class = named(_storage_class_space)
 _volume_space = Space("pv")
-_volume = name_of(_volume_space)
-_node = name_of(spaces.NODE)
-_driver = name_of(spaces.DRIVER)
+_volume = named(_volume_space)
+_node = named(spaces.NODE)
+_driver = named(spaces.DRIVER)
 _handle = each(Renamer.handle)
-_uid = name_of(spaces.UID)
-_disk = name_of(Space("disk", is_sorted=False))
+_uid = named(spaces.UID)
+_disk = named(Space("disk", is_sorted=False))
 _resource_claim_space = Space("resourceclaim")
-_resource_claim = name_of(_resource_claim_space)
+_resource_claim = named(_resource_claim_space)
 _claim_template_space = Space("claimtemplate")
-_pod_claim = name_of(Space("podclaim"))
-_container = name_of(Space("container", is_sorted=False))
+_pod_claim = named(Space("podclaim"))
+_container = named(Space("container", is_sorted=False))
 _runtime_class_space = Space("runtimeclass")
 _pod_group_space = Space("podgroup")
-_pod_group = name_of(_pod_group_space)
-_queue = name_of(spaces.QUEUE)
-_task = name_of(Space("task"))
-_branch = name_of(Space("branch", "root".__eq__))
-_attributes_class = name_of(Space("attributesclass", is_sorted=False))
+_pod_group = named(_pod_group_space)
+_queue = named(spaces.QUEUE)
+_task = named(Space("task"))
+_branch = named(Space("branch", "root".__eq__))
+_attributes_class = named(Space("attributesclass", is_sorted=False))
 
 # The spaces of the names of objects, by kind.
 _NAMES: dict[str, Space] = {
@@ -209,30 +179,10 @@ def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str
     return {key: _ANNOTATIONS.get(key, _flag)(renamer, value) for key, value in annotations.items()}
 
 
-def _plugins(renamer: Renamer, value: str) -> str:
-    return ",".join(_driver(renamer, name) for name in value.split(","))
-
-
-def _volume_names(renamer: Renamer, value: str) -> str:
-    return ",".join(renamer.rename(spaces.VOLUME, name) for name in value.split(",")) if value else value
-
-
-def _shaped(shape: re.Pattern[str]) -> Rule:
+def _shaped(shape: str) -> Rule:
     """The rule for a text that stays where it has the shape, in which it tells nothing."""
-
-    def apply(renamer: Renamer, value: str) -> str:
-        return value if shape.fullmatch(value) else renamer.rename(spaces.TEXT, value)
-
-    return apply
-
-
-def _path_of(part: Rule) -> Rule:
-    """The rule for a path of parts with slashes between them."""
-
-    def apply(renamer: Renamer, value: str) -> str:
-        return "/".join(part(renamer, each) if each else "" for each in value.split("/"))
-
-    return apply
+    is_shaped = re.compile(shape).fullmatch
+    return lambda renamer, value: value if is_shaped(value) else renamer.rename(spaces.TEXT, value)
 
 
 def _images(renamer: Renamer, images: list[node.ContainerImage]) -> list[node.ContainerImage]:
@@ -242,35 +192,24 @@ def _images(renamer: Renamer, images: list[node.ContainerImage]) -> list[node.Co
     ]
 
 
-def _members(renamer: Renamer, members: dict[str, int]) -> dict[str, int]:
-    return {_task(renamer, name): count for name, count in members.items()}
-
-
-def _flag(renamer: Renamer, value: str) -> str:
-    return value if value in ("true", "false", "yes") else str(renamer.rename(spaces.TEXT, value))
-
-
 def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
     return {renamer.rename(spaces.POD, name): renamer.written_moment(time) for name, time in pods.items()}
-
-
-def _amounts(renamer: Renamer, amounts: dict[str, Any]) -> dict[str, Any]:
-    return {renamer.resource(name): amount for name, amount in amounts.items()}
 
 
 # What an event says to a victim (framework/preemption/executor.go).
 _PREEMPTED = re.compile(r"Preempted by pod (\S+) on node (\S+)")
 
-_boolean = _shaped(re.compile("|".join(sorted(spaces.GO_BOOLEANS))))
-_number = _shaped(re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"))
-_count = _shaped(re.compile(r"[-+]?[0-9]+%?"))
-_duration = _shaped(re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:ns|us|ms|s|m|h))+"))
-_any_zone = _shaped(re.compile(r"\*"))
+_boolean = _shaped("|".join(sorted(spaces.GO_BOOLEANS)))
+_number = _shaped(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+_count = _shaped(r"[-+]?[0-9]+%?")
+_duration = _shaped(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:ns|us|ms|s|m|h))+")
+_flag = _shaped("true|false|yes")
+_any_zone = _shaped(r"\*")
 
 _ANNOTATIONS: dict[str, Rule] = {
     BETA_STORAGE_CLASS: _storage_class,
     SELECTED_NODE: _node,
-    MIGRATED_PLUGINS: _plugins,
+    MIGRATED_PLUGINS: joined(",", _driver),
     volcano.QUEUE_NAME: _queue,
     kueue.PRIORITY_BOOST: _number,
     volcano.PREEMPTABLE: _boolean,
@@ -282,8 +221,8 @@ _ANNOTATIONS: dict[str, Rule] = {
     volcano.JDB_MAX_UNAVAILABLE: _count,
     volcano.SLA_WAITING_TIME: _duration,
     volcano.OLD_SLA_WAITING_TIME: _duration,
-    volcano.HIERARCHY: _path_of(_branch),
-    volcano.HIERARCHY_WEIGHTS: _path_of(_number),
+    volcano.HIERARCHY: joined("/", _branch),
+    volcano.HIERARCHY_WEIGHTS: joined("/", _number),
 }
 
 # Whole records that need more than a rule for each field.
@@ -303,19 +242,18 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     **kueue_rules.RECORDS,
 }
 
-AMOUNTS: Rule = _amounts
 LABELS: Rule = remembered(Renamer.labels)
 
 FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     meta.ObjectMeta: {
-        "name": keep,
+        "name": lambda _, name: name,
         "namespace": _namespace,
         "uid": _uid,
         "resource_version": nothing,
         "labels": LABELS,
-        "finalizers": name_of(spaces.FINALIZER),
+        "finalizers": named(spaces.FINALIZER),
         "creation_timestamp": times.nothing,
-        "deletion_timestamp": times.that_there_is_one,
+        "deletion_timestamp": lambda _, __: REDACTED_AT,
     },
     pod.PodMeta: {"deletion_timestamp": Renamer.moment},
     meta.AnnotatedMeta: {"annotations": _annotations},
@@ -327,36 +265,36 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "match_label_keys": _label_key,
         "mismatch_label_keys": _label_key,
     },
-    node.NodeCondition: {"type": _word, "status": _word, "reason": _word},
+    node.NodeCondition: {"type": WORDS, "status": WORDS, "reason": WORDS},
     node.NodeSystemInfo: {"kubelet_version": lambda _, text: spaces.public_version(text)},
-    node.NodeStatus: {"images": _images, "declared_features": name_of(spaces.FEATURE)},
-    pod.ResourceClaimUse: {"name": _pod_claim, "request": name_of(Space("request"))},
-    pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": _word},
-    pod.ContainerRestartRule: {"action": _word},
-    pod.Container: {"name": _container, "image": each(Renamer.image), "restart_policy": _word},
+    node.NodeStatus: {"images": _images, "declared_features": named(spaces.FEATURE)},
+    pod.ResourceClaimUse: {"name": _pod_claim, "request": named(Space("request"))},
+    pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": WORDS},
+    pod.ContainerRestartRule: {"action": WORDS},
+    pod.Container: {"name": _container, "image": each(Renamer.image), "restart_policy": WORDS},
     pod.PersistentVolumeClaimVolume: {"claim_name": each(Renamer.claim)},
     pod.GCEPersistentDisk: {"pd_name": _handle},
     pod.AWSElasticBlockStore: {"volume_id": _handle},
     pod.ISCSIVolume: {"iqn": _disk},
     pod.RBDVolume: {
-        "monitors": name_of(Space("monitor", is_sorted=False)),
+        "monitors": named(Space("monitor", is_sorted=False)),
         "image": _disk,
-        "pool": name_of(spaces.POOL),
+        "pool": named(spaces.POOL),
     },
-    pod.AzureDisk: {"disk_name": _disk, "disk_uri": _handle, "kind": _word},
+    pod.AzureDisk: {"disk_name": _disk, "disk_uri": _handle, "kind": WORDS},
     pod.CinderVolume: {"volume_id": _handle},
     pod.VsphereVolume: {"volume_path": _handle},
     pod.PortworxVolume: {"volume_id": _handle},
     pod.ClaimTemplateSpec: {
         "storage_class_name": _storage_class,
-        "access_modes": _word,
-        "volume_mode": _word,
+        "access_modes": WORDS,
+        "volume_mode": WORDS,
         "volume_attributes_class_name": _attributes_class,
     },
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
-    pod.EmptyDirVolume: {"medium": _word},
-    pod.Volume: {"name": name_of(spaces.VOLUME)},
+    pod.EmptyDirVolume: {"medium": WORDS},
+    pod.Volume: {"name": named(spaces.VOLUME)},
     pod.PodAnnotations: {
         "nominated_node_name": _node,
         "group_name": _pod_group,
@@ -365,88 +303,88 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "task_priority": _count,
         "preemptable": _boolean,
         "revocable_zone": _any_zone,
-        "template_uid": name_of(Space("template")),
-        "numa_policy": _word,
+        "template_uid": named(Space("template")),
+        "numa_policy": WORDS,
         "deletion_cost": _count,
         "config_mirror": nothing,
         "safe_to_evict": _boolean,
-        "safe_local_volumes": _volume_names,
-        "do_not_disrupt": _word,
+        "safe_local_volumes": joined(",", named(spaces.VOLUME)),
+        "do_not_disrupt": WORDS,
     },
-    pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
+    pod.PodSchedulingGate: {"name": named(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
     pod.PodResourceClaim: {
         "name": _pod_claim,
         "resource_claim_name": _resource_claim,
-        "resource_claim_template_name": name_of(_claim_template_space),
+        "resource_claim_template_name": named(_claim_template_space),
     },
     pod.PodSchedulingGroup: {"pod_group_name": _pod_group},
-    pod.PodWorkloadReference: {"name": name_of(Space("workload")), "pod_group": _pod_group},
+    pod.PodWorkloadReference: {"name": named(Space("workload")), "pod_group": _pod_group},
     pod.PodSpec: {
         "node_name": _node,
-        "priority_class_name": name_of(spaces.PRIORITY_CLASS),
-        "scheduler_name": name_of(spaces.SCHEDULER),
+        "priority_class_name": named(spaces.PRIORITY_CLASS),
+        "scheduler_name": named(spaces.SCHEDULER),
         "node_selector": LABELS,
-        "runtime_class_name": name_of(_runtime_class_space),
-        "restart_policy": _word,
+        "runtime_class_name": named(_runtime_class_space),
+        "restart_policy": WORDS,
     },
-    pod.PodCondition: {"type": _word, "status": _word, "reason": _word, "message": nothing},
+    pod.PodCondition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": nothing},
     pod.ContainerStatus: {"name": _container},
     pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
-    pod.PodStatus: {"phase": _word, "nominated_node_name": _node, "resize": _word, "start_time": Renamer.start},
+    pod.PodStatus: {"phase": WORDS, "nominated_node_name": _node, "resize": WORDS, "start_time": Renamer.start},
     policy.PodDisruptionBudgetSpec: {
         "min_available": Renamer.amount,
         "max_unavailable": Renamer.amount,
-        "unhealthy_pod_eviction_policy": _word,
+        "unhealthy_pod_eviction_policy": WORDS,
     },
     policy.PodDisruptionBudgetStatus: {"disrupted_pods": _disrupted},
     storage.PersistentVolumeClaimSpec: {
-        "access_modes": _word,
+        "access_modes": WORDS,
         "storage_class_name": _storage_class,
         "volume_name": _volume,
-        "volume_mode": _word,
+        "volume_mode": WORDS,
         "volume_attributes_class_name": _attributes_class,
     },
-    storage.PersistentVolumeClaimStatus: {"phase": _word},
+    storage.PersistentVolumeClaimStatus: {"phase": WORDS},
     storage.CSIPersistentVolume: {"driver": _driver, "volume_handle": _handle},
     storage.PersistentVolumeSpec: {
-        "access_modes": _word,
+        "access_modes": WORDS,
         "storage_class_name": _storage_class,
-        "volume_mode": _word,
+        "volume_mode": WORDS,
         "volume_attributes_class_name": _attributes_class,
     },
-    storage.PersistentVolumeStatus: {"phase": _word},
+    storage.PersistentVolumeStatus: {"phase": WORDS},
     storage.StorageClass: {"provisioner": _driver},
     storage.CSINodeDriver: {"name": _driver, "node_id": nothing, "topology_keys": _label_key},
     storage.CSIStorageCapacity: {"storage_class_name": _storage_class},
     storage.VolumeAttachmentSource: {"persistent_volume_name": _volume},
     storage.VolumeAttachmentSpec: {"attacher": _driver, "node_name": _node},
     workloads.RuntimeClassScheduling: {"node_selector": LABELS},
-    workloads.RuntimeClass: {"handler": name_of(Space("handler"))},
-    workloads.LimitRangeItem: {"type": _word},
-    workloads.ScopeRequirement: {"scope_name": _word, "operator": _word, "values": name_of(spaces.PRIORITY_CLASS)},
-    workloads.ResourceQuotaSpec: {"scopes": _word},
+    workloads.RuntimeClass: {"handler": named(Space("handler"))},
+    workloads.LimitRangeItem: {"type": WORDS},
+    workloads.ScopeRequirement: {"scope_name": WORDS, "operator": WORDS, "values": named(spaces.PRIORITY_CLASS)},
+    workloads.ResourceQuotaSpec: {"scopes": WORDS},
     workloads.ServiceSpec: {"selector": LABELS},
     workloads.ReplicationControllerSpec: {"selector": LABELS},
     volcano.PodGroupSpec: {
-        "min_task_member": _members,
+        "min_task_member": keyed(_task),
         "queue": _queue,
-        "priority_class_name": name_of(spaces.PRIORITY_CLASS),
+        "priority_class_name": named(spaces.PRIORITY_CLASS),
     },
     volcano.PodGroupCondition: {
-        "type": _word,
-        "status": _word,
+        "type": WORDS,
+        "status": WORDS,
         "last_transition_time": times.nothing,
         "transition_id": nothing,
-        "reason": _word,
+        "reason": WORDS,
         "message": nothing,
     },
-    volcano.PodGroupStatus: {"phase": _word},
-    volcano.QueueSpec: {"type": _word},
+    volcano.PodGroupStatus: {"phase": WORDS},
+    volcano.QueueSpec: {"type": WORDS},
     volcano.QueueReservation: {"nodes": _node},
-    volcano.QueueStatus: {"state": _word},
+    volcano.QueueStatus: {"state": WORDS},
     node.NodePoolTemplateMeta: {"labels": LABELS},
-    event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
+    event.Event: {"reason": WORDS, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
     **kueue_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -17,7 +17,6 @@ from kpreempt.model.labels import parse_int64
 from kpreempt.model.meta import Time
 from kpreempt.model.node import NODE_POOL as NODE_POOL_LABEL
 from kpreempt.model.node import ContainerImage
-from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import DEFAULT_QUEUE
 from kpreempt.snapshot.redact import well_known
 from kpreempt.snapshot.redact.tokens import Names, Space, ending_of_key, ending_of_value
@@ -53,10 +52,6 @@ def _ending_of_member(name: str) -> str:
     return f"-{last}" if len(others) >= _DASHES_OF_MEMBER and _DIGITS.fullmatch(last) else ""
 
 
-def _ending_of_image(name: str) -> str:
-    return ":tag" if _is_tagged(name) else ""
-
-
 POD = Space("pod")
 # The same names, in a cluster with pod groups.
 MEMBER = Space(POD.stem, ending=_ending_of_member)
@@ -71,13 +66,13 @@ TAINT_VALUE = Space("taint", ending=ending_of_value)
 REGION = Space("region")
 # Without a dash: a zone of Google's has three parts, of which the first two are its region.
 ZONE = Space("zone", joint="")
-IMAGE = Space("image", ending=_ending_of_image, is_sorted=False)
+IMAGE = Space("image", ending=lambda name: ":tag" if _is_tagged(name) else "", is_sorted=False)
 RESOURCE = Space("resource", well_known.is_resource, _ending_of_resource)
 # A driver's name begins a reason that is sorted among others.
-DRIVER = Space("driver", well_known.is_driver, fences=("node(s)", "persistentvolumeclaim"))
+DRIVER = Space("driver", well_known.PROVISIONERS.__contains__, fences=("node(s)", "persistentvolumeclaim"))
 PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
 SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__, is_sorted=False)
-FINALIZER = Space("finalizer", well_known.is_finalizer, is_sorted=False)
+FINALIZER = Space("finalizer", well_known.FINALIZERS.__contains__, is_sorted=False)
 GATE = Space("gate", is_sorted_beside_kept=False)
 FEATURE = Space("feature", well_known.NODE_FEATURES.__contains__)
 ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted=False)
@@ -126,7 +121,13 @@ class Retime(Protocol):
 
 
 class Known:
-    """What of all objects together decides by what single names are replaced."""
+    """What of all objects together decides by what single names are replaced.
+
+    ``number_labels`` and ``number_taints`` are the keys whose values are compared as numbers; an empty key of a taint
+    stands for all of them. ``places`` are the keys of labels by whose values pods spread. ``ephemeral`` has, by
+    namespace and name of a claim, the pod and the volume after which it is named. ``regions`` are those of zones in
+    which a disk of Google's is at once; the scheduler takes them from the zones' names.
+    """
 
     def __init__(self, cluster: ClusterSnapshot | None = None) -> None:
         """Nothing is known yet, or what the objects of a cluster say."""
@@ -141,12 +142,32 @@ class Known:
 
     def add(self, cluster: ClusterSnapshot) -> None:
         """Look through more objects."""
-        labels, taints = number_keys(cluster)
-        self.number_labels |= labels
-        self.number_taints |= taints
-        self.places |= _topology_keys(cluster.pods)
-        self.ephemeral |= _ephemeral_claims(cluster.pods)
-        self.regions |= _regions(cluster)
+        seen: set[int] = set()
+        for pod in cluster.pods:
+            rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+            if rules is not None:
+                self.number_labels.update(_compared(rules.required))
+                self.number_labels.update(_compared(NodeSelector([each.preference for each in rules.preferred])))
+            if id(pod.spec.tolerations) not in seen:
+                seen.add(id(pod.spec.tolerations))
+                # Those that compare numbers; or, without a key, the values of all taints.
+                self.number_taints.update(
+                    each.key
+                    for each in pod.spec.tolerations
+                    if each.operator in ("Gt", "Lt") or (not each.key and each.value)
+                )
+            self.places.update(each.topology_key for each in pod.spec.topology_spread_constraints)
+            for volume in pod.spec.volumes:
+                if volume.ephemeral is not None and volume.persistent_volume_claim is None:
+                    claim = f"{pod.metadata.name}-{volume.name}"
+                    self.ephemeral[pod.metadata.namespace, claim] = pod.metadata.name, volume.name
+        for disk in cluster.persistent_volumes:
+            self.number_labels.update(_compared(disk.spec.node_affinity.required if disk.spec.node_affinity else None))
+            zone_labels = well_known.ZONES & disk.metadata.labels.keys() if disk.spec.gce_persistent_disk else ()
+            for key in zone_labels:
+                zones = disk.metadata.labels[key].split(_ZONE_DELIMITER)
+                if len(zones) > 1 and all(zone.count("-") == _DASHES_OF_ZONE for zone in zones):
+                    self.regions.update({zone: zone.rpartition("-")[0] for zone in zones})
         self.has_groups |= bool(cluster.pod_groups)
 
 
@@ -172,10 +193,7 @@ class Renamer:
         self.has_landed = False
         self.memo: dict[int, tuple[Any, Any]] = {}
         self._names = names
-        self._number_labels, self._number_taints = known.number_labels, known.number_taints
-        self._places = known.places
-        self._ephemeral = known.ephemeral
-        self._regions = known.regions
+        self._known = known
 
     def label_value(self, key: str, value: str) -> str:
         """The value of a label, or one that it is compared with."""
@@ -187,9 +205,9 @@ class Renamer:
             return self.rename(space, value) if value else value
         if key in well_known.FLAGS and value in GO_BOOLEANS:
             return value
-        if key in self._number_labels and parse_int64(value) is not None:
-            return self._names.keep(DOMAIN, value) if key in self._places else value
-        if key not in self._places:
+        if key in self._known.number_labels and parse_int64(value) is not None:
+            return self._names.keep(DOMAIN, value) if key in self._known.places else value
+        if key not in self._known.places:
             return self.rename(LABEL_VALUE, value)
         if key in well_known.ZONES and _ZONE_DELIMITER in value:
             return _ZONE_DELIMITER.join(self._zone(part.strip()) for part in value.split(_ZONE_DELIMITER))
@@ -197,13 +215,13 @@ class Renamer:
 
     def taint_value(self, key: str, value: str) -> str:
         """The value of a taint, or one that it is compared with."""
-        numbers = self._number_taints
+        numbers = self._known.number_taints
         if (key in numbers or "" in numbers) and parse_int64(value) is not None:
             return self._names.keep(TAINT_VALUE, value)
         return self.rename(TAINT_VALUE, value)
 
     def _zone(self, value: str) -> str:
-        region = self._regions.get(value)
+        region = self._known.regions.get(value)
         if region is None:
             return self.rename(DOMAIN, value)
         return f"{self.rename(REGION, region)}-{self.rename(ZONE, value)}"
@@ -229,7 +247,7 @@ class Renamer:
 
     def claim(self, name: str) -> str:
         """A claim in the object's namespace; that of an ephemeral volume is named after pod and volume."""
-        pod_and_volume = self._ephemeral.get((self.namespace, name))
+        pod_and_volume = self._known.ephemeral.get((self.namespace, name))
         if pod_and_volume is None:
             return self.rename(CLAIM, name)
         pod, volume = pod_and_volume
@@ -286,20 +304,44 @@ class Renamer:
             return value
         return self.rename(TEXT, value)
 
-    def of(self, space: Space) -> Callable[[str], str]:
-        """What replaces a name of one space."""
-        return lambda name: self.rename(space, name)
+
+# What replaces the value of a field.
+Rule = Callable[[Renamer, Any], Any]
 
 
-def named(space: Space) -> Callable[[Renamer, Any], Any]:
-    """The rule for a name of one space, or for several; none stays none."""
+def each(rule: Rule) -> Rule:
+    """The rule for a text, for every text of a list, and for none."""
 
-    def rule(renamer: Renamer, value: Any) -> Any:
+    def apply(renamer: Renamer, value: Any) -> Any:
         if isinstance(value, list):
-            return [renamer.rename(space, each) if each else each for each in value]
-        return renamer.rename(space, value) if value else value
+            return [rule(renamer, item) if item else item for item in value]
+        return rule(renamer, value) if value else value
 
-    return rule
+    return apply
+
+
+def named(space: Space) -> Rule:
+    """The rule for a name of one space, or for several; none stays none."""
+    return each(lambda renamer, name: renamer.rename(space, name))
+
+
+def keyed(rule: Rule) -> Rule:
+    """The rule for a map by names, of which the values stay."""
+    return lambda renamer, value: {rule(renamer, name): item for name, item in value.items()}
+
+
+def joined(separator: str, part: Rule) -> Rule:
+    """The rule for a text of parts."""
+    return lambda renamer, value: separator.join(part(renamer, item) if item else "" for item in value.split(separator))
+
+
+def nothing(_: Renamer, value: Any) -> Any:
+    """What nobody reads of a redacted cluster."""
+    return type(value)()
+
+
+WORDS: Rule = each(Renamer.word)
+AMOUNTS: Rule = keyed(Renamer.resource)
 
 
 def public_version(text: str) -> str:
@@ -312,62 +354,8 @@ def _is_tagged(image: str) -> bool:
     return image.rfind(":") > image.rfind("/")
 
 
-def number_keys(cluster: ClusterSnapshot) -> tuple[frozenset[str], frozenset[str]]:
-    """The keys of labels, and those of taints, whose values are compared as numbers.
-
-    An empty key of a taint stands for all of them.
-    """
-    labels: set[str] = set()
-    taints: set[str] = set()
-    seen: set[int] = set()
-    for pod in cluster.pods:
-        rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-        if rules is not None:
-            labels.update(_compared(rules.required))
-            labels.update(_compared(NodeSelector([each.preference for each in rules.preferred])))
-        if id(pod.spec.tolerations) not in seen:
-            seen.add(id(pod.spec.tolerations))
-            # Those that compare numbers; or, without a key, the values of all taints.
-            taints.update(
-                each.key
-                for each in pod.spec.tolerations
-                if each.operator in ("Gt", "Lt") or (not each.key and each.value)
-            )
-    for volume in cluster.persistent_volumes:
-        labels.update(_compared(volume.spec.node_affinity.required if volume.spec.node_affinity else None))
-    return frozenset(labels), frozenset(taints)
-
-
-def _topology_keys(pods: Iterable[Pod]) -> frozenset[str]:
-    """The keys of labels by whose values pods spread."""
-    return frozenset(each.topology_key for pod in pods for each in pod.spec.topology_spread_constraints)
-
-
 def _compared(selector: NodeSelector | None) -> Iterator[str]:
     for term in selector.node_selector_terms if selector else ():
         for each in term.match_expressions:
             if each.operator in ("Gt", "Lt"):
                 yield each.key
-
-
-def _ephemeral_claims(pods: Iterable[Pod]) -> dict[tuple[str, str], tuple[str, str]]:
-    """By namespace and name of a claim: the pod and the volume after which it is named."""
-    return {
-        (pod.metadata.namespace, f"{pod.metadata.name}-{volume.name}"): (pod.metadata.name, volume.name)
-        for pod in pods
-        for volume in pod.spec.volumes
-        if volume.ephemeral is not None and volume.persistent_volume_claim is None
-    }
-
-
-def _regions(cluster: ClusterSnapshot) -> dict[str, str]:
-    """The regions of zones in which a disk of Google's is at once; the scheduler takes them from the zones' names."""
-    regions = {}
-    for volume in cluster.persistent_volumes:
-        if volume.spec.gce_persistent_disk is None:
-            continue
-        for key in well_known.ZONES & volume.metadata.labels.keys():
-            zones = volume.metadata.labels[key].split(_ZONE_DELIMITER)
-            if len(zones) > 1 and all(zone.count("-") == _DASHES_OF_ZONE for zone in zones):
-                regions.update({zone: zone.rpartition("-")[0] for zone in zones})
-    return regions

@@ -94,10 +94,5 @@ def creation(renamer: Renamer, kind: str, time: datetime) -> datetime | None:
     return renamer.place_in_time(time) if kind in _ORDERED_BY_AGE else None
 
 
-def that_there_is_one(_: Renamer, __: datetime) -> datetime:
-    """A time of which only counts that there is one."""
-    return REDACTED_AT
-
-
 def nothing(_: Renamer, __: datetime) -> None:
     """A time that nobody reads."""

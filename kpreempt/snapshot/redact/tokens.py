@@ -27,14 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 
 
-def _never(_: str) -> bool:
-    return False
-
-
-def _nothing(_text: str) -> str:
-    return ""
-
-
 class Space(msgspec.Struct, frozen=True):
     """Names of one sort, which are compared with each other and with no others.
 
@@ -45,8 +37,8 @@ class Space(msgspec.Struct, frozen=True):
     """
 
     stem: str
-    is_kept: Callable[[str], bool] = _never
-    ending: Callable[[str], str] = _nothing
+    is_kept: Callable[[str], bool] = lambda _: False
+    ending: Callable[[str], str] = lambda _: ""
     fences: tuple[str, ...] = ()
     joint: str = "-"
     is_sorted_beside_kept: bool = True
@@ -87,19 +79,16 @@ class Names:
     def number(self) -> None:
         """Give every name that was collected its token."""
         for space, names, kept in self._seen.values():
-            self._tokens[space.stem] = dict(self._assigned(space, names - {""}, kept - {""}))
+            # Those that nobody sorts are in an order that only the key tells.
+            order = None if space.is_sorted else self._scattered
+            beside = kept - {""} if space.is_sorted_beside_kept else ()
+            fences = sorted({*beside, *space.fences}) if space.is_sorted else ()
+            self._tokens[space.stem] = dict(_in_order(space, sorted(names - {""}, key=order), fences))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every token with the name that it stands for, in order within each space."""
         for tokens in self._tokens.values():
             yield from ((token, name) for name, token in tokens.items())
-
-    def _assigned(self, space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:
-        if space.is_sorted:
-            return _in_order(
-                space, sorted(names), sorted({*(kept if space.is_sorted_beside_kept else ()), *space.fences})
-            )
-        return _in_order(space, sorted(names, key=self._scattered), ())
 
     def _scattered(self, name: str) -> bytes:
         return blake2b(name.encode(errors="surrogatepass"), key=self._key).digest()

@@ -94,8 +94,10 @@ SCHEDULERS = frozenset(("default-scheduler", "volcano"))
 DRIVERS = frozenset(
     ("ebs.csi.aws.com", "disk.csi.azure.com", "cinder.csi.openstack.org", "pd.csi.storage.gke.io", "pxd.portworx.com")
 )
-_IN_TREE = frozenset(
+# Drivers and provisioners that are known everywhere.
+PROVISIONERS = frozenset(
     (
+        *DRIVERS,
         *_of("kubernetes.io", "aws-ebs gce-pd azure-disk azure-file cinder vsphere-volume portworx-volume rbd"),
         *_of("kubernetes.io", "no-provisioner glusterfs scaleio quobyte flocker storageos"),
     )
@@ -189,19 +191,7 @@ def is_resource(name: str) -> bool:
     return name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None
 
 
-def is_driver(name: str) -> bool:
-    """Whether a driver or provisioner is known everywhere."""
-    return name in DRIVERS or name in _IN_TREE
-
-
-def is_finalizer(name: str) -> bool:
-    """Whether a finalizer is one of Kubernetes itself."""
-    return name in FINALIZERS
-
-
 def is_api_version(text: str) -> bool:
     """Whether an API version is one of a group of Kubernetes."""
     group, slash, version = text.rpartition("/")
-    if not _API_VERSION.fullmatch(version):
-        return False
-    return not slash or group in _GROUPS
+    return _API_VERSION.fullmatch(version) is not None and (not slash or group in _GROUPS)
