@@ -30,11 +30,10 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_default
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
-        if not self.match_expressions and not self.match_fields:
-            return False
-        if not all(is_valid_node_requirement(requirement) for requirement in self.match_expressions):
-            return False
-        if not all(is_valid_field_requirement(requirement) for requirement in self.match_fields):
+        is_valid = all(map(is_valid_node_requirement, self.match_expressions)) and all(
+            map(is_valid_field_requirement, self.match_fields)
+        )
+        if not is_valid or not (self.match_expressions or self.match_fields):
             return False
         if not all(
             matches_requirement(requirement.key, requirement.operator, requirement.values, labels)
@@ -121,15 +120,8 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     )
 
 
-class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PodAntiAffinity(PodAffinity, frozen=True):
     """Which pods a pod refuses beside it."""
-
-    required: Handful[PodAffinityTerm] = msgspec.field(
-        name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
-    )
-    preferred: Handful[WeightedPodAffinityTerm] = msgspec.field(
-        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
-    )
 
 
 class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

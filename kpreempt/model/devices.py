@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
+from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
 
 EXACT_COUNT = "ExactCount"
@@ -235,18 +235,13 @@ class ResourceClaimStatus(_Strict, frozen=True):
     deallocation_requested: bool = False
 
 
-class ResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ResourceClaim(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A claim for devices."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus = ResourceClaimStatus()
     unread_fields: list[str] = NO_ITEMS
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
 class ResourceClaimTemplateSpec(_Strict, frozen=True):

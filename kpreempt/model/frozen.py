@@ -32,12 +32,9 @@ class FrozenList(list[Any]):
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
 
-    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
+    def __reduce_ex__(self, _: Any) -> tuple[type, tuple[list[Any]]]:
         """A copy can be changed."""
         return list, (list(self),)
-
-    def __reduce_ex__(self, _: Any) -> tuple[type, tuple[list[Any]]]:
-        return self.__reduce__()
 
 
 class FrozenDict(dict[Any, Any]):
@@ -48,12 +45,9 @@ class FrozenDict(dict[Any, Any]):
     setdefault = update = pop = popitem = clear = _refuse
     __setitem__ = __delitem__ = __ior__ = _refuse
 
-    def __reduce__(self) -> tuple[type, tuple[dict[Any, Any]]]:
+    def __reduce_ex__(self, _: Any) -> tuple[type, tuple[dict[Any, Any]]]:
         """A copy can be changed."""
         return dict, (dict(self),)
-
-    def __reduce_ex__(self, _: Any) -> tuple[type, tuple[dict[Any, Any]]]:
-        return self.__reduce__()
 
 
 def frozen(value: Any) -> Any:

@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
+from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta, Time
 from kpreempt.model.pod import Int32, PodSpec, ResourceList
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Taint, Toleration
@@ -405,14 +405,9 @@ class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     unhealthy_nodes: Few[dict[str, Any]] = NO_ITEMS
 
 
-class Workload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Workload(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Pods that are admitted together."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: WorkloadSpec = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"

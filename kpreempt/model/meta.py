@@ -57,6 +57,18 @@ class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True,
     annotations: dict[str, str] = NO_ENTRIES
 
 
+class Keyed:
+    """An object in a namespace."""
+
+    __slots__ = ()
+    metadata: ObjectMeta
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from kpreempt.model.affinity import Affinity
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Handful, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import LAST_APPLIED, ObjectMeta, Time
+from kpreempt.model.meta import LAST_APPLIED, Keyed, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
@@ -394,7 +394,7 @@ class PodMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     annotations: PodAnnotations | None = None
 
 
-class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+class Pod(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A pod of the cluster, or the one in question."""
 
     metadata: PodMeta = PodMeta()
@@ -405,11 +405,6 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     def identity(self) -> str:
         """The pod's UID; its key where there is none."""
         return self.metadata.uid or self.key
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
     def start(self) -> datetime | None:

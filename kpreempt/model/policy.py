@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.meta import Keyed, ObjectMeta
 from kpreempt.model.pod import Int32
 
 # So many may select a pod. The eviction API refuses a pod already that two select.
@@ -39,7 +39,7 @@ class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel", omi
     observed_generation: int = 0
 
 
-class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PodDisruptionBudget(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A budget. ``status`` is ``None`` where it comes from a manifest that no controller has seen."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -50,11 +50,6 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel", omit_defa
     def allowed(self) -> int:
         """How many disruptions it allows now; none without a status."""
         return self.status.disruptions_allowed if self.status else 0
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
 def check_selecting(pod: str, budgets: int) -> None:

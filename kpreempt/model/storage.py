@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta
 from kpreempt.model.pod import (
     AWSElasticBlockStore,
     AzureDisk,
@@ -41,15 +41,10 @@ class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, rename="camel", o
     phase: str = ""
 
 
-class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PersistentVolumeClaim(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
 class CSIPersistentVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.model.labels import parse_int64
 
-_DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
 
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
 
@@ -41,25 +41,17 @@ class Toleration(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
         ``compares_numbers`` is the gate ``TaintTolerationComparisonOperators``; without it Lt and Gt tolerate nothing.
         """
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
+        if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
             return False
         if self.operator in ("", "Equal"):
             return self.value == taint.value
         if self.operator == "Exists":
             return True
-        return compares_numbers and _compares(self.operator, self.value, taint.value)
-
-
-def _compares(operator: str, toleration_value: str, taint_value: str) -> bool:
-    """Gt: the taint's value is greater than the toleration's; Lt: less. Both must be int64."""
-    if not _DECIMAL_INTEGER.fullmatch(toleration_value) or not _DECIMAL_INTEGER.fullmatch(taint_value):
-        return False
-    want, have = parse_int64(toleration_value), parse_int64(taint_value)
-    if want is None or have is None:
-        return False
-    return have > want if operator == "Gt" else have < want
+        # Gt: the taint's value is greater than the toleration's; Lt: less. Both must be int64.
+        want, have = (parse_int64(each) if _DECIMAL.fullmatch(each) else None for each in (self.value, taint.value))
+        if not compares_numbers or want is None or have is None:
+            return False
+        return have > want if self.operator == "Gt" else have < want
 
 
 def find_untolerated_taint(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
-from kpreempt.model.meta import AnnotatedMeta, Time
+from kpreempt.model.meta import AnnotatedMeta, Keyed, Time
 from kpreempt.model.pod import Int32, ResourceList
 
 SCHEDULING_GROUP = "scheduling.volcano.sh"
@@ -78,17 +78,12 @@ class PodGroupStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     failed: Int32 = 0
 
 
-class PodGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PodGroup(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A gang: pods that are placed together or not at all."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
 class QueueGuarantee(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

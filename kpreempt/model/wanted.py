@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import reduce
 
 import msgspec
 
@@ -86,9 +87,8 @@ class Wanted(msgspec.Struct, frozen=True):
     def beyond(self, known: Wanted) -> Wanted:
         """What this one wants and ``known`` does not."""
         keys = {kind.key for kind in known.kinds}
-        kinds = tuple(kind for kind in self.kinds if kind.key not in keys)
         return Wanted(
-            kinds,
+            tuple(kind for kind in self.kinds if kind.key not in keys),
             self.pod_annotations and not known.pod_annotations,
             self.pod_conditions and not known.pod_conditions,
         )
@@ -99,7 +99,4 @@ NOTHING_WANTED = Wanted()
 
 def all_wanted(each: Iterable[Wanted]) -> Wanted:
     """What any of them wants."""
-    union = NOTHING_WANTED
-    for wanted in each:
-        union |= wanted
-    return union
+    return reduce(Wanted.__or__, each, NOTHING_WANTED)

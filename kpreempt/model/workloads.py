@@ -6,7 +6,7 @@ import msgspec
 
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
@@ -94,17 +94,12 @@ class ResourceQuotaStatus(msgspec.Struct, frozen=True, rename="camel", omit_defa
     used: ResourceList = NO_ENTRIES
 
 
-class ResourceQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ResourceQuota(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Limits for all that is in a namespace."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
     def limits(self) -> ResourceList:
@@ -144,26 +139,26 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     replicas: int | None = None
 
 
-class ReplicaSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Workload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class StatefulSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+class ReplicaSet(_Workload, frozen=True):
+    """Pods that are alike, as many as it says."""
 
 
-class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+class StatefulSet(_Workload, frozen=True):
+    """Pods with identities of their own, made one after the other."""
 
 
-class DaemonSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+class Deployment(_Workload, frozen=True):
+    """ReplicaSets that take each other's place in a rollout."""
 
 
-class Job(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+class DaemonSet(_Workload, frozen=True):
+    """A pod for each node that it selects."""
+
+
+class Job(_Workload, frozen=True):
+    """Pods that run until they are done."""
