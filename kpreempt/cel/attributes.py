@@ -6,6 +6,7 @@ Each selection costs one, and the whole another; where something is missing, tho
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from kpreempt.cel.evaluation import Evaluate, State, bad_key, lookup, missing, native
@@ -30,16 +31,14 @@ from kpreempt.cel.values import (
 UNSET = object()
 
 
+@dataclass(slots=True, eq=False)
 class Selection:
     """``.key``, ``[key]``, or with a question mark; ``test`` asks only whether there is something."""
 
-    __slots__ = ("dynamic", "key", "optional", "test")
-
-    def __init__(self, key: Value, dynamic: Evaluate | None, *, optional: bool, test: bool = False) -> None:
-        self.key = key
-        self.dynamic = dynamic
-        self.optional = optional
-        self.test = test
+    key: Value
+    dynamic: Evaluate | None
+    optional: bool
+    test: bool = False
 
     def get(self, state: State, container: Value) -> Value:
         """What is there, or a failure."""
@@ -94,27 +93,21 @@ class Chain:
 
     def resolve(self) -> Evaluate:
         selections = tuple(self._selections)
+        base = self._base
         if not selections:
-            return self._alone()
-        if all(type(each.key) is str and not (each.dynamic or each.optional or each.test) for each in selections):
-            return self._plain(tuple(each.key for each in selections))
-        return self._selected(selections)
 
-    def _alone(self) -> Evaluate:
-        base = self._base
+            def alone(state: State) -> Value:
+                value = base(state)
+                if type(value) is OptionalValue and isinstance(value.value, Opaque):
+                    return OptionalValue(native(value.value))
+                return value
 
-        def run(state: State) -> Value:
-            value = base(state)
-            if type(value) is OptionalValue and isinstance(value.value, Opaque):
-                return OptionalValue(native(value.value))
-            return value
-
-        return run
-
-    def _plain(self, keys: tuple[str, ...]) -> Evaluate:
-        """The usual case: names in maps."""
-        base = self._base
-        general = self._from(tuple(self._selections))
+            return alone
+        general = _from(selections)
+        if any(type(each.key) is not str or each.dynamic or each.optional or each.test for each in selections):
+            return lambda state: general(state, base(state))
+        # The usual case: names in maps.
+        keys = tuple(each.key for each in selections)
         count = len(keys)
 
         def run(state: State) -> Value:
@@ -133,51 +126,47 @@ class Chain:
 
         return run
 
-    def _selected(self, selections: tuple[Selection, ...]) -> Evaluate:
-        base, run_from = self._base, self._from(selections)
-        return lambda state: run_from(state, base(state))
 
-    def _from(self, selections: tuple[Selection, ...]) -> Callable[[State, Value], Value]:
-        """The selections from a value that is there."""
+def _from(selections: tuple[Selection, ...]) -> Callable[[State, Value], Value]:
+    """The selections from a value that is there."""
 
-        def run_from(state: State, value: Value) -> Value:
+    def run_from(state: State, value: Value) -> Value:
+        if type(value) is Failure:
+            return value
+        optional = type(value) is OptionalValue
+        if optional:
+            if value.value is ABSENT:
+                return value
+            value = native(value.value)
             if type(value) is Failure:
                 return value
-            optional = type(value) is OptionalValue
-            if optional:
-                if value.value is ABSENT:
-                    return value
-                value = native(value.value)
-                if type(value) is Failure and selections:
-                    return value
-            for selection in selections:
-                optional = optional or selection.optional
-                value = selection.find(state, value) if optional else selection.get(state, value)
-                if value is ABSENT:
-                    return NONE
-                if type(value) is Failure:
-                    return value
-            return OptionalValue(value) if optional else value
+        for selection in selections:
+            optional = optional or selection.optional
+            value = selection.find(state, value) if optional else selection.get(state, value)
+            if value is ABSENT:
+                return NONE
+            if type(value) is Failure:
+                return value
+        return OptionalValue(value) if optional else value
 
-        return run_from
+    return run_from
 
 
+@dataclass(eq=False)
 class Conditional:
     """``a ? b : c``: what is selected from it is selected from ``b`` or ``c``."""
 
-    cost = 0
-
-    def __init__(self, condition: Evaluate, yes: Attribute, no: Attribute) -> None:
-        self._condition = condition
-        self._yes = yes
-        self._no = no
+    condition: Evaluate
+    yes: Attribute
+    no: Attribute
+    cost: int = 0
 
     def add(self, selection: Selection) -> None:
-        self._yes.add(selection)
-        self._no.add(selection)
+        self.yes.add(selection)
+        self.no.add(selection)
 
     def resolve(self) -> Evaluate:
-        condition, yes, no = self._condition, self._yes.resolve(), self._no.resolve()
+        condition, yes, no = self.condition, self.yes.resolve(), self.no.resolve()
 
         def run(state: State) -> Value:
             value = condition(state)

@@ -6,7 +6,7 @@ Follows cel-go v0.26.0 ``checker/checker.go``, with its messages.
 from __future__ import annotations
 
 from collections.abc import Mapping as Dictionary
-from typing import Final
+from typing import Final, NamedTuple
 
 from kpreempt.cel.functions import FUNCTIONS, Function, Overload
 from kpreempt.cel.source import Problems
@@ -62,19 +62,19 @@ TYPE_NAMES: Final = {
 }
 
 
-class Environment:
+class Environment(NamedTuple):
     """What an expression may speak about: variables, and the fields of their types."""
 
-    def __init__(self, variables: Dictionary[str, Type], fields: Dictionary[str, Dictionary[str, Type]]) -> None:
-        self.variables = variables
-        self.fields = fields
+    variables: Dictionary[str, Type]
+    fields: Dictionary[str, Dictionary[str, Type]]
 
 
 def check(node: Node, environment: Environment, problems: Problems) -> None:
     """Write types and overloads on all nodes, and report what does not fit."""
     checker = _Checker(environment, problems)
     checker.check(node)
-    checker.finish()
+    for each in checker.checked:
+        each.type = checker.mapping.substitute(each.type, to_dyn=True)
 
 
 class _Checker:
@@ -85,10 +85,6 @@ class _Checker:
         self.scopes: list[dict[str, Type]] = [dict(environment.variables)]
         self.variables = 0
         self.checked: list[Node] = []
-
-    def finish(self) -> None:
-        for node in self.checked:
-            node.type = self.mapping.substitute(node.type, to_dyn=True)
 
     def fail(self, node: Node, message: str) -> Type:
         self.problems.report(node.offset, message)
@@ -201,11 +197,14 @@ class _Checker:
         for overload in function.overloads:
             if overload.member is (node.target is None) or len(overload.params) != len(given):
                 continue
-            params, overload_result = self._instance(overload)
-            if not self.mapping.assign_all(given, params):
+            # Its type parameters are variables that nothing else has.
+            own = Mapping()
+            for name in overload.type_params:
+                own.add(name, self.fresh())
+            if not self.mapping.assign_all(given, tuple(map(own.substitute, overload.params))):
                 continue
             found.append(overload)
-            this = self.mapping.substitute(overload_result)
+            this = self.mapping.substitute(own.substitute(overload.result))
             if result is None:
                 result = this
             elif not result.is_dyn and this is not result:
@@ -217,13 +216,6 @@ class _Checker:
             return self.fail(node, f"found no matching overload for '{function.name}' applied to '{signature}'")
         node.overloads = tuple(found)
         return result
-
-    def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
-        """The parameters and the result, with type parameters that nothing else has."""
-        own = Mapping()
-        for name in overload.type_params:
-            own.add(name, self.fresh())
-        return tuple(own.substitute(param) for param in overload.params), own.substitute(overload.result)
 
     def logic(self, node: Call, overload: Overload) -> Type:
         wrong = [index for index, arg in enumerate(node.args) if not self.mapping.assign(arg.type, BOOL)]

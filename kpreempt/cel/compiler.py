@@ -9,7 +9,7 @@ from kpreempt.cel import CompileError, EvaluationError, libraries
 from kpreempt.cel.checker import Environment, check
 from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, State
 from kpreempt.cel.functions import FUNCTIONS
-from kpreempt.cel.libraries.format_strings import COMPLAINTS, Clause, FormatError, clauses, complaint
+from kpreempt.cel.libraries.conversions import COMPLAINTS, Clause, FormatError, clauses, complaint
 from kpreempt.cel.parser import parse
 from kpreempt.cel.planner import plan
 from kpreempt.cel.regex import RegexError, compile_regex

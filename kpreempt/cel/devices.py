@@ -14,8 +14,7 @@ from typing import Any
 from kpreempt.cel import EvaluationError
 from kpreempt.cel.checker import Environment
 from kpreempt.cel.compiler import Program
-from kpreempt.cel.libraries.quantities import parse_quantity
-from kpreempt.cel.libraries.semvers import parse_semver
+from kpreempt.cel.libraries.quantities import parse_quantity, parse_semver
 from kpreempt.cel.syntax import Call, Comprehension, Ident, Literal, Node, Select
 from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
 from kpreempt.cel.values import ABSENT, DefaultMap, Document, Failure, OptionalValue, Value, type_name

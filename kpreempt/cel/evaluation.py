@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kpreempt.cel.libraries.texts import shown
@@ -37,18 +38,16 @@ class CostExceededError(Exception):
     """The evaluation costs more than it may."""
 
 
+@dataclass(slots=True, eq=False)
 class State:
     """One evaluation: what it has cost so far, and its variables, each at a number of its own."""
 
-    __slots__ = ("by_chance", "cost", "limit", "slots", "work")
-
-    def __init__(self, slots: list[Value], limit: int) -> None:
-        self.slots = slots
-        self.cost = 0
-        self.limit = limit
-        self.work = 0
-        # Whether a list was made in the order of a map, which in cel-go is chance.
-        self.by_chance = False
+    slots: list[Value]
+    limit: int
+    cost: int = 0
+    work: int = 0
+    # Whether a list was made in the order of a map, which in cel-go is chance.
+    by_chance: bool = False
 
     def check(self) -> None:
         """Raises ``CostExceededError``."""
@@ -100,18 +99,12 @@ def lookup(container: Value, key: Value) -> Value:
     if kind not in LISTS:
         return ABSENT
     if type(key) is not int:
-        key = _index(key)
-        if type(key) is Failure:
-            return key
+        if type(key) not in NUMBERS:
+            return Failure(f"unsupported index type '{type_name(key)}' in list")
+        if (isinstance(key, float) and not key.is_integer()) or abs(key) > MAX_INT:
+            return Failure(f"unsupported index value {shown(key)} in list")
+        key = int(key)
     return container[key] if 0 <= key < len(container) else ABSENT
-
-
-def _index(key: Value) -> Value:
-    if type(key) in NUMBERS:
-        if (not isinstance(key, float) or key.is_integer()) and abs(key) <= MAX_INT:
-            return int(key)
-        return Failure(f"unsupported index value {shown(key)} in list")
-    return Failure(f"unsupported index type '{type_name(key)}' in list")
 
 
 def missing(container: Value, key: Value) -> Failure:

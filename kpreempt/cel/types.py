@@ -166,7 +166,7 @@ class Mapping:
                 return valid
         if one.kind == "param":
             return self._bind(other, one)[0]
-        if _is_dyn_or_error(one) or _is_dyn_or_error(other):
+        if one.is_dyn or other.is_dyn or ERROR in (one, other):
             return True
         if one is NULL or other is NULL:
             return (other if one is NULL else one).kind in ("opaque", "struct", "duration", "timestamp", "null")
@@ -218,10 +218,6 @@ class Mapping:
         if not type_.params:
             return type_
         return _make(type_.kind, type_.name, tuple(self.substitute(param, to_dyn=to_dyn) for param in type_.params))
-
-
-def _is_dyn_or_error(type_: Type) -> bool:
-    return type_.is_dyn or type_ is ERROR
 
 
 def most_general(one: Type, other: Type) -> Type:

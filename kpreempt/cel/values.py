@@ -38,13 +38,11 @@ class FatalError(Exception):
     """An evaluation ends at once, whatever operators around would make of an error."""
 
 
+@dataclass(slots=True, eq=False)
 class Failure:
     """An error of an evaluation, which goes where the value would have gone."""
 
-    __slots__ = ("message",)
-
-    def __init__(self, message: str) -> None:
-        self.message = message
+    message: str
 
 
 NO_SUCH_OVERLOAD: Final = Failure("no such overload")
@@ -190,13 +188,11 @@ class Timestamp:
     offset: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class OptionalValue:
     """A value that may be missing; ``ABSENT`` is one that is."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
+    value: Value
 
 
 NONE: Final = OptionalValue(ABSENT)
@@ -310,10 +306,6 @@ def equal(left: Value, right: Value) -> bool | Failure:
         return type(right) in NUMBERS and left == right
     if left is None or right is None:
         return left is right
-    return _equal_others(kind, left, right)
-
-
-def _equal_others(kind: type, left: Value, right: Value) -> bool | Failure:
     if kind in LISTS:
         if type(right) not in LISTS or len(left) != len(right):
             return False

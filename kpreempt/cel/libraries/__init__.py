@@ -1,18 +1,15 @@
-"""The functions of Kubernetes' CEL, a module for each library; importing this room declares all of them.
+"""The functions of Kubernetes' CEL, a module for each library; importing this package declares all of them.
 
 Which there are, and in which version, says ``k8s.io/apiserver`` v0.36.3 ``pkg/cel/environment/base.go``.
 """
 
 from kpreempt.cel.libraries import (  # noqa: F401
-    authorization,
     conversions,
     formats,
-    go_urls,
     lists,
     networks,
     operators,
     quantities,
-    semvers,
     strings,
     times,
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
 from kpreempt.cel.functions import REGEX_LENGTH, TRAVERSAL, Overload, declare, one, size_of
-from kpreempt.cel.libraries.go_urls import UrlError, parse_request_uri
+from kpreempt.cel.libraries.networks import UrlError, parse_request_uri
 from kpreempt.cel.regex import compile_regex
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, NONE, Failure, List, Opaque, OptionalValue, Value
 
@@ -23,16 +24,14 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.ASCII)
 
 
+@dataclass(eq=False)
 class NamedFormat(Opaque):
     """A format; ``check`` tells what is wrong with a text, and ``cost`` is how long its regex is taken to be."""
 
-    __slots__ = ("check", "cost", "name")
+    name: str
+    cost: int
+    check: Callable[[str], list[str]]
     type_name = "kubernetes.NamedFormat"
-
-    def __init__(self, name: str, cost: int, check: Callable[[str], list[str]]) -> None:
-        self.name = name
-        self.cost = cost
-        self.check = check
 
     def equals(self, other: Value) -> bool | Failure:
         return self.name == other.name if isinstance(other, NamedFormat) else NO_SUCH_OVERLOAD
@@ -51,55 +50,50 @@ def _regex_problem(text: str, pattern: str, *examples: str) -> str:
     return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _label(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not _matches(_LABEL, text):
-        if _matches(_SUBDOMAIN, text):
-            problems.append("must not contain dots")
-        else:
-            rule = (
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
-                "and end with an alphanumeric character"
-            )
-            problems.append(_regex_problem(rule, _LABEL, "my-name", "123-abc"))
+def _shaped(pattern: str, most: int, problem: str, text: str) -> list[str]:
+    """What is wrong with a text that has to match, and may have so many bytes."""
+    problems = _too_long(text, most)
+    if not _matches(pattern, text):
+        # A label that would be good but for its dots is told so.
+        has_dots = pattern == _LABEL and _matches(_SUBDOMAIN, text)
+        problems.append("must not contain dots" if has_dots else problem)
     return problems
 
 
-def _subdomain(text: str) -> list[str]:
-    problems = _too_long(text, 253)
-    if not _matches(_SUBDOMAIN, text):
-        rule = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-            "start and end with an alphanumeric character"
-        )
-        problems.append(_regex_problem(rule, _SUBDOMAIN, "example.com"))
-    return problems
-
-
-def _label_1035(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not _matches(_LABEL_1035, text):
-        rule = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-            "character, and end with an alphanumeric character"
-        )
-        problems.append(_regex_problem(rule, _LABEL_1035, "my-name", "abc-123"))
-    return problems
-
-
-def _key_problem() -> str:
-    rule = (
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-        "character"
-    )
-    return _regex_problem(rule, _KEY, "MyName", "my.name", "123-abc")
+_LABEL_PROBLEM = _regex_problem(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character",
+    *(_LABEL, "my-name", "123-abc"),
+)
+_SUBDOMAIN_PROBLEM = _regex_problem(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character",
+    *(_SUBDOMAIN, "example.com"),
+)
+_LABEL_1035_PROBLEM = _regex_problem(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    *(_LABEL_1035, "my-name", "abc-123"),
+)
+_KEY_PROBLEM = _regex_problem(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    *(_KEY, "MyName", "my.name", "123-abc"),
+)
+_VALUE_PROBLEM = _regex_problem(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character",
+    *(f"({_KEY})?", "MyValue", "my_value", "12345"),
+)
+_label = partial(_shaped, _LABEL, 63, _LABEL_PROBLEM)
+_subdomain = partial(_shaped, _SUBDOMAIN, 253, _SUBDOMAIN_PROBLEM)
+_label_1035 = partial(_shaped, _LABEL_1035, 63, _LABEL_1035_PROBLEM)
 
 
 def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
     if len(parts) > 2:
         tail = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"a valid label key {_key_problem()}{tail}"]
+        return [f"a valid label key {_KEY_PROBLEM}{tail}"]
     problems = []
     if len(parts) == 2:
         found = _subdomain(parts[0]) if parts[0] else ["must be non-empty"]
@@ -107,18 +101,7 @@ def _qualified_name(text: str) -> list[str]:
     name = parts[-1]
     problems += [f"name part {problem}" for problem in (_too_long(name, 63) if name else ["must be non-empty"])]
     if not _matches(_KEY, name):
-        problems.append(f"name part {_key_problem()}")
-    return problems
-
-
-def _label_value(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not _matches(f"({_KEY})?", text):
-        rule = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-            "start and end with an alphanumeric character"
-        )
-        problems.append(_regex_problem(rule, f"({_KEY})?", "MyValue", "my_value", "12345"))
+        problems.append(f"name part {_KEY_PROBLEM}")
     return problems
 
 
@@ -166,7 +149,7 @@ _FORMATS = {
     "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", 30, _prefix(_label)),
     "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", 60, _prefix(_subdomain)),
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", 30, _prefix(_label_1035)),
-    "labelValue": NamedFormat("LabelValue", 40, _label_value),
+    "labelValue": NamedFormat("LabelValue", 40, partial(_shaped, f"({_KEY})?", 63, _VALUE_PROBLEM)),
     "uri": NamedFormat("URI", 1103, _uri),
     "uuid": NamedFormat("uuid", 70, _unless(_UUID.fullmatch, "does not match the UUID format")),
     "byte": NamedFormat("byte", 84, _unless(partial(_matches, _BASE64), "invalid base64")),

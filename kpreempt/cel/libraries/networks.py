@@ -1,17 +1,22 @@
-"""Addresses and networks, as in Kubernetes' ``library/ip.go`` and ``library/cidr.go``, read as ``net/netip`` does."""
+"""Addresses, networks and URLs, as in Kubernetes' ``library/ip.go``, ``library/cidr.go`` and ``library/urls.go``.
+
+Texts are read as Go's ``net/netip`` and ``net/url`` read them.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from ipaddress import IPv4Network as _IPv4Network
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from kpreempt.cel.functions import TRAVERSAL, Overload, declare, one, per_character, size_of
 from kpreempt.cel.libraries.texts import quoted
-from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
+from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, Map, Opaque, Value
 
 Address = IPv4Address | IPv6Address
 _DECIMAL = re.compile(r"[0-9]+", re.ASCII)
@@ -19,14 +24,12 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 _MAX_LENGTH = 1000
 
 
+@dataclass(eq=False)
 class IP(Opaque):
     """An address."""
 
-    __slots__ = ("address",)
+    address: Address
     type_name = "net.IP"
-
-    def __init__(self, address: Address) -> None:
-        self.address = address
 
     def equals(self, other: Value) -> bool | Failure:
         return self.address == other.address if isinstance(other, IP) else NO_SUCH_OVERLOAD
@@ -38,15 +41,13 @@ class IP(Opaque):
         return str(self.address)
 
 
+@dataclass(eq=False)
 class CIDR(Opaque):
     """A network by an address inside, whose bits beyond the prefix count only for equality."""
 
-    __slots__ = ("address", "length")
+    address: Address
+    length: int
     type_name = "net.CIDR"
-
-    def __init__(self, address: Address, length: int) -> None:
-        self.address = address
-        self.length = length
 
     @property
     def network(self) -> _IPv4Network | IPv6Network:
@@ -252,6 +253,224 @@ def _containing(is_text: bool, is_network: bool, args: Sequence[Value], _result:
 
 _READ = per_character()
 
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
+_PORT = re.compile(r"(?::[0-9]*)?", re.ASCII)
+_USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*", re.ASCII)
+_ESCAPE = re.compile(r"%[0-9a-fA-F]{2}", re.ASCII)
+_HOST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~!$&'()*+,;=:[]<>\"")
+_PATH_SAFE = "-_.~$&+,/:;=@"
+_PATH_VALID = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]%]*", re.ASCII)
+_MAX_PARAMETERS = 10_000
+
+
+class UrlError(Exception):
+    """Text that is no URL; ``str`` is Go's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The parts of a URL; ``path`` is as it was written, or as Go would write it."""
+
+    scheme: str = ""
+    user: str = ""
+    host: str = ""
+    path: str = ""
+    opaque: str = ""
+    query: str = ""
+    fragment: str = ""
+    no_host: bool = False
+    asks: bool = False
+
+    @property
+    def hostname(self) -> str:
+        host = self.host
+        if host.startswith("["):
+            end = host.find("]")
+            return host[1:end] if end > 0 else host
+        name, colon, port = host.rpartition(":")
+        return name if colon and _PORT.fullmatch(f":{port}") else host
+
+    @property
+    def port(self) -> str:
+        _, colon, port = self.host.rpartition(":")
+        return port if colon and _PORT.fullmatch(f":{port}") else ""
+
+    def parameters(self) -> dict[str, list[str]]:
+        """The query, without what is wrong in it."""
+        found: dict[str, list[str]] = {}
+        if self.query.count("&") + 1 > _MAX_PARAMETERS:
+            return found
+        for part in self.query.split("&"):
+            key, _, value = part.partition("=")
+            if ";" in part or not part or _bad_escape(key) or _bad_escape(value):
+                continue
+            found.setdefault(_plain(key.replace("+", " ")), []).append(_plain(value.replace("+", " ")))
+        return found
+
+    def __str__(self) -> str:
+        text = f"{self.scheme}:" if self.scheme else ""
+        if self.opaque:
+            text += self.opaque
+        else:
+            if (self.scheme or self.host or self.user) and not (self.no_host and not self.host and not self.user):
+                text += "//" if self.host or self.path or self.user else ""
+                text += f"{self.user}@" if self.user else ""
+                text += self.host
+            text += self.path
+        text += f"?{self.query}" if self.asks or self.query else ""
+        return text + (f"#{self.fragment}" if self.fragment else "")
+
+
+def parse_request_uri(text: str) -> None:
+    """Look whether the text is a URL or an absolute path. Raises ``UrlError``."""
+    _checked(text, via_request=True)
+
+
+def parse_url(text: str) -> Url:
+    """The URL, with what follows ``#`` as its fragment. Raises ``UrlError``."""
+    rest, _, fragment = text.partition("#")
+    found = _checked(rest, via_request=False)
+    if problem := _bad_escape(fragment):
+        raise UrlError(f"parse {quoted(text)}: {problem}")
+    return replace(found, fragment=fragment)
+
+
+def _checked(text: str, *, via_request: bool) -> Url:
+    try:
+        return _parse(text, via_request=via_request)
+    except UrlError as error:
+        raise UrlError(f"parse {quoted(text)}: {error}") from None
+
+
+def _parse(text: str, *, via_request: bool) -> Url:
+    if any(char < " " or char == "\x7f" for char in text):
+        raise UrlError("net/url: invalid control character in URL")
+    if not text and via_request:
+        raise UrlError("empty url")
+    if text == "*":
+        return Url(path="*")
+    if text.startswith(":"):
+        raise UrlError("missing protocol scheme")
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    rest = text[match.end() :] if match else text
+    asks = rest.endswith("?") and rest.count("?") == 1
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return Url(scheme=scheme, opaque=rest, query=query, asks=asks)
+        if via_request:
+            raise UrlError("invalid URI for request")
+        if ":" in rest.split("/")[0]:
+            raise UrlError("first path segment in URL cannot contain colon")
+    user = host = ""
+    no_host = False
+    if (scheme or (not via_request and not rest.startswith("///"))) and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+        user, _, host = authority.rpartition("@")
+        host = _host(scheme, host)
+        if not _USER.fullmatch(user):
+            raise UrlError("net/url: invalid userinfo")
+        if problem := _bad_escape(user):
+            raise UrlError(problem)
+    elif scheme and rest.startswith("/"):
+        no_host = True
+    if problem := _bad_escape(rest):
+        raise UrlError(problem)
+    # The path as it was written if that is valid, else escaped again.
+    path = rest if _PATH_VALID.fullmatch(rest) else quote_from_bytes(unquote_to_bytes(rest), safe=_PATH_SAFE)
+    return Url(scheme, user, host, path, "", query, "", no_host, asks)
+
+
+def _host(scheme: str, host: str) -> str:
+    bracket = host.rfind("[")
+    if bracket > 0:
+        raise UrlError("invalid IP-literal")
+    if bracket == 0:
+        end = host.rfind("]")
+        if end < 0:
+            raise UrlError("missing ']' in host")
+        _check_port(host[end + 1 :])
+        name, zone, rest = host[1:end].partition("%25")
+        name = _unescaped_host(name) + (_plain(zone + rest) if zone else "")
+        try:
+            address, _ = parse_address(name)
+        except BadAddressError as error:
+            raise UrlError(f"invalid host: {error}") from None
+        if address.version == 4:
+            raise UrlError("invalid IP-literal")
+        return f"[{name}]{host[end + 1 :]}"
+    colon = host.find(":")
+    if colon >= 0:
+        # Only HTTP knows no lists of hosts.
+        colon = colon if scheme in ("http", "https") else host.rfind(":")
+        _check_port(host[colon:])
+    return _unescaped_host(host)
+
+
+def _check_port(text: str) -> None:
+    if not _PORT.fullmatch(text):
+        raise UrlError(f"invalid port {quoted(text)} after host")
+
+
+def _unescaped_host(host: str) -> str:
+    for index, char in enumerate(host):
+        if char == "%":
+            escape = host[index : index + 3]
+            if not _ESCAPE.fullmatch(escape) or (int(escape[1], 16) < 8 and escape != "%25"):
+                raise UrlError(f"invalid URL escape {quoted(escape)}")
+        elif char < "\x80" and char not in _HOST:
+            raise UrlError(f"invalid character {quoted(char)} in host name")
+    return _plain(host)
+
+
+def _bad_escape(text: str) -> str:
+    place = text.find("%")
+    while place >= 0:
+        if not _ESCAPE.match(text, place):
+            return f"invalid URL escape {quoted(text[place : place + 3])}"
+        place = text.find("%", place + 1)
+    return ""
+
+
+def _plain(text: str) -> str:
+    return unquote_to_bytes(text).decode(errors="replace")
+
+
+@dataclass(eq=False)
+class URL(Opaque):
+    """A URL."""
+
+    url: Url
+    type_name = "kubernetes.URL"
+
+    def __str__(self) -> str:
+        return str(self.url)
+
+    def equals(self, other: Value) -> bool | Failure:
+        return str(self.url) == str(other.url) if isinstance(other, URL) else NO_SUCH_OVERLOAD
+
+
+def _url(text: str) -> Value:
+    try:
+        parse_request_uri(text)
+        return URL(parse_url(text))
+    except UrlError as error:
+        return Failure(f"URL parse error during conversion from string: {error}")
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parse_request_uri(text)
+    except UrlError:
+        return False
+    return True
+
+
+_URL = "kubernetes.URL"
+
 declare(
     Overload("ip", "(string) -> net.IP", _ip, _READ),
     Overload("ip", "net.CIDR.() -> net.IP", lambda cidr: IP(cidr.address), overload_cost=one),
@@ -290,4 +509,17 @@ declare(
     Overload("prefixLength", "net.CIDR.() -> int", lambda cidr: cidr.length, one),
     Overload("masked", "net.CIDR.() -> net.CIDR", lambda cidr: CIDR(cidr.network.network_address, cidr.length), one),
     Overload("string", "(net.CIDR) -> string", str),
+    Overload("url", f"(string) -> {_URL}", _url, per_character()),
+    Overload("isURL", "(string) -> bool", _is_url),
+    Overload("getScheme", f"{_URL}.() -> string", lambda value: value.url.scheme, one),
+    Overload("getHost", f"{_URL}.() -> string", lambda value: value.url.host, one),
+    Overload("getHostname", f"{_URL}.() -> string", lambda value: value.url.hostname, one),
+    Overload("getPort", f"{_URL}.() -> string", lambda value: value.url.port, one),
+    Overload("getEscapedPath", f"{_URL}.() -> string", lambda value: value.url.path, one),
+    Overload(
+        "getQuery",
+        f"{_URL}.() -> map(string, list(string))",
+        lambda value: Map((key, List(values)) for key, values in sorted(value.url.parameters().items())),
+        one,
+    ),
 )

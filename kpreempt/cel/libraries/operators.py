@@ -1,6 +1,6 @@
 """Arithmetic, order, membership and size, as in cel-go v0.26.0 ``common/stdlib`` and ``common/types``; optional values.
 
-Values that may be missing are as in ``cel/library.go``.
+Values that may be missing are as in ``cel/library.go``. Functions that ask an authorizer are declared everywhere.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from kpreempt.cel.functions import TRAVERSAL, Overload, declare, full_size, operator
+from kpreempt.cel.functions import TRAVERSAL, Overload, declare, full_size, one, operator
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (
     ABSENT,
@@ -214,6 +214,8 @@ def _signatures(types: str, result: str = "") -> list[str]:
     return [f"({name}, {name}) -> {result or name}" for name in types.split()]
 
 
+_AUTHORIZER = "kubernetes.authorization."
+_CHECK_COST = 350_000
 _SMALLER = {"(string, string) -> bool": inequality_cost, "(bytes, bytes) -> bool": inequality_cost}
 _NUMBERS = ("int", "uint", "double")
 _ORDER = [
@@ -223,7 +225,7 @@ _ORDER = [
 
 
 def planned(*_args: Value) -> Value:
-    """What the planner writes out itself, for not all arguments are always evaluated."""
+    """What the planner writes out itself, or what asks an authorizer, which no expression here has."""
     return NO_SUCH_OVERLOAD
 
 
@@ -309,4 +311,31 @@ declare(
     Overload("orValue", "optional_type(V).(V) -> V", planned),
     Overload("optional.unwrap", "(list(optional_type(V))) -> list(V)", _unwrap),
     Overload("unwrapOpt", "list(optional_type(V)).() -> list(V)", _unwrap),
+    *(
+        Overload(_name, f"{_AUTHORIZER}{_receiver}.({_parameters}) -> {_result}", planned, one)
+        for _name, _receiver, _parameters, _result in (
+            ("path", "Authorizer", "string", f"{_AUTHORIZER}PathCheck"),
+            ("group", "Authorizer", "string", f"{_AUTHORIZER}GroupCheck"),
+            ("serviceAccount", "Authorizer", "string, string", f"{_AUTHORIZER}Authorizer"),
+            ("resource", "GroupCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("subresource", "ResourceCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("namespace", "ResourceCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("name", "ResourceCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("fieldSelector", "ResourceCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("labelSelector", "ResourceCheck", "string", f"{_AUTHORIZER}ResourceCheck"),
+            ("allowed", "Decision", "", "bool"),
+            ("errored", "Decision", "", "bool"),
+            ("error", "Decision", "", "string"),
+            ("reason", "Decision", "", "string"),
+        )
+    ),
+    *(
+        Overload(
+            "check",
+            f"{_AUTHORIZER}{_kind}.(string) -> {_AUTHORIZER}Decision",
+            planned,
+            lambda _args, _result: _CHECK_COST,
+        )
+        for _kind in ("PathCheck", "ResourceCheck")
+    ),
 )

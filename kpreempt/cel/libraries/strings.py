@@ -22,7 +22,7 @@ from kpreempt.cel.functions import (
     size_of,
     traversal,
 )
-from kpreempt.cel.libraries.format_strings import format_string
+from kpreempt.cel.libraries.conversions import format_string
 from kpreempt.cel.libraries.operators import checked_text
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.regex import Regex, RegexError, RegexWorkError, compile_regex
