@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.model.kinds import KINDS
+from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"

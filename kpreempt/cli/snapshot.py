@@ -29,11 +29,12 @@ from kpreempt.cli.output import whole_file, write_stdout_pieces
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
 from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_document, decode_object
-from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.redact.spaces import public_version

@@ -20,8 +20,8 @@ from kpreempt.cli.runner import Run
 from kpreempt.cli.terminal import EXIT_GATE, Progress
 from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.files import name_of, unreadable
+from kpreempt.model.kinds import KINDS
 from kpreempt.report.escape import printable_json_bytes
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.replay import Replay
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits

@@ -14,6 +14,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
@@ -32,7 +33,7 @@ from kpreempt.snapshot.decode import (
     parse_json,
 )
 from kpreempt.snapshot.filing import LACKING_ANNOTATIONS, LACKING_CONDITIONS, Filed, Filing
-from kpreempt.snapshot.kinds import COMPARED, KINDS, RECORDED, Kind, find_kind, resource_of
+from kpreempt.snapshot.kinds import COMPARED, RECORDED, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption

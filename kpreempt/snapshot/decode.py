@@ -31,6 +31,7 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.pod import (
     AllAnnotations,
@@ -49,7 +50,6 @@ from kpreempt.model.pod import (
 )
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.wanted import Wanted
-from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_values
 
 Json = bytes | bytearray | memoryview | msgspec.Raw

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, LAST_APPLIED, AnnotatedMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.decode import BadObjectError, Json, decode_carefully, is_later, parse_json
-from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
+from kpreempt.snapshot.kinds import plural_of
 from kpreempt.verdict import Assumption
 
 

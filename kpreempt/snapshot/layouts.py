@@ -22,9 +22,10 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.snapshot.batches import NOT_WHOLE, Batch, is_extension, line_of_all, no_kind
 from kpreempt.snapshot.decode import Json, parse_json_of
-from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
+from kpreempt.snapshot.kinds import plural_of
 from kpreempt.snapshot.sources import LineCounter, Source
 
 _INSIGHTS, _BUNDLE = "config", "cluster-resources"

@@ -15,12 +15,13 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.model.frozen import NO_ENTRIES
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs
-from kpreempt.snapshot.kinds import KINDS, RECORDED, resource_of
+from kpreempt.snapshot.kinds import RECORDED, resource_of
 from kpreempt.snapshot.layouts import DumpLayout, check_is_whole
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Source, read_sources

@@ -15,10 +15,10 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.snapshot.least import least
 from kpreempt.verdict import Assumption
 

@@ -13,9 +13,9 @@ import pytest
 
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kept_kueue, kueue_objects, redactable
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
 from kpreempt.snapshot.decode import decode_document
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact import Redaction, redaction_of, unlisted_fields
 from kpreempt.snapshot.redact.kueue_rules import KINDS as KUEUE_KINDS

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from kpreempt.cli.process import run
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.live import listing as paging
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.questions import kinds_not_needed
 from kpreempt.analysis.workload_pods import pods_of
+from kpreempt.model.kinds import KINDS
 from kpreempt.scheduler_table import LATEST_ALGORITHM
-from kpreempt.snapshot.kinds import KINDS
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import Object
 from tests.strategies_whole import FEATURES, whole_scenarios

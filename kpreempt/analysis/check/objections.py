@@ -14,7 +14,7 @@ Deleted workloads are counted by a rule with a limit (``gate/measures.py``). An 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from shlex import quote
 from typing import Any
@@ -30,6 +30,7 @@ from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.controllers.actions import is_ready
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Service
 from kpreempt.verdict.check import Change, ChangeKind
@@ -408,14 +409,14 @@ def _services(
     before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change], pods: _PodsOf, evicted: set[str]
 ) -> Iterator[Objection]:
     """Services that had pods and are deleted, or select none in the end."""
-    had, have = _Selectable(pods.before), _Selectable(pods.after)
+    had, have = _selectable(pods.before), _selectable(pods.after)
     remaining = {(each.metadata.namespace, each.metadata.name): each for each in after.services}
     for service in before.services:
         namespace, name = service.metadata.namespace, service.metadata.name
-        lost = had.by(service)
+        lost = had(service)
         left, subject = remaining.get((namespace, name)), f"Service {namespace}/{name}"
         change = changes.get(subject)
-        if not lost or (left is not None and have.by(left)) or all(each.key in evicted for each in lost):
+        if not lost or (left is not None and have(left)) or all(each.key in evicted for each in lost):
             continue
         cause = subject if change is not None else next(filter(changes.__contains__, map(pods.owner, lost)), "")
         behind = counted(len(lost), "pod")
@@ -436,21 +437,16 @@ def _selector(service: Service) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(service.spec.selector.items())) or "no selector"
 
 
-class _Selectable:
-    """Pods by namespace and label."""
+def _selectable(pods: Sequence[Pod]) -> Callable[[Service], list[Pod]]:
+    """What finds the pods that a Service selects among these; none without a selector."""
+    index = LabelIndex(each.metadata.labels for each in pods)
 
-    def __init__(self, pods: Iterable[Pod]) -> None:
-        self._found: dict[tuple[str, str, str], list[Pod]] = {}
-        for pod in pods:
-            for key, value in pod.metadata.labels.items():
-                self._found.setdefault((pod.metadata.namespace, key, value), []).append(pod)
-
-    def by(self, service: Service) -> list[Pod]:
-        """Those that the service selects; none without a selector."""
+    def selected(service: Service) -> list[Pod]:
         selector, namespace = service.spec.selector, service.metadata.namespace
-        candidates = [self._found.get((namespace, key, value), []) for key, value in selector.items()]
-        fewest = min(candidates, key=len, default=[])
-        return [each for each in fewest if selector.items() <= each.metadata.labels.items()]
+        found = index.matching(LabelSelector(match_labels=selector)) if selector else ()
+        return [pods[each] for each in found if pods[each].metadata.namespace == namespace]
+
+    return selected
 
 
 def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) -> Iterator[Objection]:

@@ -11,11 +11,12 @@ from typing import TypeVar
 
 import msgspec
 
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.wanted import Wanted
 from kpreempt.snapshot.filing import is_kept_anyway
-from kpreempt.snapshot.kinds import COMPARED, KINDS, Kind, plural_of
+from kpreempt.snapshot.kinds import COMPARED, plural_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 

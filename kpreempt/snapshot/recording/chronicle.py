@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import record_of
-from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of

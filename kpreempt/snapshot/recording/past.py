@@ -19,10 +19,10 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of
 from kpreempt.model.cluster import REDACTED_AT, PodOrder
 from kpreempt.model.event import PREEMPTED
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.decode import record_of
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, Change, Kept, What
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import pod_line, seen_pod

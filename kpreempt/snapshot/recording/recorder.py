@@ -16,11 +16,12 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
+from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.collect import Keeps
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decode_carefully, decoder_of, parse_json
-from kpreempt.snapshot.kinds import KINDS, RECORDED, Kind, resource_of
+from kpreempt.snapshot.kinds import RECORDED, resource_of
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Kept, Key, What
 from kpreempt.snapshot.recording.orders import NodeOrders

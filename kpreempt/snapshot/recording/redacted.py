@@ -16,10 +16,11 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import BadObjectError, Record, record_of
-from kpreempt.snapshot.kinds import COMPARED, KINDS
+from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
 from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
 from kpreempt.snapshot.recording.segments import END, Limits, Segment, Segments, is_recording, named_line, segments_in

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot, PodOrder
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import PodDecoder, Record, record_of
-from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, resource_of
 from kpreempt.snapshot.recording.changes import Change, Key, What, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.past import LATE

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.decode import record_of
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.segments import Segment, segments_in

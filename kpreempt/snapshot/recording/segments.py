@@ -28,11 +28,12 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of, open_file, unreadable
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import Intake, check_ratio
 from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json, record_of
-from kpreempt.snapshot.kinds import KINDS, RECORDED
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Key, What
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.write import pieces

@@ -20,9 +20,9 @@ from msgspec.structs import force_setattr
 
 from kpreempt.model import meta, pod, taints
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.kueue import Topology, Workload
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.redact import kueue_rules, rules, spaces, well_known
 from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, Rule

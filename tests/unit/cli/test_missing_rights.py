@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.model.kinds import KINDS
+from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
 from tests.fake_api import FakeApi, FakeCluster, good, refused
 

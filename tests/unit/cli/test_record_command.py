@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import KpreemptError
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.watching import Start, Watches

@@ -20,8 +20,9 @@ from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
+from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kube.framework import csi_translation as volumes
-from kpreempt.snapshot.kinds import KINDS, RECORDED
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.least import ANNOTATIONS, least
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed

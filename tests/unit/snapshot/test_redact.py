@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.kinds import KINDS
 from kpreempt.model.labels import is_label_key, is_label_value
 from kpreempt.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.plugins.node_declared_features import FEATURES
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact import unlisted_fields, well_known
 from kpreempt.snapshot.redact.tokens import Names, Space

@@ -1,9 +1,8 @@
-"""The kinds of object that a change can be about: where the cluster keeps them, and which of them have pods.
+"""The kinds of object that a change can be about: which of them a snapshot holds, and which have pods.
 
-The table of those in a snapshot is the same as ``snapshot.kinds`` has; a test holds the two equal. Of other kinds it is
-known of some that nothing makes pods of them, not even in the end. One that is missing there costs a waiver, one that
-is there by mistake hides pods: so only what is sure is there. Then the words in which users name kinds, and the objects
-that a change deletes.
+Of kinds that no snapshot holds it is known of some that nothing makes pods of them, not even in the end. One that is
+missing there costs a waiver, one that is there by mistake hides pods: so only what is sure is there. Then the words in
+which users name kinds, and the objects that a change deletes.
 """
 
 from __future__ import annotations
@@ -16,16 +15,7 @@ import msgspec
 
 from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.errors import UsageError
-
-
-class ClusterKind(msgspec.Struct, frozen=True):
-    """A kind that a snapshot holds: the field of ``ClusterSnapshot``, its groups, and whether it has a namespace."""
-
-    name: str
-    field: str
-    groups: tuple[str, ...] = ("",)
-    is_namespaced: bool = True
-
+from kpreempt.model.kinds import KINDS, Kind
 
 # Owners of pods, in the groups that Kubernetes' own controllers look at.
 POD_OWNERS: dict[str, tuple[str, ...]] = {
@@ -49,45 +39,8 @@ SIZE_FIELDS = {
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
 
-_STORAGE = ("storage.k8s.io",)
-_DEVICES = ("resource.k8s.io",)
-_VOLCANO = ("scheduling.volcano.sh",)
-
-CLUSTER_KINDS: dict[str, ClusterKind] = {
-    kind.name: kind
-    for kind in (
-        ClusterKind("Node", "nodes", is_namespaced=False),
-        ClusterKind("Pod", "pods"),
-        ClusterKind("PodDisruptionBudget", "pod_disruption_budgets", ("policy",)),
-        ClusterKind("PriorityClass", "priority_classes", ("scheduling.k8s.io",), is_namespaced=False),
-        ClusterKind("Namespace", "namespaces", is_namespaced=False),
-        ClusterKind("PersistentVolumeClaim", "persistent_volume_claims"),
-        ClusterKind("PersistentVolume", "persistent_volumes", is_namespaced=False),
-        ClusterKind("StorageClass", "storage_classes", _STORAGE, is_namespaced=False),
-        ClusterKind("CSINode", "csi_nodes", _STORAGE, is_namespaced=False),
-        ClusterKind("CSIDriver", "csi_drivers", _STORAGE, is_namespaced=False),
-        ClusterKind("CSIStorageCapacity", "csi_storage_capacities", _STORAGE),
-        ClusterKind("VolumeAttachment", "volume_attachments", _STORAGE, is_namespaced=False),
-        ClusterKind("RuntimeClass", "runtime_classes", ("node.k8s.io",), is_namespaced=False),
-        ClusterKind("LimitRange", "limit_ranges"),
-        ClusterKind("ResourceQuota", "resource_quotas"),
-        ClusterKind("Service", "services"),
-        ClusterKind("ReplicationController", "replication_controllers", POD_OWNERS["ReplicationController"]),
-        ClusterKind("ReplicaSet", "replica_sets", POD_OWNERS["ReplicaSet"]),
-        ClusterKind("StatefulSet", "stateful_sets", POD_OWNERS["StatefulSet"]),
-        ClusterKind("Deployment", "deployments", POD_OWNERS["Deployment"]),
-        ClusterKind("DaemonSet", "daemon_sets", POD_OWNERS["DaemonSet"]),
-        ClusterKind("Job", "jobs", POD_OWNERS["Job"]),
-        ClusterKind("ResourceClaim", "resource_claims", _DEVICES),
-        ClusterKind("ResourceClaimTemplate", "resource_claim_templates", _DEVICES),
-        ClusterKind("ResourceSlice", "resource_slices", _DEVICES, is_namespaced=False),
-        ClusterKind("Event", "events", ("", "events.k8s.io")),
-        ClusterKind("DeviceClass", "device_classes", _DEVICES, is_namespaced=False),
-        ClusterKind("DeviceTaintRule", "device_taint_rules", _DEVICES, is_namespaced=False),
-        ClusterKind("PodGroup", "pod_groups", _VOLCANO),
-        ClusterKind("Queue", "queues", _VOLCANO, is_namespaced=False),
-    )
-}
+# The kinds that a snapshot holds. What makes nodes is a custom resource to a change as any other.
+CLUSTER_KINDS = {name: kind for name, kind in KINDS.items() if name != "NodePool"}
 
 # Kinds beyond those that have no namespace; all others that are not known have one, as most custom resources do.
 _OTHER_CLUSTER_WIDE = frozenset(
@@ -131,7 +84,7 @@ def is_pod_owner(document: Document) -> bool:
     return groups is not None and (not document.get("apiVersion") or group_of(document) in groups)
 
 
-def cluster_kind_of(document: Document) -> ClusterKind | None:
+def cluster_kind_of(document: Document) -> Kind | None:
     """The kind of the object where a snapshot holds such objects, or ``None``."""
     kind = CLUSTER_KINDS.get(str(document.get("kind")))
     if kind is None or (document.get("apiVersion") and group_of(document) not in kind.groups):

@@ -22,7 +22,6 @@ from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
-    ClusterKind,
     group_of,
     is_mutating,
     makes_no_pods,
@@ -35,6 +34,7 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Candidates, Scales, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
+from kpreempt.model.kinds import Kind
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
@@ -316,7 +316,7 @@ class Overlay:
         # By field of the cluster, and by namespace and name: the new record, or ``None`` for one that is gone.
         self._new: dict[str, dict[tuple[str, str], Any]] = {}
 
-    def add(self, given: ManifestDocument, kind: ClusterKind, removed_labels: Set[str] = frozenset()) -> Change:
+    def add(self, given: ManifestDocument, kind: Kind, removed_labels: Set[str] = frozenset()) -> Change:
         """Lay an object over the cluster, without some labels. Raises ``InputError`` if it is not what its kind has."""
         document, metadata = given.document, given.document["metadata"]
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kpreempt.model.cluster import Unread
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.failures import ClusterError

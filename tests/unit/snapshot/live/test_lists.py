@@ -12,8 +12,9 @@ import yaml
 from kpreempt.analysis.kueue.objects import KUEUE_WANTED
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
-from kpreempt.snapshot.kinds import COMPARED, KINDS, resource_of
+from kpreempt.snapshot.kinds import COMPARED, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.failures import ClusterError

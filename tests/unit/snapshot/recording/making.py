@@ -12,9 +12,10 @@ import msgspec
 
 from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.model.cluster import Unread
+from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
-from kpreempt.snapshot.kinds import KINDS, RECORDED
+from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.changes import What
 from kpreempt.snapshot.recording.recorder import Holder, Lines, Listed, Recorder, Stream, Told, Watched
 from kpreempt.snapshot.recording.segments import Limits, Segments
