@@ -16,7 +16,7 @@ def version(request: VersionRequest) -> int:
     import platform
 
     from kpreempt import __version__
-    from kpreempt.report.versions import versions_of
+    from kpreempt.report.algorithms import versions_of
 
     return _print(request, versions_of(__version__, platform.python_version(), modelled()))
 

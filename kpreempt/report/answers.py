@@ -41,7 +41,7 @@ _BUDGETS = {
     "github": "budgets.systems:render_github",
     "gitlab": "budgets.systems:render_gitlab",
 }
-_VERDICT = {"name": "explain.summary:render_names", "wide": "explain.summary:render_wide"}
+_VERDICT = {"name": "explain.report:render_names", "wide": "explain.report:render_wide"}
 # What renders the report of an answer.
 _OF_REPORTS = {
     "text": "terminal:render_text",
@@ -316,8 +316,8 @@ ROWS = (
         formats=("text", "json", "yaml", "name"),
     ),
     Row(
-        "report.versions:Versions",
-        {"text": "versions:render_versions"},
+        "report.algorithms:Versions",
+        {"text": "algorithms:render_versions"},
         lambda versions: [each.name for each in versions.schedulers],
         kind="",
         formats=("text", "json", "yaml", "name"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
-from kpreempt.report.durations import format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.history import Happening, History, HistoryStep

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.report.durations import format_time
+from kpreempt.report.amounts import format_time
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.story import Occupancy
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_duration, format_time
 from kpreempt.report.blocks import Listing, Phrase, Report, Section, Span, Table, Words, columns, strong
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.durations import format_duration, format_time
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.verify import Cause, DecisionDifference, Verification

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_duration, format_since, format_snapshot, format_time
 from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, joined, name, strong
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.durations import format_duration, format_since, format_snapshot, format_time
 from kpreempt.report.evidence import describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.unread import are_budgets_unread

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kpreempt.report.amounts import count
-from kpreempt.report.budgets.words import finding_text, fix_in_words
+from kpreempt.report.budgets.text import finding_text, fix_in_words
 from kpreempt.report.check.facts import digest
 from kpreempt.report.check.github import Annotation, command, commands
 from kpreempt.report.check.gitlab import report_of

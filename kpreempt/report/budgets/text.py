@@ -1,27 +1,44 @@
-"""The audit of PodDisruptionBudgets: what is wrong, by severity, which pods break them, and all of them."""
+"""The audit of PodDisruptionBudgets: what is wrong, by severity, which pods break them, and all of them.
+
+With what is wrong with a budget, who breaks it and what would mend it in words.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kpreempt.report.amounts import count, format_lowest_priority
-from kpreempt.report.blocks import Hint, Report, Section, Sentence, Span, Table, Words, columns, strong, text_of
-from kpreempt.report.budgets.words import (
-    SENTENCES,
-    bare_subject,
-    breach_in_words,
-    fix_in_words,
-    severity_style,
-    short_spec,
-    without_budget_in_words,
+from kpreempt.report.amounts import agree, count, format_lowest_priority
+from kpreempt.report.blocks import (
+    Hint,
+    Phrase,
+    Report,
+    Role,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Words,
+    columns,
+    strong,
+    text_of,
 )
 from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.evidence import bare_name, join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.budgets import AuditedBudget, Breach, BudgetAudit, Finding, FindingId, Severity
+from kpreempt.verdict.budgets import (
+    AuditedBudget,
+    Breach,
+    BudgetAudit,
+    Finding,
+    FindingId,
+    NearMiss,
+    Remedy,
+    RemedyAction,
+    Severity,
+)
 from kpreempt.verdict.unread import are_budgets_unread
 
 _ROWS_OF_SCREEN = 12
@@ -207,3 +224,246 @@ def _budgets(audit: BudgetAudit) -> Section:
         "pods ready of expected, desired healthy, allowed disruptions" if rows else "",
         [Table(columns("BUDGET", "SPEC", *numbers, "PROTECTS", right=numbers), rows, "budget")],
     )
+
+
+_STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
+
+
+def severity_style(severity: Severity) -> Role:
+    """How a severity looks."""
+    return _STYLES[severity]
+
+
+def short_spec(item: AuditedBudget) -> str:
+    """``minAvailable: 1``; a dash where nothing is set."""
+    return "-" if item.min_available is None and item.max_unavailable is None else _written(item)
+
+
+def breach_in_words(row: Sequence[Breach]) -> Phrase:
+    """Who evicts whom, and how many may go, for pods of one owner that do the same."""
+    breach = row[0]
+    more = f" and {len(row) - 1:,} more of {breach.owner}" if len(row) > 1 else ""
+    place = f", queue place {breach.position:,}" if breach.position is not None else ""
+    nodes = join_names(breach.nodes).replace(" and ", " or ", 1)
+    verb = "would evict" if breach.is_certain else "may evict"
+    victims = [bare_name(each) for each in breach.victims]
+    if breach.left == breach.allowed - len(victims):
+        allowance = f"{count(breach.allowed, 'disruption')} allowed" if breach.allowed > 0 else "no disruption allowed"
+    else:
+        allowance = f"{breach.allowed - breach.left:,} on one node, {count(breach.allowed, 'disruption')} allowed"
+    return (
+        strong(breach.pod),
+        f"{more} (priority {breach.priority:,}{place}) ",
+        Span(verb, "bad" if breach.is_certain else "warn"),
+        f" {join_names(victims)} on {nodes}: {allowance}",
+    )
+
+
+def without_budget_in_words(row: Sequence[Finding]) -> str:
+    """The workloads of a namespace that have no budget, with their replicas."""
+    names = [f"{each.subject} ({each.number or 0:,})" for each in row]
+    listed = join_names(names, limit=len(names))
+    have = (
+        "has several replicas and no PodDisruptionBudget"
+        if len(row) == 1
+        else "have several replicas and no PodDisruptionBudget"
+    )
+    return f"{listed} {have}"
+
+
+def bare_subject(subject: str) -> str:
+    """``web`` of ``PodDisruptionBudget web``."""
+    return subject.partition(" ")[2]
+
+
+def _written(item: AuditedBudget) -> str:
+    if item.max_unavailable is not None:
+        return f"maxUnavailable: {item.max_unavailable}"
+    return "an empty spec" if item.min_available is None else f"minAvailable: {item.min_available}"
+
+
+def _comes_to(item: AuditedBudget, number: int) -> str:
+    """A percentage, and what it comes to."""
+    amount = item.min_available if item.max_unavailable is None else item.max_unavailable
+    if not isinstance(amount, str):
+        return _written(item)
+    meant = -(-int(amount.removesuffix("%")) * number // 100)
+    return f"{_written(item)} of {count(number, 'pod')} is {meant:,}"
+
+
+def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
+    number = finding.number or 0
+    if item.min_available is None and item.max_unavailable is None:
+        why = "neither minAvailable nor maxUnavailable is set"
+    elif isinstance(item.min_available, int) and item.max_unavailable is None:
+        why = f"minAvailable: {item.min_available:,} equals the number of replicas"
+    else:
+        why = _comes_to(item, number)
+    return (f"{why}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
+
+
+def _their_nodes(item: AuditedBudget) -> str:
+    return "its pod's node" if item.pods == 1 else "its pods' nodes"
+
+
+def _above_pods(finding: Finding, item: AuditedBudget) -> Phrase:
+    number = finding.number or 0
+    wanted = f"{_written(item)} exceeds the {count(number, 'expected pod')}"
+    return (f"{wanted}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
+
+
+def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
+    reasons = []
+    if finding.pods:
+        reasons.append(f"{join_names(finding.pods)} {agree(len(finding.pods), 'is')} not ready")
+    if item.leaving:
+        reasons.append(f"{join_names(item.leaving)} {agree(len(item.leaving), 'is')} terminating")
+    if item.missing:
+        reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} not created yet")
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return (
+        f"allows no disruption now: {item.healthy:,} of {count(item.expected, 'pod')} ready,"
+        f" {item.desired:,} desired{why}",
+    )
+
+
+def _allows_none_at_minimum(finding: Finding, item: AuditedBudget) -> Phrase:
+    pods = count(finding.number or 0, "pod")
+    return (
+        f"{_comes_to(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
+        f" {join_names(finding.objects)} has scaled down to its minReplicas, {pods} in total; a drain then never ends",
+    )
+
+
+def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
+    both = "both" if len(finding.objects) == 1 else "all"
+    names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
+    pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
+    return (
+        f"{names} {both} select {pods}: the eviction API refuses pods with several budgets, so a drain never ends;"
+        " the scheduler counts each",
+    )
+
+
+def _no_scale(finding: Finding, item: AuditedBudget) -> Phrase:
+    owners = f"{join_names(finding.objects)} {agree(len(finding.objects), 'has')}"
+    return (
+        f"{_written(item)} needs the scale of the controller, and {owners} none: the disruption controller gives up,"
+        " and no disruption is allowed",
+    )
+
+
+def _unmanaged(finding: Finding, item: AuditedBudget) -> Phrase:
+    if len(finding.pods) == item.pods:
+        return (f"{_written(item)} needs a controller's replicas, and none of its pods has a controller",)
+    have = "has no controller and does" if len(finding.pods) == 1 else "have no controller and do"
+    return (f"{join_names(finding.pods)} {have} not count for {_written(item)}",)
+
+
+def _selects_nothing(finding: Finding, item: AuditedBudget) -> Phrase:
+    if finding.objects:
+        return (f"selects no pod yet: {join_names(finding.objects)} {agree(len(finding.objects), 'has')} none",)
+    text = f"selects no pod: {item.selector}"
+    if finding.near_misses:
+        text += f"; {'; '.join(map(_near_miss, finding.near_misses))}"
+    return (text,)
+
+
+def _near_miss(miss: NearMiss) -> str:
+    found = f"has {miss.found}" if miss.found else "has no such label"
+    return f"{miss.workload} ({count(miss.pods, 'pod')}) {found}, not {miss.wanted}"
+
+
+def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
+    return (
+        "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
+        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
+    )
+
+
+def _several(finding: Finding, _: AuditedBudget) -> Phrase:
+    return (f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",)
+
+
+def _fixed(text: str) -> Callable[[Finding, AuditedBudget], Phrase]:
+    return lambda _finding, _item: (text,)
+
+
+SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
+    FindingId.NEVER_ALLOWS: _never_allows,
+    FindingId.MIN_AVAILABLE_ABOVE_PODS: _above_pods,
+    FindingId.OVERLAP: _overlap,
+    FindingId.NO_SCALE: _no_scale,
+    FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
+    FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
+    FindingId.ALLOWS_NONE_NOW: _allows_none_now,
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: _allows_none_at_minimum,
+    FindingId.UNMANAGED_PODS: _unmanaged,
+    FindingId.SELECTS_EVERY_POD: lambda _, item: (
+        f"empty selector: every pod of the namespace ({item.pods:,}) for the eviction API, none for the scheduler,"
+        " which preempts them as if there were no budget",
+    ),
+    FindingId.NULL_SELECTOR: _fixed("no selector: selects no pod"),
+    FindingId.SELECTS_NOTHING: _selects_nothing,
+    FindingId.STALE_STATUS: _stale,
+    FindingId.NO_STATUS: _fixed("no status: computed as the disruption controller would"),
+    FindingId.SEVERAL_WORKLOADS: _several,
+    FindingId.PROTECTS_NOTHING: lambda finding, item: (
+        f"{_comes_to(item, finding.number or 0)}: all pods may be disrupted at once",
+    ),
+}
+_BREACHES_NAMED = 3
+
+
+def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
+    """What is wrong, in one sentence without a full stop; ``item`` is the budget, but for a workload without one."""
+    if item is None:
+        return without_budget_in_words([finding])
+    if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
+        return text_of(SENTENCES[finding.id](finding, item))
+    told = [text_of(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
+    if rest := len(item.breaches) - len(told):
+        told.append(f"and {count(rest, 'more pod')}")
+    return "; ".join(told)
+
+
+# What helps, where that is no single change.
+_ADVICE = {
+    FindingId.BROKEN_BY_PREEMPTION: "make room elsewhere",
+    FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
+    FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
+    FindingId.INVALID_SELECTOR: "correct the selector",
+    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may"
+    " evict unready pods",
+    FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
+    FindingId.NULL_SELECTOR: "select the pods by their labels",
+}
+
+
+def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
+    if remedy.action is RemedyAction.SET and remedy.field == "minReplicas":
+        return f"set {remedy.field}: {remedy.value} in {remedy.target}"
+    if remedy.action is RemedyAction.SET:
+        other = "minAvailable" if remedy.field == "maxUnavailable" else "maxUnavailable"
+        is_other_set = item is not None and (
+            item.min_available is not None if other == "minAvailable" else item.max_unavailable is not None
+        )
+        instead = f" instead of {other}" if is_other_set else ""
+        return f"set {remedy.field}: {remedy.value}{instead}"
+    if remedy.action is RemedyAction.SCALE:
+        return f"scale {remedy.target} to {remedy.value}"
+    if remedy.action is RemedyAction.RAISE_PRIORITY:
+        return f"give {remedy.target} priority {remedy.value:,} or more"
+    if remedy.action is RemedyAction.CREATE_BUDGET:
+        return f"create a PodDisruptionBudget with {remedy.field}: {remedy.value}"
+    return f"delete {remedy.target}"
+
+
+def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
+    """What would do away with the finding; the easiest first."""
+    labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
+    remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
+    advice = _ADVICE.get(finding.id, "")
+    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.lets_unready_go:
+        advice = "wait until its pods are ready; a drain may evict unready pods"
+    return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])

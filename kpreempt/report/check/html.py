@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_snapshot
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
 from kpreempt.report.drain.sections import Item, Section, sections
-from kpreempt.report.durations import format_snapshot
 from kpreempt.report.html.markup import (
     Html,
     badge,

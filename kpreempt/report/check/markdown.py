@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_duration
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.facts import (
     change_phrase,
@@ -28,7 +28,6 @@ from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import standing_phrase, waive_option
 from kpreempt.report.drain.sections import Item, sections
-from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
 from kpreempt.report.markdown import escaped

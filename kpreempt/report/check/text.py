@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import count, format_amount, format_duration
 from kpreempt.report.check.causes import advice_of
 from kpreempt.report.check.facts import (
     change_phrase,
@@ -25,7 +25,6 @@ from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phras
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.drain.sections import Section, sections
-from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import name, names

@@ -12,8 +12,7 @@ from shlex import quote
 from string import Formatter
 
 from kpreempt.gate_rules import CLUSTER, Takes
-from kpreempt.report.amounts import count
-from kpreempt.report.durations import format_duration
+from kpreempt.report.amounts import count, format_duration
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleResult

@@ -16,7 +16,6 @@ from kpreempt.verdict import (
     Outcome,
     PodChoice,
     PossibleOutcome,
-    Sampling,
     SearchOrder,
     Verdict,
 )
@@ -56,11 +55,14 @@ def chance_of_preemption(verdict: Verdict) -> str:
 
 def chance_of_landing(verdict: Verdict) -> str:
     """A sentence that says where nodes that fit are left out of the scores, or an empty text."""
-    if verdict.sampling is None:
+    sampling = verdict.sampling
+    if sampling is None:
         return ""
+    is_list = sampling.order is SearchOrder.LIST
+    start = "from where its last search ended, which only it knows" if is_list else _by_chance(sampling.order)
     return (
-        f"The scheduler stops looking once {count(verdict.sampling.nodes_to_find, 'node')} "
-        f"{agree(verdict.sampling.nodes_to_find, 'fits')}, {_from_where(verdict.sampling)}, so it may take another one."
+        f"The scheduler stops looking once {count(sampling.nodes_to_find, 'node')} "
+        f"{agree(sampling.nodes_to_find, 'fits')}, {start}, so it may take another one."
     )
 
 
@@ -69,7 +71,9 @@ def chance_of_volumes(verdict: Verdict) -> str:
     choices = verdict.volume_choices
     if choices is None or not choices.uncertain:
         return ""
-    ends = list(dict.fromkeys(_end(each) for each in choices.outcomes if _end(each) != _own_end(verdict)))
+    victims = {node: sorted(each.pod for each in victims) for node, victims in verdict.victims.items()}
+    own = _end(VolumeOutcome(verdict.outcome, sorted(verdict.nominated_nodes or verdict.lands_on), victims))
+    ends = list(dict.fromkeys(end for each in choices.outcomes if (end := _end(each)) != own))
     if not ends:
         return "But equal volumes are taken in a random order, and not all orders were gone through."
     others = "; and not all orders were gone through" if not choices.complete else ""
@@ -77,12 +81,6 @@ def chance_of_volumes(verdict: Verdict) -> str:
         "But that is so in one order of equal volumes, which is random: in another it would"
         f" {join_names(ends, limit=_ENDS_SHOWN).replace(' and ', ' or ')}{others}."
     )
-
-
-def _own_end(verdict: Verdict) -> str:
-    victims = {node: sorted(each.pod for each in victims) for node, victims in verdict.victims.items()}
-    nodes = sorted(verdict.nominated_nodes or verdict.lands_on)
-    return _end(VolumeOutcome(verdict.outcome, nodes, victims))
 
 
 def _end(outcome: VolumeOutcome) -> str:
@@ -102,10 +100,21 @@ def odds_blocks(odds: Odds) -> list[Block]:
     stop = f"stops at {count(odds.num_candidates, 'candidate')}"
     order = "starts at a random node" if odds.order is SearchOrder.LIST else "takes the nodes in an order drawn anew"
     items = [[(strong(_one_of(each)), f"  wins {percent(each.probability)} of the time")] for each in odds.outcomes]
+    workers = f"{odds.parallelism:,} at a time"
+    if odds.order is SearchOrder.LIST:
+        doubts = "counted node by node"
+        parallel = f"the real search tries {workers}, each {odds.chunk_size:,} in a row, so others may win too"
+    else:
+        doubts = "every order counts as equally likely"
+        parallel = f"{workers} are tried, so a node that takes longer than others wins less often"
+    if odds.order is SearchOrder.SMALL_MAP:
+        doubts += ", which may be off by several points for so few nodes"
+    if odds.parallelism > 1:
+        doubts += f"; {parallel}"
     return [
         Sentence(f"the search {order} and {stop}:"),
         Listing(items, noun="outcome", shown=_WINNERS_SHOWN),
-        Sentence(Span(_doubts(odds) if odds.outcomes else "", "dim")),
+        Sentence(Span(doubts if odds.outcomes else "", "dim")),
     ]
 
 
@@ -127,29 +136,6 @@ def percent(probability: float) -> str:
 
 def _by_chance(order: SearchOrder) -> str:
     return "from a random one on" if order is SearchOrder.LIST else "in an order that is drawn anew each time"
-
-
-def _from_where(sampling: Sampling) -> str:
-    """Where the search for nodes to score starts, which nobody else knows."""
-    if sampling.order is SearchOrder.LIST:
-        return "from where its last search ended, which only it knows"
-    return _by_chance(sampling.order)
-
-
-def _doubts(odds: Odds) -> str:
-    """How far the probabilities may be off."""
-    workers = f"{odds.parallelism:,} at a time"
-    if odds.order is SearchOrder.LIST:
-        counted = "counted node by node"
-        if odds.parallelism <= 1:
-            return counted
-        return f"{counted}; the real search tries {workers}, each {odds.chunk_size:,} in a row, so others may win too"
-    counted = "every order counts as equally likely"
-    if odds.order is SearchOrder.SMALL_MAP:
-        counted += ", which may be off by several points for so few nodes"
-    if odds.parallelism <= 1:
-        return counted
-    return f"{counted}; {workers} are tried, so a node that takes longer than others wins less often"
 
 
 def _one_of(outcome: OddsOutcome) -> str:
@@ -191,15 +177,8 @@ def order_in_brief(alternatives: Alternatives) -> str:
     outcomes = alternatives.outcomes
     if alternatives.exact and len(outcomes) == 1 and len(outcomes[0].choices) == 1:
         return f"that is {_choice(outcomes[0].choices[0], named=2)}"
-    may_violate = any(each.num_pdb_violations for each in outcomes)
-    return "the victims depend on the order of equal pods" + (
-        ", and so whether a budget is violated" if may_violate else ""
-    )
-
-
-def may_violate_in_another_order(verdict: Verdict) -> bool:
-    """Whether only another order than the likely one violates a budget."""
-    return verdict.worst_outcome != verdict.outcome
+    broken = ", and so whether a budget is violated" if any(each.num_pdb_violations for each in outcomes) else ""
+    return f"the victims depend on the order of equal pods{broken}"
 
 
 def equal_pods_section(verdict: Verdict) -> Section:

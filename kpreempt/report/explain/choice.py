@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
@@ -106,13 +107,9 @@ def _rounds(verdict: Verdict, rounds: Sequence[TieBreakRound], tied: Sequence[st
 def order_by_survival(verdict: Verdict) -> list[Candidate]:
     """The candidates, those that lasted longest in the choice first."""
     rounds = verdict.selection.rounds if verdict.selection else []
-    survived: dict[str, int] = {}
-    for each in rounds:
-        for node in each.survivors:
-            survived[node] = survived.get(node, 0) + 1
-    for node in verdict.nominated_nodes:
-        survived[node] = len(rounds) + 1
-    return sorted(verdict.candidates, key=lambda candidate: -survived.get(candidate.node, 0))
+    survived = Counter(node for each in rounds for node in each.survivors)
+    survived.update(dict.fromkeys(verdict.nominated_nodes, len(rounds) + 1))
+    return sorted(verdict.candidates, key=lambda candidate: -survived[candidate.node])
 
 
 def name_of_rule(criterion: str) -> str:
@@ -177,13 +174,10 @@ def score_section(verdict: Verdict) -> Section:
         short = Section("WHY HERE", describe_scores(verdict), [Listing([[line] for line in _leading_scores(verdict)])])
     blocks: list[Block] = []
     if len(verdict.scores) > 1:
+        given_by = dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores)
+        plugins = [each for each in given_by if any(scores.get(each) for scores in verdict.plugin_scores.values())]
         # The plugins that rate every node 0.
-        silent = [
-            plugin
-            for plugin in scoring_plugins(verdict)
-            if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
-        ]
-        plugins = [plugin for plugin in scoring_plugins(verdict) if plugin not in silent]
+        silent = [each for each in given_by if each not in plugins]
         rows: list[list[Words]] = []
         for node in sorted(verdict.scores, key=lambda node: -verdict.scores[node]):
             total = Span(f"{verdict.scores[node]:,}", "good" if node in verdict.chosen_nodes else "strong")
@@ -240,8 +234,3 @@ def describe_scores(verdict: Verdict) -> Phrase:
         )
     scored = f" has the best score, {best:,}"
     return (strong(chosen[0]), scored, *(describe_sampling(verdict) or (" (weights applied)",)))
-
-
-def scoring_plugins(verdict: Verdict) -> list[str]:
-    """All plugins that give scores."""
-    return list(dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from kpreempt.report.amounts import count, plural
+from kpreempt.report.amounts import count, format_duration, format_since, plural
 from kpreempt.report.blocks import (
     Block,
     Cards,
@@ -21,7 +21,6 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.durations import format_duration, format_since
 from kpreempt.report.evidence import bare_name, describe_shortage, format_budgets, join_names
 from kpreempt.report.explain.chance import INEXACT, possible_outcome
 from kpreempt.report.explain.choice import order_by_survival
@@ -36,7 +35,7 @@ from kpreempt.report.explain.refusals import (
 )
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.scheduler_table import row_of
-from kpreempt.verdict import Candidate, Outcome, PodChoice, Reprieve, Verdict, Victim
+from kpreempt.verdict import Candidate, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
 
 _STEPS_SHOWN = 5
@@ -52,22 +51,16 @@ _VICTIMS, _DRY_RUN, _ELSEWHERE = 90, 65, 60
 
 def eligibility_section(verdict: Verdict) -> Section:
     """``2 ELIGIBLE``: whether the pod may evict at all, and why."""
-    return Section("2 ELIGIBLE", _eligibility(verdict), heading="May the pod preempt?", is_reasoning=True)
-
-
-def _eligibility(verdict: Verdict) -> Phrase:
-    eligibility = verdict.eligibility
-    if eligibility is None:
-        return ()
-    if not eligibility.eligible:
-        return (Span("no", "bad"), f": {eligibility.reason}")
-    policy = verdict.pod.preemption_policy
-    # Only an old scheduler lets such a pod evict others.
-    passed_over = ", which does not count here" if policy == "Never" else ""
-    phrase: Phrase = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}")
-    if verdict.pod.nominated_node_name:
-        phrase = (*phrase, f", and nothing terminating on {verdict.pod.nominated_node_name} holds it back")
-    return phrase
+    eligibility, policy, node = verdict.eligibility, verdict.pod.preemption_policy, verdict.pod.nominated_node_name
+    lead: Phrase = ()
+    if eligibility is not None and not eligibility.eligible:
+        lead = (Span("no", "bad"), f": {eligibility.reason}")
+    elif eligibility is not None:
+        # Only an old scheduler lets such a pod evict others.
+        passed_over = ", which does not count here" if policy == "Never" else ""
+        held = f", and nothing terminating on {node} holds it back" if node else ""
+        lead = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}{held}")
+    return Section("2 ELIGIBLE", lead, heading="May the pod preempt?", is_reasoning=True)
 
 
 def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
@@ -147,17 +140,12 @@ def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOpt
 
 def _reprieve(step: Reprieve) -> Phrase:
     """Whether the pod stays, and why not."""
-    spent = name_spent(step) if step.violates_budget else ""
+    names = [bare_name(use.budget) for use in step.budgets if use.left < 0]
+    spent = (f"budget {' and '.join(names)}" if names else "a budget") if step.violates_budget else ""
     if step.kept:
         return (Span("reprieved", "good"), f" (tried first: {spent} allows no more)" if spent else "")
     why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
     return (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
-
-
-def name_spent(step: Reprieve) -> str:
-    """The budgets that the step's eviction would violate."""
-    names = [bare_name(use.budget) for use in step.budgets if use.left < 0]
-    return f"budget {' and '.join(names)}" if names else "a budget"
 
 
 def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
@@ -286,26 +274,27 @@ def screened_victims(verdict: Verdict) -> Section:
     blocks: list[Block] = []
     if len(nodes) > 1:
         blocks.append(Sentence(("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:")))
-    choices = _certain_choices(verdict)
+    told = verdict.alternatives
+    # Among which pods the order of equal ones decides, if it decides nothing else.
+    is_certain = told is not None and told.exact and not told.untold and len(told.outcomes) == 1
+    choices = told.outcomes[0].choices if told is not None and is_certain else ()
     for choice in choices:
         words = f"{choice.count:,} of these {len(choice.pods):,}, equal in priority and start time: "
         blocks.append(Sentence(f"{words}{join_names(choice.pods, limit=_NAMES_SHOWN)}"))
-    if verdict.alternatives is not None and not choices:
-        told = "most likely; the order of equal pods decides, which only the scheduler knows:"
-        blocks.append(Sentence(Span(told, "warn")))
+    if told is not None and not choices:
+        words = "most likely; the order of equal pods decides, which only the scheduler knows:"
+        blocks.append(Sentence(Span(words, "warn")))
     rows: list[list[Words]] = [
         [strong(victim.pod), f"priority {victim.priority:,}", victim.owner or "no owner", _uses(victim, verdict)]
         for victim in verdict.victims[nodes[0]]
     ]
     blocks.append(Table(columns("POD", "PRIORITY", "OWNER", "BUDGETS"), rows, noun="victim", is_untitled=True))
-    if (alternatives := verdict.alternatives) is not None and not choices:
+    if told is not None and not choices:
         likely = {node: [victim.pod for victim in gone] for node, gone in verdict.victims.items()}
-        others = [
-            each for each in alternatives.outcomes if not (each.node in likely and each.allows(likely[each.node]))
-        ]
+        others = [each for each in told.outcomes if not (each.node in likely and each.allows(likely[each.node]))]
         blocks.append(Listing([[("or ", *possible_outcome(each))] for each in others], noun="outcome"))
-        untold = f"… and {count(alternatives.untold, 'more outcome')}" if alternatives.untold else ""
-        blocks += [Sentence(Span(untold, "dim")), Sentence(Span("" if alternatives.exact else INEXACT, "warn"))]
+        untold = f"… and {count(told.untold, 'more outcome')}" if told.untold else ""
+        blocks += [Sentence(Span(untold, "dim")), Sentence(Span("" if told.exact else INEXACT, "warn"))]
     seconds = max((each.grace_period_seconds for each in verdict.victims[nodes[0]] if not each.terminating), default=0)
     stop = f", up to {format_duration(seconds)} to stop" if seconds else ""
     # One stands beside the label; of several a screen may not show all.
@@ -327,14 +316,6 @@ def victims_in_brief(verdict: Verdict) -> str:
     where = f" (on {nodes[0]})" if len(nodes) > 1 else ""
     names = join_names([victim.pod for victim in verdict.victims[nodes[0]]], limit=_BRIEF_NAMES)
     return f" Victims: {likely}{names}{where}."
-
-
-def _certain_choices(verdict: Verdict) -> Sequence[PodChoice]:
-    """Among which pods the order of equal ones decides, where it decides nothing else."""
-    told = verdict.alternatives
-    if told is None or not told.exact or told.untold or len(told.outcomes) != 1:
-        return ()
-    return told.outcomes[0].choices
 
 
 def _uses(victim: Victim, verdict: Verdict) -> Phrase:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from kpreempt.report.amounts import agree, count, format_amount, name_all
+from kpreempt.report.amounts import agree, count, format_amount, format_reading, name_all
 from kpreempt.report.blocks import Phrase, Span, strong
-from kpreempt.report.durations import format_reading
 from kpreempt.report.evidence import describe_devices, join_names, refusal_of
 from kpreempt.report.explain.chance import (
     chance_of_landing,
     chance_of_preemption,
     chance_of_volumes,
-    may_violate_in_another_order,
     order_in_a_sentence,
 )
 from kpreempt.report.explain.changes import describe_changes
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict
+from kpreempt.verdict import AssumptionKind, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
-from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread, is_absent
 
 _NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
@@ -50,8 +48,8 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
     Of refusals so many ``kinds`` at most are named, the most frequent ones, and the nodes of the others counted.
     """
     said = _never(verdict, kinds) if verdict.outcome == Outcome.NEVER_LANDS else _HEADLINES[verdict.outcome](verdict)
-    # Where a pod is whose answer is that of one created again.
     pod = verdict.pod
+    # Where a pod is whose answer is that of one created again.
     whereabouts: Phrase = ()
     if pod.current_phase:
         verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(
@@ -115,15 +113,6 @@ def acted_on(verdict: Verdict) -> str:
     return next((text.removeprefix(start) for text in texts), "")
 
 
-def counted_budgets(candidate: Candidate) -> list[str]:
-    """The budgets that the scheduler counts as violated by the candidate's victims.
-
-    It counts before any pod is given back, so a budget can be counted that the remaining victims do not overdraw.
-    """
-    gone = [step for step in candidate.steps if step.violates_budget and not step.kept]
-    return list(dict.fromkeys(use.budget for step in gone for use in step.budgets if use.left < 0))
-
-
 def _lands(verdict: Verdict) -> Phrase:
     nodes = destinations(verdict)
     nominated = " on the node that it is nominated to," if nodes == [verdict.pod.nominated_node_name] else " on"
@@ -174,34 +163,29 @@ def _sentences(*sentences: str) -> Phrase:
 def _budget_clause(verdict: Verdict) -> Phrase:
     if are_budgets_unread(verdict.assumptions):
         return (Span("which budgets are violated is unknown, because they were not read", "warn"),)
-    if may_violate_in_another_order(verdict):
+    # Only another order than the likely one violates a budget.
+    if verdict.worst_outcome != verdict.outcome:
         return (Span("whether a budget is violated depends on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
         return (Span("no budget is violated", "good"),)
     # The budgets that evicting these pods really overdraws, each once, in order.
-    overdrawn = list(
-        dict.fromkeys(
-            use.budget
-            for victims in verdict.victims.values()
-            for victim in victims
-            for use in victim.budgets
-            if use.left < 0
-        )
-    )
-    if overdrawn:
-        return (Span(f"this violates {_named_budgets(overdrawn)}", "bad"),)
+    gone = (victim for victims in verdict.victims.values() for victim in victims)
+    overdrawn = _overdrawn(gone)
+    # The scheduler counts before any pod is given back, so budgets can be counted that are not overdrawn.
     nominated = [candidate for candidate in verdict.candidates if candidate.node in verdict.nominated_nodes]
-    counted = list(dict.fromkeys(budget for candidate in nominated for budget in counted_budgets(candidate)))
-    if not counted:
+    steps = (step for candidate in nominated for step in candidate.steps if step.violates_budget and not step.kept)
+    budgets = overdrawn or _overdrawn(steps)
+    if not budgets:
         return (Span("this violates a disruption budget", "bad"),)
-    return (
-        Span(f"the scheduler counts this as violating {_named_budgets(counted)}", "warn"),
-        ", though these evictions alone stay within what is allowed",
-    )
+    named = f"{'budget' if len(budgets) == 1 else 'budgets'} {join_names(budgets, limit=5)}"
+    if overdrawn:
+        return (Span(f"this violates {named}", "bad"),)
+    counted = Span(f"the scheduler counts this as violating {named}", "warn")
+    return (counted, ", though these evictions alone stay within what is allowed")
 
 
-def _named_budgets(budgets: Sequence[str]) -> str:
-    return f"{'budget' if len(budgets) == 1 else 'budgets'} {join_names(budgets, limit=5)}"
+def _overdrawn(gone: Iterable[Victim | Reprieve]) -> list[str]:
+    return list(dict.fromkeys(use.budget for each in gone for use in each.budgets if use.left < 0))
 
 
 def no_nodes(verdict: Verdict) -> str:
@@ -230,22 +214,22 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
             reason.removeprefix("not eligible due to ").rstrip("."),
             ".",
         )
+    # It would fit beside pods of lower priority if these left their devices, which an eviction does not do.
+    kept_devices = next(
+        (
+            f", as evicting pods frees no device: on {node}, {describe_devices(detail)}"
+            for node, status in verdict.filter.items()
+            if isinstance(detail := status.detail, InsufficientDevices) and detail.fits_without_lower
+        ),
+        "",
+    )
     return (
         name,
         Span(" is unschedulable now", "bad"),
         ": ",
         *_refusals(verdict, kinds),
-        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else _kept_devices(verdict)}.",
+        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else kept_devices}.",
     )
-
-
-def _kept_devices(verdict: Verdict) -> str:
-    """That a pod would fit beside pods of lower priority if these left their devices, which an eviction does not do."""
-    for node, status in verdict.filter.items():
-        detail = status.detail
-        if isinstance(detail, InsufficientDevices) and detail.fits_without_lower:
-            return f", as evicting pods frees no device: on {node}, {describe_devices(detail)}"
-    return ""
 
 
 def _refusals(verdict: Verdict, kinds: int) -> Phrase:
@@ -253,11 +237,7 @@ def _refusals(verdict: Verdict, kinds: int) -> Phrase:
     if verdict.pre_filter is not None:
         return (verdict.pre_filter.message,)
     total = len(verdict.filter)
-    numbers: dict[str, int] = {}
-    for status in verdict.filter.values():
-        clause = refusal_of(status)
-        numbers[clause] = numbers.get(clause, 0) + 1
-    ranked = sorted(numbers.items(), key=lambda item: -item[1])
+    ranked = Counter(map(refusal_of, verdict.filter.values())).most_common()
     if total == 1:
         return (f"the only node {ranked[0][0]}",)
     clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]
@@ -306,13 +286,3 @@ _HEADLINES = {
     Outcome.NOT_SCHEDULED: _not_scheduled,
     Outcome.UNCERTAIN: _uncertain,
 }
-
-
-def tie_in_event(verdict: Verdict) -> str:
-    """What to know of a message that names the node where several tie."""
-    number = len(verdict.nominated_nodes)
-    return (
-        f"It names the node that is picked, one of {number:,} equal ones."
-        if number > 1 and FOUND_PLACEMENT in verdict.message
-        else ""
-    )

@@ -5,7 +5,7 @@ Nodes that failed alike are one group, so that a thousand of them read as a few 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count, name_all
@@ -48,7 +48,10 @@ def _refusals(verdict: Verdict, options: RenderOptions) -> list[Block]:
         return [Listing([[said, *([seen] if seen else []), f"preemption {helps}"]])]
     failures = {node: status for node, status in verdict.filter.items() if not status.is_success}
     causes = 1 if is_crowd(verdict, options) else _CAUSES_SHOWN
-    if len(failures) < len(verdict.filter) or _is_hope_unknown(verdict):
+    # Without codes only the nodes that are tried show where there is hope, and a pod that may not evict tries none.
+    is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
+    is_hope_unknown = not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
+    if len(failures) < len(verdict.filter) or is_hope_unknown:
         return [refusal_list(failures, options, causes=causes)]
     hopeful, hopeless = split_by_hope(verdict)
     blocks: list[Block] = []
@@ -109,19 +112,11 @@ def describe_fitting(verdict: Verdict) -> Phrase:
     return (Span(f"{fitting:,} of {total:,} nodes {agree(fitting, 'fits')}", "good"),)
 
 
-def _is_hope_unknown(verdict: Verdict) -> bool:
-    """Without codes only the nodes that are tried show where there is hope, and a pod that may not evict tries none."""
-    is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
-    return not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
-
-
 def nearest_section(verdict: Verdict, options: RenderOptions) -> Section:
     """``NEAREST``: for a pod that lands nowhere, the nodes that lack least."""
-    if verdict.outcome != Outcome.NEVER_LANDS:
-        return Section("NEAREST")
     after_evictions = find_nearest(verdict.dry_run)
     nearest = after_evictions or find_nearest(verdict.filter)
-    if not nearest:
+    if not nearest or verdict.outcome != Outcome.NEVER_LANDS:
         return Section("NEAREST")
     when = "without their lower-priority pods, these lack least:" if after_evictions else "these lack least:"
     items = [[_cause(cause, options)] for cause in nearest[:_NEAREST_SHOWN]]
@@ -151,14 +146,11 @@ def refusal_list(statuses: Mapping[str, Status], options: RenderOptions, *, caus
 
 
 def _cause(cause: Cause, options: RenderOptions, named: int = _NAMES_SHOWN) -> Words:
-    return f"{_name_some(cause.nodes, options, named)}{f'  {cause.phrase}' if cause.phrase else ''}"
-
-
-def _name_some(nodes: Sequence[str], options: RenderOptions, named: int) -> str:
-    """The first few names and how many there are besides; all of them if ``verbose``."""
-    shown = nodes if options.verbose else nodes[:named]
-    rest = len(nodes) - len(shown)
-    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+    """The first few names and how many there are besides, all of them if ``verbose``, and what was seen there."""
+    shown = cause.nodes if options.verbose else cause.nodes[:named]
+    rest = len(cause.nodes) - len(shown)
+    more = f" and {rest:,} more" if rest else ""
+    return f"{', '.join(shown)}{more}{f'  {cause.phrase}' if cause.phrase else ''}"
 
 
 def in_clauses(statuses: Mapping[str, Status]) -> str:

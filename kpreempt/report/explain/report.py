@@ -1,4 +1,7 @@
-"""The report on pods: the answer first, then the scheduler's steps in its own order, each with its evidence."""
+"""The report on pods: the answer first, then the scheduler's steps in its own order, each with its evidence.
+
+Of several pods a table as well, and for ``-o wide`` a row for each.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from functools import partial
 
 import msgspec
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_reading, format_snapshot
 from kpreempt.report.blocks import (
     Block,
     Code,
@@ -33,10 +36,10 @@ from kpreempt.report.blocks import (
     text_of,
 )
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.durations import format_reading, format_snapshot
+from kpreempt.report.escape import printable
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
-from kpreempt.report.explain.chance import equal_pods_section
+from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.changes import changes_section
 from kpreempt.report.explain.choice import choice_section, score_section
 from kpreempt.report.explain.dry_run import (
@@ -54,15 +57,22 @@ from kpreempt.report.explain.headline import (
     for_many,
     headline,
     pod_facts,
-    tie_in_event,
+    pod_name,
 )
 from kpreempt.report.explain.node import LEAST_PRIORITY, node_sections
 from kpreempt.report.explain.refusals import filter_section, nearest_section
-from kpreempt.report.explain.summary import name_destinations, name_subject, outcome_in_words
-from kpreempt.report.explain.workload import capacity_phrase, capacity_section, headline_of, replica_sections
+from kpreempt.report.explain.workload import (
+    capacity_phrase,
+    capacity_section,
+    headline_of,
+    replica_sections,
+    totals_in_words,
+    workload_name,
+)
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.simulation import Displaced
+from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence
 
 # The stories of so many pods are unfolded on a page.
@@ -239,7 +249,10 @@ def _event(verdict: Verdict) -> Section:
     """``EVENT``: the scheduler's message, word for word."""
     if not verdict.message:
         return Section("EVENT")
-    blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie_in_event(verdict), "dim"))]
+    number = len(verdict.nominated_nodes)
+    is_one = number > 1 and FOUND_PLACEMENT in verdict.message
+    tie = f"It names the node that is picked, one of {number:,} equal ones." if is_one else ""
+    blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie, "dim"))]
     return Section("EVENT", blocks=blocks, heading="What the scheduler says", is_beside=True, priority=_EVENT, keeps=3)
 
 
@@ -401,3 +414,86 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         command="explain",
         is_compact=True,
     )
+
+
+def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """A table: columns as kubectl's wide output has them, as wide as needed, whatever the terminal."""
+    from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
+
+    rows = [[printable(cell) for cell in row] for verdict in verdicts for row in _rows(verdict)]
+    titles = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
+    aligns = ("left", "right", "left", "left", "right", "right", "left") if rows else None
+    table = tabulate(rows, headers=titles, tablefmt="plain", colalign=aligns, disable_numparse=True)
+    return "\n".join(line.rstrip() for line in table.splitlines()) + "\n"
+
+
+def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """Every node that a pod can end on, or is nominated to, a line each as kubectl prints names."""
+    nodes = (
+        [each.node for each in verdict.workload.nodes] if verdict.workload is not None else destinations(verdict)
+        for verdict in verdicts
+    )
+    return "".join(f"node/{printable(node)}\n" for each in nodes for node in each)
+
+
+def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
+    """The row of the pod, or one for each replica where all of a workload are asked about."""
+    if verdict.workload is None:
+        # A tie names its nodes, and has its numbers as a range.
+        is_stuck = verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+        reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
+        return [
+            (
+                pod_name(verdict),
+                f"{verdict.pod.priority:,}",
+                str(verdict.outcome),
+                name_destinations(verdict),
+                *_costs(verdict),
+                reason,
+            )
+        ]
+    return [
+        (
+            each.pod,
+            f"{verdict.pod.priority:,}",
+            str(each.outcome),
+            each.node or "-",
+            f"{len(each.victims):,}",
+            f"{len(each.violating):,}",
+            each.message or "-",
+        )
+        for each in verdict.workload.items
+    ]
+
+
+def name_subject(verdict: Verdict) -> str:
+    """The pod, or the workload where all of its pods are asked about."""
+    return pod_name(verdict) if verdict.workload is None else workload_name(verdict.workload)
+
+
+def name_destinations(verdict: Verdict) -> str:
+    """The node, or the nodes that tie, that the pod ends on; a dash where there is none. Of a workload how many."""
+    if verdict.workload is not None and len(verdict.workload.nodes) > 1:
+        return f"{len(verdict.workload.nodes):,} nodes"
+    nodes = destinations(verdict)
+    return join_names(nodes).replace(" and ", " or ", 1) if nodes else "-"
+
+
+def outcome_in_words(verdict: Verdict) -> Phrase:
+    """The outcome in a few words, with what it costs."""
+    if verdict.workload is not None:
+        return totals_in_words(verdict.workload)
+    words, style, *_ = OUTCOMES[verdict.outcome]
+    if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
+        return (Span(words, style),)
+    victims, violations = _costs(verdict)
+    pods = f"{victims} {'pod' if victims == '1' else 'pods'}"
+    broken = f", budget violations: {violations}" if violations != "0" else ""
+    return (Span(f"{words} {pods}{broken}", style),)
+
+
+def _costs(verdict: Verdict) -> list[str]:
+    """How many victims and budget violations there are, as ranges if that is left open."""
+    outcomes = [(each.num_victims, each.num_pdb_violations) for each in verdict.possible_outcomes]
+    ends = [(min(numbers), max(numbers)) for numbers in zip(*outcomes, strict=True)] or [(0, 0)] * 2
+    return [f"{low:,}" if low == high else f"{low:,}-{high:,}" for low, high in ends]

@@ -21,7 +21,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.workload import Asked, BudgetViolations, Capacity, Replica, Totals, Workload
+from kpreempt.verdict.workload import Asked, Capacity, Replica, Totals, Workload
 
 _NODES_SHOWN = 4
 _MESSAGES_SHOWN = 2
@@ -57,10 +57,7 @@ def replica_sections(workload: Workload) -> list[Section]:
     lead = f"on {count(len(workload.nodes), 'node')}" if workload.nodes else "on no node"
     each = Table(
         columns("POD", "OUTCOME", "NODE", "VICTIMS"),
-        [
-            [strong(replica.pod), Span(*OUTCOMES[replica.outcome][:2]), _node_of(replica), _victims_of(replica)]
-            for replica in workload.items
-        ],
+        [[strong(replica.pod), Span(*OUTCOMES[replica.outcome][:2]), *_ends_of(replica)] for replica in workload.items],
         noun="replica",
         caption="One after the other, the victims of one gone before the next is tried",
         shown=_ROWS_SHOWN,
@@ -73,19 +70,12 @@ def replica_sections(workload: Workload) -> list[Section]:
     ]
 
 
-def _node_of(replica: Replica) -> Words:
+def _ends_of(replica: Replica) -> tuple[Words, Words]:
+    """The node, and the pods that go for it; those whose eviction violates a budget say so."""
     others = [node for node in replica.ties if node != replica.node]
-    return f"{replica.node or '-'}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
-
-
-def _victims_of(replica: Replica) -> Words:
-    """The pods that go for it; those whose eviction violates a budget say so."""
-    return (
-        joined(
-            (pod, Span(" (violates a budget)" if pod in replica.violating else "", "bad")) for pod in replica.victims
-        )
-        or "-"
-    )
+    node = f"{replica.node or '-'}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
+    broken = Span(" (violates a budget)", "bad")
+    return node, joined((pod, broken if pod in replica.violating else "") for pod in replica.victims) or "-"
 
 
 def capacity_section(capacity: Capacity) -> Section:
@@ -124,12 +114,19 @@ def capacity_phrase(capacity: Capacity) -> Phrase:
 
 def headline_of(workload: Workload) -> Phrase:
     """The whole answer on one line."""
-    # What follows the sentence, a phrase for each line.
-    lines: list[Phrase] = [_violations(each) for each in workload.budgets]
-    if workload.others:
-        lines.append((Span(_range(workload), "warn"),))
-    parts: list[Phrase] = [(strong(workload_name(workload)), ": ", *_told(workload)), *lines]
-    return tuple(part for number, phrase in enumerate(parts) for part in ((" ", *phrase) if number else phrase))
+    lines: list[Words] = [(strong(workload_name(workload)), ": ", *_told(workload))]
+    for each in workload.budgets:
+        evictions = f"{count(each.violations, 'eviction')} {agree(each.violations, 'violates')}"
+        lines.append(Span(f"{evictions} budget {each.budget} (allows {each.allowed:,}).", "bad"))
+    # The numbers that other choices change.
+    ranges = []
+    for words, number in _NUMBERS:
+        numbers = [number(each) for each in (workload.totals, *workload.others)]
+        if min(numbers) != max(numbers):
+            ranges.append(f"{min(numbers):,} to {max(numbers):,} {words}")
+    if ranges:
+        lines.append(Span(f"By other choices between equals: {', '.join(ranges)}, or beyond.", "warn"))
+    return joined(lines, " ")
 
 
 def workload_name(workload: Workload) -> str:
@@ -158,36 +155,22 @@ def _told(workload: Workload) -> Phrase:
     totals = workload.totals
     clauses = [clause for number, clause in _clauses(totals) if number]
     first, *others = clauses or [("no replica is created",)]
-    whole = ""
-    if totals.lands < workload.replicas:
-        whole = f" of {_replicas(workload)}"
-    lead = _lead(workload, totals, whole)
-    if totals.lands:
-        first = (lead, *first)
-    elif whole:
-        first = ("none of ", _replicas(workload), " lands at once", ", ", *first)
-    rest = tuple(part for clause in others for part in (", ", *clause))
-    return (*first, *rest, ".")
-
-
-def _lead(workload: Workload, totals: Totals, whole: str) -> str:
-    if whole:
-        return f"{totals.lands:,}{whole} "
     which = {Asked.NEW: "", Asked.MISSING: "missing ", Asked.MORE: "more "}[workload.asked]
-    if workload.replicas == 1:
-        return f"1 {which}replica "
-    return f"{'both' if workload.replicas == 2 else f'all {workload.replicas:,}'} {which}replicas "
-
-
-def _replicas(workload: Workload) -> str:
-    which = {Asked.NEW: "", Asked.MISSING: "missing ", Asked.MORE: "more "}[workload.asked]
-    return f"{workload.replicas:,} {which}{'replica' if workload.replicas == 1 else 'replicas'}"
+    noun = f"{which}{'replica' if workload.replicas == 1 else 'replicas'}"
+    if totals.lands and totals.lands < workload.replicas:
+        first = (f"{totals.lands:,} of {workload.replicas:,} {noun} ", *first)
+    elif totals.lands:
+        number = {1: "1", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
+        first = (f"{number} {noun} ", *first)
+    elif workload.replicas:
+        first = (f"none of {workload.replicas:,} {noun} lands at once, ", *first)
+    return (*joined([first, *others]), ".")
 
 
 def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
     """Each number, and what is said of it."""
     return (
-        (totals.lands, (Span(agree_land(totals.lands), "good"),)),
+        (totals.lands, (Span(agree(totals.lands, "lands"), "good"),)),
         (
             totals.preempts,
             (
@@ -205,17 +188,6 @@ def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
     )
 
 
-def agree_land(number: int) -> str:
-    """``lands`` or ``land``."""
-    return "lands" if number == 1 else "land"
-
-
-def _violations(each: BudgetViolations) -> Phrase:
-    verb = "violates" if each.violations == 1 else "violate"
-    said = f"{count(each.violations, 'eviction')} {verb} budget {each.budget} (allows {each.allowed:,})."
-    return (Span(said, "bad"),)
-
-
 _NUMBERS: Sequence[tuple[str, Callable[[Totals], int]]] = (
     ("land", lambda totals: totals.lands),
     ("preempt", lambda totals: totals.preempts),
@@ -225,24 +197,12 @@ _NUMBERS: Sequence[tuple[str, Callable[[Totals], int]]] = (
 )
 
 
-def _range(workload: Workload) -> str:
-    """The numbers that other choices change."""
-    every = [workload.totals, *workload.others]
-    ranges = []
-    for words, number in _NUMBERS:
-        least, most = min(map(number, every)), max(map(number, every))
-        if least != most:
-            ranges.append(f"{least:,} to {most:,} {words}")
-    return f"By other choices between equals: {', '.join(ranges)}, or beyond." if ranges else ""
-
-
 def _nodes(workload: Workload) -> Phrase:
     if not workload.nodes:
         return ("on no node",)
-    shown = workload.nodes[:_NODES_SHOWN]
-    parts: list[str | Span] = []
-    for number, each in enumerate(shown):
-        evictions = f" (evicting {each.evictions:,})" if each.evictions else ""
-        parts += [", " if number else "", strong(each.node), f" {each.replicas:,}{evictions}"]
-    rest = len(workload.nodes) - len(shown)
-    return ("by node: ", *parts, f" and {count(rest, 'more node')}" if rest else "")
+    parts = joined(
+        (strong(each.node), f" {each.replicas:,}{f' (evicting {each.evictions:,})' if each.evictions else ''}")
+        for each in workload.nodes[:_NODES_SHOWN]
+    )
+    rest = len(workload.nodes) - _NODES_SHOWN
+    return ("by node: ", *parts, f" and {count(rest, 'more node')}" if rest > 0 else "")

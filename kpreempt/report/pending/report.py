@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import count, format_amount, format_since, format_time
 from kpreempt.report.blocks import (
     Cards,
     Count,
@@ -30,22 +30,25 @@ from kpreempt.report.blocks import (
     text_of,
 )
 from kpreempt.report.closing_section import absent_facts, assumption_sections
-from kpreempt.report.durations import format_since, format_time
 from kpreempt.report.evidence import format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.more_nodes import more_nodes_section
-from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary, unknown_in_words
-from kpreempt.report.pending.words import (
+from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
     agreement_in_words,
     brief_fate,
+    changes_in_words,
     details_in_words,
+    facts_in_words,
     fate_in_words,
     leaving_in_words,
+    more_nodes_section,
+    notes_in_words,
     nothing_pending,
     outcome_in_brief,
     state_in_words,
+    summary,
+    unknown_in_words,
 )
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import TELLING_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState

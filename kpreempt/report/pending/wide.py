@@ -10,9 +10,15 @@ from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.changes import describe_changes, nothing_found
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.more_nodes import more_nodes_in_words
-from kpreempt.report.pending.summary import facts_in_words, summary
-from kpreempt.report.pending.words import NO_NODE_FITS, brief_fate, details_in_words, nothing_pending
+from kpreempt.report.pending.summary import (
+    NO_NODE_FITS,
+    brief_fate,
+    details_in_words,
+    facts_in_words,
+    more_nodes_in_words,
+    nothing_pending,
+    summary,
+)
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import TELLING_STATES, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import absent_sentence

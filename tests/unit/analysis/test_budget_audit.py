@@ -23,7 +23,7 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, 
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report import terminal
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
-from kpreempt.report.budgets.words import finding_text, fix_in_words
+from kpreempt.report.budgets.text import finding_text, fix_in_words
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.scheduler_table import ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kpreempt.report.durations import format_duration, format_since
+from kpreempt.report.amounts import format_duration, format_since
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.report.pending.words import agreement_in_words
+from kpreempt.report.pending.summary import agreement_in_words
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import Agreement, PendingPod, PendingState
 

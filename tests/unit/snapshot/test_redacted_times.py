@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import REDACTED_AT
-from kpreempt.report.durations import format_since
+from kpreempt.report.amounts import format_since
 from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact.times import Times
 from tests.factories import NOW, redaction_of
