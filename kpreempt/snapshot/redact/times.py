@@ -17,7 +17,7 @@ _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _YEAR = timedelta(days=365)
-# What ages up to so long are shown to, as in ``report/durations.py``.
+# What ages up to so long are shown to, as in ``report/amounts.py``.
 _STEPS = (
     (timedelta(minutes=10), timedelta(seconds=1)),
     (8 * _HOUR, _MINUTE),
