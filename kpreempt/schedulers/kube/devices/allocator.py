@@ -221,14 +221,8 @@ class Allocator:
             return wish
         if request.allocation_mode != ALL_DEVICES:
             raise AllocationError(f"{key}: unsupported count mode {request.allocation_mode}")
-        devices = self._all_devices(claim, wish, key, node, pools)
-        return wish._replace(number=len(devices), devices=devices)
-
-    def _all_devices(
-        self, claim: ResourceClaim, wish: Wish, key: str, node: Node, pools: Sequence[Pool]
-    ) -> list[tuple[Pool, PoolDevice]]:
-        """All devices that the request means, whoever has them."""
-        found = []
+        # All devices that the request means, whoever has them.
+        devices: list[tuple[Pool, PoolDevice]] = []
         for pool in pools:
             if pool.is_incomplete or pool.invalid:
                 problem = "being updated" if pool.is_incomplete else "invalid"
@@ -236,8 +230,8 @@ class Allocator:
             for device in pool.devices:
                 selectors, rules = self.devices.selectors, self.rules
                 if is_selected(wish, device, node, selectors, claim.key, rules) and self._can_hold(wish, device, key):
-                    found.append((pool, device))
-        return found
+                    devices.append((pool, device))
+        return wish._replace(number=len(devices), devices=devices)
 
     def _can_hold(self, wish: Wish, device: PoolDevice, key: str) -> bool:
         """Whether the device has the capacity; beside what others have of it, up to 1.36."""

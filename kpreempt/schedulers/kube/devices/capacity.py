@@ -122,28 +122,26 @@ def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: 
     if policy is None:
         return asked.nano
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _up_in_range(asked, policy.valid_range, policy.valid_range.min, fractions=fractions)
+        # The next step from the least amount.
+        if asked.nano < policy.valid_range.min.nano:
+            return policy.valid_range.min.nano
+        if policy.valid_range.step is None:
+            return asked.nano
+        unit = NANO_PER_MILLI if fractions and _is_in_milli(policy.valid_range) else NANO_PER_UNIT
+        step = _in(unit, policy.valid_range.step)
+        if not step:
+            return asked.nano
+        if fractions:
+            _check(asked, unit)
+        base = _in(unit, policy.valid_range.min)
+        rounded = base - (base - _in(unit, asked)) // step * step
+        if fractions and rounded > MAX_INT64:
+            passes = "the milli-value range" if unit == NANO_PER_MILLI else "MaxInt64"
+            raise UnrepresentableError(
+                f"{_UNREPRESENTABLE}: rounding request {asked} up to the next step passes {passes}"
+            )
+        return rounded * unit
     return next((valid.nano for valid in policy.valid_values if asked.nano <= valid.nano), asked.nano)
-
-
-def _up_in_range(asked: Quantity, valid: CapacityRange, least: Quantity, *, fractions: bool) -> int:
-    """The next step from the least amount."""
-    if asked.nano < least.nano:
-        return least.nano
-    if valid.step is None:
-        return asked.nano
-    unit = NANO_PER_MILLI if fractions and _is_in_milli(valid) else NANO_PER_UNIT
-    step = _in(unit, valid.step)
-    if not step:
-        return asked.nano
-    if fractions:
-        _check(asked, unit)
-    base = _in(unit, least)
-    rounded = base - (base - _in(unit, asked)) // step * step
-    if fractions and rounded > MAX_INT64:
-        passes = "the milli-value range" if unit == NANO_PER_MILLI else "MaxInt64"
-        raise UnrepresentableError(f"{_UNREPRESENTABLE}: rounding request {asked} up to the next step passes {passes}")
-    return rounded * unit
 
 
 _UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"

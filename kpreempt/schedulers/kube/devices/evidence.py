@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from kpreempt.model.affinity import NodeSelector
 from kpreempt.model.devices import DeviceId, ResourceClaim
-from kpreempt.schedulers.kube.devices.allocator import Allocator, Attempt, Devices
+from kpreempt.schedulers.kube.devices.allocator import Allocator, Attempt
 from kpreempt.schedulers.kube.devices.capacity import devices_in_use, results_of
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice
 from kpreempt.schedulers.kube.devices.search import (
@@ -35,7 +35,11 @@ def shortage(
     key, wishes = attempt.wishes[claim_at].key, attempt.wishes[claim_at].requests[request_at]
     matching = _matching(allocator, key, wishes, attempt.pools, node_info)
     lower = {info.key for info in node_info.pods if info.priority < priority}
-    held = _holders(allocator.devices, {device.id for device in matching}, lower)
+    held: dict[DeviceId, list[_Holder]] = {}
+    for each in {device.id for device in matching}:
+        for claim in allocator.devices.holders.get(each, ()):
+            pods = users_of(claim)
+            held.setdefault(each, []).append(_Holder(each, claim, pods, bool(pods) and lower.issuperset(pods)))
     taken = [device for device in matching if device.id in allocator.in_use.devices]
     of_lower = [device for device in taken if held.get(device.id) and all(each.is_lower for each in held[device.id])]
     tainted = [
@@ -92,15 +96,6 @@ class _Holder:
         self.claim = claim
         self.pods = pods
         self.is_lower = is_lower
-
-
-def _holders(devices: Devices, wanted: set[DeviceId], lower: set[str]) -> Mapping[DeviceId, list[_Holder]]:
-    found: dict[DeviceId, list[_Holder]] = {}
-    for device in wanted:
-        for claim in devices.holders.get(device, ()):
-            pods = users_of(claim)
-            found.setdefault(device, []).append(_Holder(device, claim, pods, bool(pods) and lower.issuperset(pods)))
-    return found
 
 
 def users_of(claim: ResourceClaim) -> list[str]:

@@ -223,7 +223,15 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         """The volume behind the claim; where there is none yet, one of the claim's own."""
         volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
         if not claim.spec.volume_name or volume is None:
-            return self._handle_of_unbound(claim, csi_node)
+            storage_class = self._cluster.storage_classes.get(class_of_claim(claim))
+            if storage_class is None:
+                return None
+            driver = storage_class.provisioner
+            if driver in IN_TREE_PLUGINS:
+                if driver not in DRIVERS or not self._is_migrated(driver, csi_node):
+                    return None
+                driver = DRIVERS[driver]
+            return CSIHandle(driver, f"{_UNBOUND}{claim.key}")
         if volume.spec.csi is not None:
             return CSIHandle(volume.spec.csi.driver, volume.spec.csi.volume_handle)
         plugin = in_tree_plugin(volume.spec)
@@ -243,17 +251,6 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             return translate_inline(volume)
         except TranslationError as error:
             raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error
-
-    def _handle_of_unbound(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> CSIHandle | None:
-        storage_class = self._cluster.storage_classes.get(class_of_claim(claim))
-        if storage_class is None:
-            return None
-        driver = storage_class.provisioner
-        if driver in IN_TREE_PLUGINS:
-            if driver not in DRIVERS or not self._is_migrated(driver, csi_node):
-                return None
-            driver = DRIVERS[driver]
-        return CSIHandle(driver, f"{_UNBOUND}{claim.key}")
 
     def _missing_driver(self, new: AttachedVolumes, csi_node: CSINode | None) -> str | None:
         """A driver that the node must have and has not, where the gate VolumeLimitScaling asks for it."""

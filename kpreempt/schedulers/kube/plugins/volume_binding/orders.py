@@ -86,7 +86,16 @@ class VolumeChoices:
         self._roles: list[tuple[int | None, ...]] = []
         self.is_open = self._look()
         if self.is_open:
-            self._keep_enough_of_each_kind()
+            # No more volumes that are the same to all claims and nodes than there are claims to take them.
+            most = len(self.matches.to_match)
+            numbers: Counter[Hashable] = Counter()
+            kept = []
+            for volume, role in zip(self.volumes, self._roles, strict=True):
+                kind = (role, storage_capacity(volume).nano, msgspec.json.encode(required_nodes(volume)))
+                numbers[kind] += 1
+                if numbers[kind] <= most:
+                    kept.append(volume)
+            self.volumes = kept
             self._by_reach = VolumesByReach(self.volumes)
             self._number = {volume.metadata.name: number for number, volume in enumerate(self.volumes)}
 
@@ -113,18 +122,6 @@ class VolumeChoices:
                     first = equals.setdefault(storage_capacity(volume).nano, role)
                     is_open = is_open or (first != role and _PREBOUND not in role)
         return is_open
-
-    def _keep_enough_of_each_kind(self) -> None:
-        """No more volumes that are the same to all claims and nodes than there are claims to take them."""
-        most = len(self.matches.to_match)
-        numbers: Counter[Hashable] = Counter()
-        kept = []
-        for volume, role in zip(self.volumes, self._roles, strict=True):
-            kind = (role, storage_capacity(volume).nano, msgspec.json.encode(required_nodes(volume)))
-            numbers[kind] += 1
-            if numbers[kind] <= most:
-                kept.append(volume)
-        self.volumes = kept
 
     def alike(self, nodes: Iterable[Node]) -> list[_Alike]:
         """The nodes by the volumes that they reach."""
