@@ -6,8 +6,8 @@ behave in 1.25.
 
 from __future__ import annotations
 
+from kpreempt.schedulers.volcano.cache import job_id_of
 from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration, configuration_of
 from kpreempt.schedulers.volcano.run import run_session
-from kpreempt.schedulers.volcano.task import job_id_of
 
 __all__ = ["VolcanoConfiguration", "configuration_of", "job_id_of", "run_session"]

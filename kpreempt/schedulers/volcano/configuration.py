@@ -86,9 +86,6 @@ class PluginOption(NamedTuple):
     switches: Mapping[str, bool]
     arguments: Mapping[str, Any]
 
-    def is_on(self, switch: str) -> bool:
-        return self.switches[switch]
-
     def integer(self, key: str, default: int) -> int:
         """An argument that is a whole number; anything else, a text among them, is the default."""
         value = self.arguments.get(key, default)
@@ -131,7 +128,7 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
         given = document.get("actions", "")
         tiers = _tiers(document.get("tiers"))
         for tier in tiers:
-            has_hierarchy = any(plugin.name == "drf" and plugin.is_on("enableHierarchy") for plugin in tier)
+            has_hierarchy = any(plugin.name == "drf" and plugin.switches["enableHierarchy"] for plugin in tier)
             if has_hierarchy and any(plugin.name == "proportion" for plugin in tier):
                 raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
         _refuse_devices(tiers)
@@ -232,8 +229,7 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
-_INT32 = range(-(2**31), 2**31)
-_INT64 = range(-(2**63), 2**63)
+
 # Longer texts of digits are out of every range.
 _MAX_DIGITS = 400
 
@@ -243,23 +239,14 @@ def parse_bool(text: str) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
 
 
-def parse_int32(text: str) -> int | None:
-    """The decimal number of 32 bits, or ``None``."""
-    return _integer(text, _INT32)
-
-
-def parse_int(text: str) -> int | None:
-    """The decimal number of 64 bits (``Atoi``), or ``None``."""
-    return _integer(text, _INT64)
+def parse_int(text: str, bits: int = 64) -> int | None:
+    """The decimal number (``Atoi``, ``ParseInt``), or ``None``."""
+    if len(text) > _MAX_DIGITS or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
 def parse_float(text: str) -> float:
     """The decimal fraction, or 0 for a text that is none."""
     return float(text) if len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text) else 0.0
-
-
-def _integer(text: str, allowed: range) -> int | None:
-    if len(text) > _MAX_DIGITS or not _INTEGER.fullmatch(text):
-        return None
-    number = int(text)
-    return number if number in allowed else None

@@ -34,9 +34,8 @@ from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, P
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
 from kpreempt.schedulers.kube.versions import behaviour
-from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.resources import SchedulerPanicError
-from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict import SUCCESS, Assumption, Status
 from kpreempt.verdict.status import SKIP
 
@@ -56,10 +55,6 @@ class KubeView:
         # What is assumed of scores.
         self.assumptions: dict[Assumption, None] = {}
         self._spread_images(cluster.nodes)
-
-    @property
-    def node_infos(self) -> list[NodeInfo]:
-        return self.state.node_infos
 
     def node_info(self, name: str) -> NodeInfo:
         """A node; raises ``KeyError``."""
@@ -97,7 +92,7 @@ class KubeView:
                 images[name].num_nodes += 1
         if not images:
             return
-        for node_info in self.node_infos:
+        for node_info in self.state.node_infos:
             names = (name for image in node_info.node.status.images for name in image.names)
             node_info.image_states = {name: images[name] for name in names}
 

@@ -7,16 +7,13 @@ them. Whether a resource has a map of scalars at all (``None`` or not) decides i
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from enum import Enum
 
 from kpreempt.model.pod import Pod, ResourceList
-from kpreempt.schedulers.kube.framework.resources import is_scalar_resource
+from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 
-CPU = "cpu"
-MEMORY = "memory"
-EPHEMERAL_STORAGE = "ephemeral-storage"
-_PODS = "pods"
 # Below this an amount counts as nothing, and two amounts as equal.
 EPSILON = 0.1
 # What an amount without limit is.
@@ -65,7 +62,7 @@ class Resource:
                 made.cpu += float(amount.milli_value)
             elif name == MEMORY:
                 made.memory += float(amount.value)
-            elif name == _PODS:
+            elif name == PODS:
                 made.max_tasks += amount.value
             elif is_counted(name):
                 made.add_scalar(name, float(amount.milli_value))
@@ -89,12 +86,8 @@ class Resource:
 
     def names(self) -> list[str]:
         """The resources of which there is something: CPU, memory, then scalars by name."""
-        found = [CPU] if self.cpu >= EPSILON else []
-        if self.memory >= EPSILON:
-            found.append(MEMORY)
-        if not self.scalars:
-            return found
-        return found + sorted(name for name, amount in self.scalars.items() if amount >= EPSILON)
+        found = [name for name, amount in ((CPU, self.cpu), (MEMORY, self.memory)) if amount >= EPSILON]
+        return found + sorted(name for name, amount in (self.scalars or {}).items() if amount >= EPSILON)
 
     def get(self, name: str) -> float:
         """The amount of a resource, 0 for one that is not named."""
@@ -106,11 +99,7 @@ class Resource:
 
     def is_empty(self) -> bool:
         """Whether there is nothing of any resource."""
-        return (
-            self.cpu < EPSILON
-            and self.memory < EPSILON
-            and not any(amount >= EPSILON for amount in (self.scalars or {}).values())
-        )
+        return not self.names()
 
     def add(self, other: Resource) -> Resource:
         """Add ``other``; returns this amount."""
@@ -163,7 +152,7 @@ class Resource:
 
     def less(self, other: Resource, missing: Missing) -> bool:
         """Whether every amount is less, without tolerance."""
-        return self._all(other, missing, _is_less)
+        return self._all(other, missing, operator.lt)
 
     def less_equal(self, other: Resource, missing: Missing) -> bool:
         """Whether every amount is less or as good as equal."""
@@ -175,10 +164,9 @@ class Resource:
         mine, theirs = self.scalars or {}, other.scalars or {}
         if missing is Missing.INFINITY and any(name not in mine for name in theirs):
             return False
+        # A loop, and not all(): this is asked for every task and node.
         for name, amount in mine.items():
-            if name not in theirs and missing is Missing.INFINITY:
-                continue
-            if not holds(amount, theirs.get(name, 0.0)):
+            if not ((name not in theirs and missing is Missing.INFINITY) or holds(amount, theirs.get(name, 0.0))):
                 return False
         return True
 
@@ -197,7 +185,7 @@ class Resource:
 
     def less_partly(self, other: Resource, missing: Missing) -> bool:
         """Whether any amount is less, without tolerance."""
-        return self._any(other, missing, _is_less)
+        return self._any(other, missing, operator.lt)
 
     def less_equal_partly(self, other: Resource, missing: Missing) -> bool:
         """Whether any amount is less or as good as equal."""
@@ -209,21 +197,15 @@ class Resource:
         mine, theirs = self.scalars or {}, other.scalars or {}
         if missing is Missing.ZERO and any(name not in mine for name in theirs):
             return True
-        for name, amount in mine.items():
-            if name not in theirs and missing is Missing.INFINITY:
-                return True
-            if holds(amount, theirs.get(name, 0.0)):
-                return True
-        return False
+        return any(
+            (name not in theirs and missing is Missing.INFINITY) or holds(amount, theirs.get(name, 0.0))
+            for name, amount in mine.items()
+        )
 
     def equals(self, other: Resource) -> bool:
         """Whether the amounts named here are as good as equal there."""
-        theirs = other.scalars or {}
-        return (
-            _is_equal(self.cpu, other.cpu)
-            and _is_equal(self.memory, other.memory)
-            and all(_is_equal(amount, theirs.get(name, 0.0)) for name, amount in (self.scalars or {}).items())
-        )
+        pairs = ((self.get(name), other.get(name)) for name in (CPU, MEMORY, *(self.scalars or ())))
+        return all(mine == theirs or abs(mine - theirs) < EPSILON for mine, theirs in pairs)
 
     def difference(self, other: Resource, missing: Missing) -> tuple[Resource, Resource]:
         """How much more this is, and how much less, of each resource; -1 stands for without limit."""
@@ -233,14 +215,8 @@ class Resource:
         for name in theirs:
             mine.setdefault(name, missing.value)
         more, less = Resource(scalars={}), Resource(scalars={})
-        if self.cpu > other.cpu:
-            more.cpu = self.cpu - other.cpu
-        else:
-            less.cpu = other.cpu - self.cpu
-        if self.memory > other.memory:
-            more.memory = self.memory - other.memory
-        else:
-            less.memory = other.memory - self.memory
+        more.cpu, less.cpu = max(self.cpu - other.cpu, 0.0), max(other.cpu - self.cpu, 0.0)
+        more.memory, less.memory = max(self.memory - other.memory, 0.0), max(other.memory - self.memory, 0.0)
         assert more.scalars is not None and less.scalars is not None
         for name, amount in mine.items():
             their = theirs[name]
@@ -318,13 +294,5 @@ def request_of(pod: Pod) -> Resource:
     return total
 
 
-def _is_less(left: float, right: float) -> bool:
-    return left < right
-
-
 def _is_less_equal(left: float, right: float) -> bool:
     return left < right or abs(left - right) < EPSILON
-
-
-def _is_equal(left: float, right: float) -> bool:
-    return left == right or abs(left - right) < EPSILON

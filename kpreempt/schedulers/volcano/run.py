@@ -8,33 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from types import ModuleType
+from typing import Any
 
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 from kpreempt.schedulers.unread import unread_in_session
-from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
-from kpreempt.schedulers.volcano.cache import cache_of
+from kpreempt.schedulers.volcano.actions.eviction import preempt, reclaim
+from kpreempt.schedulers.volcano.actions.placement import allocate, backfill, enqueue
+from kpreempt.schedulers.volcano.cache import ALLOCATED_STATUSES, Job, TaskStatus, cache_of
 from kpreempt.schedulers.volcano.configuration import PluginOption, VolcanoConfiguration
-from kpreempt.schedulers.volcano.job import Job
-from kpreempt.schedulers.volcano.plugins import (
-    binpack,
-    conformance,
-    drf,
-    gang,
-    nodeorder,
-    overcommit,
-    predicates,
-    priority,
-    proportion,
-)
-from kpreempt.schedulers.volcano.plugins.drf import Drf
-from kpreempt.schedulers.volcano.plugins.proportion import Proportion, QueueShare
-from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
-from kpreempt.schedulers.volcano.resources import CPU, MEMORY, UNLIMITED, Resource, SchedulerPanicError
-from kpreempt.schedulers.volcano.session import Chance, Order, Session
-from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, TaskStatus
+from kpreempt.schedulers.volcano.plugins.drf import open_drf
+from kpreempt.schedulers.volcano.plugins.jobs import close_gang, open_conformance, open_gang, open_priority
+from kpreempt.schedulers.volcano.plugins.predicates import open_predicates
+from kpreempt.schedulers.volcano.plugins.queues import open_overcommit, open_proportion
+from kpreempt.schedulers.volcano.plugins.scores import open_binpack, open_nodeorder
+from kpreempt.schedulers.volcano.resources import UNLIMITED, Resource, SchedulerPanicError
+from kpreempt.schedulers.volcano.session import ActionRecord, Chance, Order, Recorder, Session
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     Amounts,
@@ -51,7 +42,7 @@ from kpreempt.verdict.volcano import (
     SessionVerdict,
 )
 
-_ACTIONS: Mapping[str, ModuleType] = {
+_ACTIONS: Mapping[str, Callable[[Session], None]] = {
     "enqueue": enqueue,
     "allocate": allocate,
     "backfill": backfill,
@@ -59,15 +50,15 @@ _ACTIONS: Mapping[str, ModuleType] = {
     "reclaim": reclaim,
 }
 _PLUGINS: Mapping[str, Callable[[Session, PluginOption], object]] = {
-    "gang": gang.open_session,
-    "priority": priority.open_session,
-    "conformance": conformance.open_session,
-    "drf": drf.open_session,
-    "proportion": proportion.open_session,
-    "predicates": predicates.open_session,
-    "nodeorder": nodeorder.open_session,
-    "binpack": binpack.open_session,
-    "overcommit": overcommit.open_session,
+    "gang": open_gang,
+    "priority": open_priority,
+    "conformance": open_conformance,
+    "drf": open_drf,
+    "proportion": open_proportion,
+    "predicates": open_predicates,
+    "nodeorder": open_nodeorder,
+    "binpack": open_binpack,
+    "overcommit": open_overcommit,
 }
 
 
@@ -84,101 +75,56 @@ def run_session(
     ``chance`` takes one of the ways through what the genuine scheduler leaves to it; without, everything goes by name.
     ``with_scores`` tells what every node scores for every pending task when the session opens.
     """
-    return _Run(cluster, configuration, now, Order(chance), with_scores=with_scores).verdict()
-
-
-class _Run:
-    def __init__(
-        self,
-        cluster: ClusterSnapshot,
-        configuration: VolcanoConfiguration,
-        now: datetime,
-        order: Order,
-        *,
-        with_scores: bool,
-    ) -> None:
-        self._with_scores = with_scores
-        self._cache = cache_of(cluster, now=now)
-        pending = [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
-        self._unread = unread_in_session(cluster, pending)
-        self._configuration = configuration
-        self._order = order
-        self._recorder = Recorder()
-        self._opening: Opening | None = None
-        self._actions: list[ActionEvidence] = []
-
-    def verdict(self) -> SessionVerdict:
-        """Run the session to its end, or to where the genuine scheduler dies."""
-        final, panic, session = None, None, None
-        try:
-            session = Session(self._cache, self._configuration, self._order, self._recorder)
-            state = self._open(session)
-            for name in self._configuration.actions:
-                record = self._recorder.begin(name)
-                _ACTIONS[name].execute(session)
-                self._actions.append(_evidence(record, *state_of(state)))
-            self._recorder.begin("")
-            final = close_session(session, closes_gang=state.has_gang)
-        except SchedulerPanicError as error:
-            record = self._recorder.record
-            panic = Panic(record.action, self._recorder.current_task, str(error), error.on)
-            if record.action:
-                self._actions.append(_evidence(record, {}, {}))
-        return SessionVerdict(
-            configured_actions=list(self._configuration.actions),
-            panics=panic is not None,
-            panic=panic,
-            opening=self._opening,
-            actions=self._actions,
-            final=final,
-            ignored=dict(sorted(self._cache.ignored.items())),
-            assumptions=[
-                *self._configuration.assumptions,
-                *self._unread,
-                *((*session.volumes.assumptions, *session.view.assumptions) if session else ()),
-            ],
-        )
-
-    def _open(self, session: Session) -> State:
-        state = State(session)
-        for tier in self._configuration.tiers:
+    cache, recorder = cache_of(cluster, now=now), Recorder()
+    pending = [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
+    opening, final, panic, session = None, None, None, None
+    actions: list[ActionEvidence] = []
+    try:
+        session = Session(cache, configuration, Order(chance), recorder)
+        plugins: dict[str, Any] = {}
+        for tier in configuration.tiers:
             for option in tier:
                 if option.name in _PLUGINS:
-                    state.add(option.name, _PLUGINS[option.name](session, option))
-        jobs, queues = state_of(state)
+                    plugins[option.name] = _PLUGINS[option.name](session, option)
+        jobs, queues = _state(session, plugins)
         scores = {
             task.key: session.scores(task, list(session.nodes.values()))
             for job in session.jobs.values()
             for task in job.with_status(TaskStatus.PENDING)
-            if self._with_scores
+            if with_scores
         }
-        self._opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
-        return state
-
-
-def _evidence(record: ActionRecord, jobs: dict[str, JobState], queues: dict[str, QueueState]) -> ActionEvidence:
-    pipelined, allocated = _still_placed(record)
-    return ActionEvidence(
-        action=record.action,
-        evictions=record.evictions,
-        pipelined=pipelined,
-        binds=record.binds,
-        allocated=allocated,
-        enqueued=sorted(record.enqueued) or None,
-        trace=record.trace,
-        skipped=record.skipped,
-        attempts=record.attempts,
-        statements=record.statements,
-        jobs=jobs,
-        queues=queues,
+        opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
+        for name in configuration.actions:
+            record = recorder.begin(name)
+            _ACTIONS[name](session)
+            actions.append(_evidence(record, *_state(session, plugins)))
+        recorder.begin("")
+        final = _close(session, closes_gang="gang" in plugins)
+    except SchedulerPanicError as error:
+        # The genuine scheduler dies here.
+        record = recorder.record
+        panic = Panic(record.action, recorder.current_task, str(error), error.on)
+        if record.action:
+            actions.append(_evidence(record, {}, {}))
+    return SessionVerdict(
+        configured_actions=list(configuration.actions),
+        panics=panic is not None,
+        panic=panic,
+        opening=opening,
+        actions=actions,
+        final=final,
+        ignored=dict(sorted(cache.ignored.items())),
+        assumptions=[
+            *configuration.assumptions,
+            *unread_in_session(cluster, pending),
+            *((*session.volumes.assumptions, *session.view.assumptions) if session else ()),
+        ],
     )
 
 
-def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement]]:
-    """Tasks that an action promised room, and those that it gave room and did not bind.
-
-    They stand where they were first placed, even where that was undone and done again.
-    """
+def _evidence(record: ActionRecord, jobs: dict[str, JobState], queues: dict[str, QueueState]) -> ActionEvidence:
+    # Tasks that the action promised room, and those that it gave room and did not bind. They stand where they were
+    # first placed, even where that was undone and done again.
     placed: dict[tuple[OperationKind, str], str] = {}
     for kind, task, node, _ in record.trace:
         if kind in (OperationKind.PIPELINE, OperationKind.ALLOCATE):
@@ -189,11 +135,24 @@ def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement
             placed[OperationKind.ALLOCATE, task] = ""
     for bind in record.binds:
         placed[OperationKind.ALLOCATE, bind.task] = ""
-    by_kind: dict[OperationKind, list[Placement]] = {OperationKind.PIPELINE: [], OperationKind.ALLOCATE: []}
-    for (kind, task), node in placed.items():
-        if node:
-            by_kind[kind].append(Placement(task, node))
-    return by_kind[OperationKind.PIPELINE], by_kind[OperationKind.ALLOCATE]
+    still = {
+        kind: [Placement(task, node) for (each, task), node in placed.items() if node and each is kind]
+        for kind in (OperationKind.PIPELINE, OperationKind.ALLOCATE)
+    }
+    return ActionEvidence(
+        action=record.action,
+        evictions=record.evictions,
+        pipelined=still[OperationKind.PIPELINE],
+        binds=record.binds,
+        allocated=still[OperationKind.ALLOCATE],
+        enqueued=sorted(record.enqueued) or None,
+        trace=record.trace,
+        skipped=record.skipped,
+        attempts=record.attempts,
+        statements=record.statements,
+        jobs=jobs,
+        queues=queues,
+    )
 
 
 _UNFINISHED_PHASES = ("Unknown", "Pending", "Inqueue")
@@ -202,78 +161,54 @@ _ALL_UNAVAILABLE = "all nodes are unavailable"
 _UNSCHEDULABLE = "Unschedulable"
 
 
-class State:
-    """A session with the plugins whose shares are told."""
+def _state(session: Session, plugins: Mapping[str, Any]) -> tuple[dict[str, JobState], dict[str, QueueState]]:
+    """All jobs, and the queues that have any if proportion counts, at this moment."""
+    drf, proportion = plugins.get("drf"), plugins.get("proportion")
+    jobs = {
+        job.uid: JobState(
+            queue=job.queue,
+            priority=job.priority,
+            min_available=job.min_available,
+            phase=job.phase,
+            tasks=job.counts(),
+            ready_num=job.ready_count,
+            waiting_num=job.waiting_count,
+            valid=session.invalid_reason(job) is None,
+            ready=session.is_ready(job),
+            pipelined=session.is_pipelined(job),
+            starving=session.is_starving(job),
+            allocated=_amounts(job.allocated),
+            share=drf.holdings[job.uid].share if drf else msgspec.UNSET,
+        )
+        for job in session.jobs.values()
+    }
+    queues = {
+        name: QueueState(
+            weight=share.weight,
+            share=share.share,
+            deserved=_amounts(share.deserved),
+            allocated=_amounts(share.allocated),
+            request=_amounts(share.request),
+            overused=share.is_overused,
+            capability=_amounts(share.capability),
+            inqueue=_amounts(share.inqueue),
+            elastic=_amounts(share.elastic),
+        )
+        for name, share in (proportion.shares.items() if proportion else ())
+    }
+    return jobs, queues
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.proportion: Proportion | None = None
-        self.drf: Drf | None = None
-        self.has_gang = False
 
-    def add(self, name: str, plugin: object) -> None:
-        """A plugin that was opened."""
-        if isinstance(plugin, Proportion):
-            self.proportion = plugin
-        elif isinstance(plugin, Drf):
-            self.drf = plugin
-        self.has_gang |= name == "gang"
-
-
-def state_of(state: State) -> tuple[dict[str, JobState], dict[str, QueueState]]:
-    """All jobs, and the queues that have any where proportion counts, at this moment."""
-    jobs = {job.uid: _job(state, job) for job in state.session.jobs.values()}
-    if state.proportion is None:
-        return jobs, {}
-    return jobs, {name: _queue(share) for name, share in state.proportion.shares.items()}
-
-
-def amounts(resource: Resource) -> Amounts:
-    """The amounts by resource, whole ones as whole numbers."""
+def _amounts(resource: Resource) -> Amounts:
+    """The amounts by resource, whole ones as whole numbers, -1 for one without limit."""
     named = {CPU: resource.cpu, MEMORY: resource.memory, **dict(sorted((resource.scalars or {}).items()))}
-    return {name: _number(amount) for name, amount in named.items()}
+    return {
+        name: -1 if amount >= UNLIMITED else int(amount) if amount.is_integer() else amount
+        for name, amount in named.items()
+    }
 
 
-def _number(amount: float) -> float:
-    if amount >= UNLIMITED:
-        return -1
-    return int(amount) if amount.is_integer() else amount
-
-
-def _job(state: State, job: Job) -> JobState:
-    session = state.session
-    return JobState(
-        queue=job.queue,
-        priority=job.priority,
-        min_available=job.min_available,
-        phase=job.phase,
-        tasks=job.counts(),
-        ready_num=job.ready_count,
-        waiting_num=job.waiting_count,
-        valid=session.invalid_reason(job) is None,
-        ready=session.is_ready(job),
-        pipelined=session.is_pipelined(job),
-        starving=session.is_starving(job),
-        allocated=amounts(job.allocated),
-        share=state.drf.holdings[job.uid].share if state.drf else msgspec.UNSET,
-    )
-
-
-def _queue(share: QueueShare) -> QueueState:
-    return QueueState(
-        weight=share.weight,
-        share=share.share,
-        deserved=amounts(share.deserved),
-        allocated=amounts(share.allocated),
-        request=amounts(share.request),
-        overused=share.is_overused,
-        capability=amounts(share.capability),
-        inqueue=amounts(share.inqueue),
-        elastic=amounts(share.elastic),
-    )
-
-
-def close_session(session: Session, *, closes_gang: bool) -> Closing:
+def _close(session: Session, *, closes_gang: bool) -> Closing:
     """What users see of the session when it is over."""
     fit_errors = {}
     for job in session.jobs.values():
@@ -282,12 +217,17 @@ def close_session(session: Session, *, closes_gang: bool) -> Closing:
             found = {job.tasks[uid].key: str(each) for uid, each in errors if uid in job.tasks}
             fit_errors[job.uid] = dict(sorted(found.items()))
     if closes_gang:
-        gang.close_session(session)
+        close_gang(session)
     events = session.recorder.events
     pods: dict[str, PodMessage] = {}
     for job in session.jobs.values():
         job.phase = _phase(job)
-        events.append(_event(job))
+        if job.phase in _UNFINISHED_PHASES:
+            tasks = f"{job.count(TaskStatus.PENDING)}/{len(job.tasks)} tasks"
+            message = f"{tasks} in gang unschedulable: {job.fit_message()}"
+            events.append(SessionEvent("PodGroup", job.uid, "Warning", _UNSCHEDULABLE, message))
+        else:
+            events.append(SessionEvent("PodGroup", job.uid, "Normal", "Scheduled", "pod group is ready"))
         for status in _WAITING:
             for task in job.with_status(status):
                 reason, message = job.reason_of(task)
@@ -307,11 +247,3 @@ def _phase(job: Job) -> str:
     if holding >= job.min_available:
         return "Completed" if succeeded == holding else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
-
-
-def _event(job: Job) -> SessionEvent:
-    if job.phase not in _UNFINISHED_PHASES:
-        return SessionEvent("PodGroup", job.uid, "Normal", "Scheduled", "pod group is ready")
-    pending = job.count(TaskStatus.PENDING)
-    message = f"{pending}/{len(job.tasks)} tasks in gang unschedulable: {job.fit_message()}"
-    return SessionEvent("PodGroup", job.uid, "Warning", _UNSCHEDULABLE, message)

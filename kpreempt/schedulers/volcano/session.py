@@ -3,7 +3,8 @@
 Follows ``pkg/scheduler/framework/session.go``, ``session_plugins.go`` and ``framework.go`` of Volcano v1.8.0.
 
 ``Vote`` is what plugins can have a say in, by the switch that lets them
-(``pkg/scheduler/framework/session_plugins.go``).
+(``pkg/scheduler/framework/session_plugins.go``). ``Recorder`` keeps what happens while the session runs: operations,
+attempts, and what was sent to the cluster.
 
 ``Order`` is that in which what the genuine scheduler keeps in maps is walked, and which of several equals it picks.
 Volcano walks Go maps and picks at random among nodes with the same score, so that two sessions on the same cluster may
@@ -17,19 +18,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from kpreempt.schedulers.volcano.cache import Cache, Queue
+from kpreempt.schedulers.volcano.cache import Cache, Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration, parse_int
-from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.kube_view import KubeView
-from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.recorder import Recorder
 from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError
-from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.schedulers.volcano.volumes import SessionVolumes
-from kpreempt.verdict.status import Code, Status
-from kpreempt.verdict.volcano import OperationKind, Refusal, VoteEffect
+from kpreempt.verdict.status import Status
+from kpreempt.verdict.volcano import (
+    Attempt,
+    Eviction,
+    Operation,
+    OperationKind,
+    Placement,
+    Refusal,
+    SessionEvent,
+    Skip,
+    StatementEnd,
+    VoteEffect,
+)
 from kpreempt.verdict.volcano import Vote as VoteEvidence
 
 Item = TypeVar("Item")
@@ -69,9 +78,11 @@ class Order:
 class PriorityQueue(Generic[Item]):
     """Items of which ``goes_before`` says which of two comes out first."""
 
-    def __init__(self, goes_before: Callable[[Item, Item], bool]) -> None:
+    def __init__(self, goes_before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
         self._goes_before = goes_before
         self._items: list[Item] = []
+        for item in items:
+            self.push(item)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -134,10 +145,13 @@ class Session:
         self.queues: dict[str, Queue] = {queue.name: queue for queue in sorted(cache.queues, key=lambda q: q.name)}
         self.total = Resource()
         for node in self.nodes.values():
-            node.begin_session()
+            # From here on the session's state parts from the cache's.
+            node.cached_idle = node.idle.clone()
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
         self.volumes = SessionVolumes(cache.cluster, cache.now)
+        self.job_goes_before: Callable[[Job, Job], bool] = partial(self._goes_before, Vote.JOB_ORDER)
+        self.queue_goes_before: Callable[[Queue, Queue], bool] = partial(self._goes_before, Vote.QUEUE_ORDER)
         self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
         # What has been asked for, until something else is registered.
         self._tiers: dict[Vote, list[list[tuple[str, Any]]]] = {}
@@ -156,9 +170,6 @@ class Session:
         self._allocate_handlers.append(allocate)
         self._deallocate_handlers.append(deallocate)
 
-    def has_action(self, name: str) -> bool:
-        return name in self.configuration.actions
-
     def tiers(self, vote: Vote) -> list[list[tuple[str, Any]]]:
         """The plugins that have a say and are let, with their functions, tier by tier."""
         if vote not in self._tiers:
@@ -167,7 +178,7 @@ class Session:
                 [
                     (option.name, registered[option.name])
                     for option in tier
-                    if option.name in registered and (not switch or option.is_on(switch))
+                    if option.name in registered and (not switch or option.switches[switch])
                 ]
                 for tier in self.configuration.tiers
             ]
@@ -189,19 +200,14 @@ class Session:
 
     # Orders.
 
-    def job_goes_before(self, left: Job, right: Job) -> bool:
+    def _goes_before(self, vote: Vote, left: Job | Queue, right: Job | Queue) -> bool:
         """The first plugin that tells them apart decides, then the time of creation, then the name."""
-        for _, compare in self.functions(Vote.JOB_ORDER):
+        for _, compare in self.functions(vote):
             if result := compare(left, right):
                 return bool(result < 0)
-        return _created_before(left, right, left.uid, right.uid)
-
-    def queue_goes_before(self, left: Queue, right: Queue) -> bool:
-        """The first plugin that tells them apart decides, then the time of creation, then the name."""
-        for _, compare in self.functions(Vote.QUEUE_ORDER):
-            if result := compare(left, right):
-                return bool(result < 0)
-        return _created_before(left, right, left.name, right.name)
+        if left.created == right.created:
+            return left.uid < right.uid
+        return _is_before(left.created, right.created)
 
     def task_goes_before(self, left: Task, right: Task) -> bool:
         """The first plugin that tells them apart decides, then the index in the name, then the time of creation.
@@ -218,16 +224,8 @@ class Session:
 
     # Votes.
 
-    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """The candidates that plugins let a task of the same queue evict."""
-        return self._evictable(Vote.PREEMPTABLE, preemptor, candidates)
-
-    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Victims:
-        """The candidates that plugins let a task of another queue evict."""
-        return self._evictable(Vote.RECLAIMABLE, reclaimer, candidates)
-
-    def _evictable(self, vote: Vote, evictor: Task, candidates: Sequence[Task]) -> Victims:
-        """The first tier that names a victim decides.
+    def evictable(self, vote: Vote, evictor: Task, candidates: Sequence[Task]) -> Victims:
+        """The candidates that plugins let a task evict; the first tier that names a victim decides.
 
         Once a plugin has named victims, later ones can only take some away, in later tiers too; a plugin that names
         none skips the rest of its tier, and leaves the decision to the next.
@@ -280,13 +278,10 @@ class Session:
 
     def is_pipelined(self, job: Job) -> bool:
         """Whether the plugins hold that the job can run once room is free: any may reject, the first tier to permit."""
-        return not self._rejecting(Vote.JOB_PIPELINED, job)
+        return not self.rejecting(Vote.JOB_PIPELINED, job)
 
-    def rejecting_enqueue(self, job: Job) -> list[str]:
-        """The plugin that keeps the job out of its queue; empty where it is let in."""
-        return self._rejecting(Vote.JOB_ENQUEUEABLE, job)
-
-    def _rejecting(self, vote: Vote, job: Job) -> list[str]:
+    def rejecting(self, vote: Vote, job: Job) -> list[str]:
+        """The plugin that rejects the job before any tier permits it; empty if none does."""
         for tier in self.tiers(vote):
             has_permit = False
             for plugin, function in tier:
@@ -313,11 +308,6 @@ class Session:
                 return reason, message
         return None
 
-    def note_enqueued(self, job: Job) -> None:
-        """Tell plugins that the job was let into its queue."""
-        for _, function in self.functions(Vote.JOB_ENQUEUED):
-            function(job)
-
     # Nodes.
 
     def pre_predicate(self, task: Task) -> None:
@@ -328,10 +318,7 @@ class Session:
 
     def predicate(self, task: Task, node: Node) -> list[Status]:
         """What the predicates say of a node, all of them; raises ``PredicateError``."""
-        statuses: list[Status] = []
-        for _, function in self.functions(Vote.PREDICATE):
-            statuses += function(task, node)
-        return statuses
+        return [status for _, function in self.functions(Vote.PREDICATE) for status in function(task, node)]
 
     def scores(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
         """The score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``).
@@ -341,7 +328,15 @@ class Session:
         """
         if not nodes:
             return {}
-        by_node = {node.name: self._score(task, node) for node in nodes}
+        by_node: dict[str, float] = {}
+        for node in nodes:
+            total = 0.0
+            try:
+                for _, function in self.functions(Vote.NODE_ORDER):
+                    total += function(task, node)
+            except ScoreError:
+                total = 0.0
+            by_node[node.name] = total
         batches: dict[str, float] = {}
         for _, function in self.functions(Vote.BATCH_NODE_ORDER):
             try:
@@ -352,30 +347,15 @@ class Session:
                 batches[name] = batches.get(name, 0.0) + score
         return {name: score + batches.get(name, 0.0) for name, score in by_node.items()}
 
-    def _score(self, task: Task, node: Node) -> float:
-        total = 0.0
-        for _, function in self.functions(Vote.NODE_ORDER):
-            try:
-                total += function(task, node)
-            except ScoreError:
-                return 0.0
-        return total
-
     # Changes, which both statements and the session itself make.
 
     def evict(self, task: Task) -> None:
         """Mark a running task as leaving."""
-        self._move(task, TaskStatus.RELEASING)
-        self._update_on_node(task)
-        self._tell_deallocated(task)
-        self.recorder.operation(OperationKind.EVICT, task)
+        self._change(task, TaskStatus.RELEASING, self._deallocate_handlers, OperationKind.EVICT)
 
     def unevict(self, task: Task) -> None:
         """Let it run again."""
-        self._move(task, TaskStatus.RUNNING)
-        self._update_on_node(task)
-        self._tell_allocated(task)
-        self.recorder.operation(OperationKind.UNEVICT, task)
+        self._change(task, TaskStatus.RUNNING, self._allocate_handlers, OperationKind.UNEVICT)
 
     def pipeline(self, task: Task, node: Node) -> None:
         """Promise a task room on a node once that is free."""
@@ -394,59 +374,51 @@ class Session:
         node = self.nodes.get(task.node_name)
         if node is not None:
             node.remove(task.key)
-        self._tell_deallocated(task)
+        self._tell(self._deallocate_handlers, task)
         self.recorder.operation(kind, task)
         task.node_name = ""
 
     def bind(self, task: Task) -> str:
         """Send a task to its node; returns why that fails, where it does, and the task is left as it was."""
         node = self.nodes[task.node_name]
-        if refusal := node.refusal_to_bind(task):
-            return refusal
+        if lacking := task.request.exceeding(node.cached_idle):
+            return (
+                f"node {node.name} resources [{' '.join(lacking)}] are not enough to put task <{task.key}>, "
+                f"idle: {node.cached_idle}, req: {task.request}"
+            )
         node.cached_idle.sub_unchecked(task.request)
         self._move(task, TaskStatus.BINDING)
-        self.recorder.bound(task)
+        self.recorder.record.binds.append(Placement(task.key, task.node_name))
         return ""
 
     def _place(self, task: Task, node: Node, status: TaskStatus) -> None:
         self._move(task, status)
         task.node_name = node.name
         node.add(task)
-        self._tell_allocated(task)
+        self._tell(self._allocate_handlers, task)
 
     def _move(self, task: Task, status: TaskStatus) -> None:
         job = self.jobs.get(task.job_id)
         if job is not None:
             job.move(task, status)
 
-    def _update_on_node(self, task: Task) -> None:
+    def _change(self, task: Task, status: TaskStatus, handlers: Sequence[TaskHandler], kind: OperationKind) -> None:
+        self._move(task, status)
         node = self.nodes.get(task.node_name)
         if node is not None:
-            node.update(task)
+            node.remove(task.key)
+            node.add(task)
+        self._tell(handlers, task)
+        self.recorder.operation(kind, task)
 
-    def _tell_allocated(self, task: Task) -> None:
-        for handler in self._allocate_handlers:
+    def _tell(self, handlers: Sequence[TaskHandler], task: Task) -> None:
+        for handler in handlers:
             handler(task)
-
-    def _tell_deallocated(self, task: Task) -> None:
-        for handler in self._deallocate_handlers:
-            handler(task)
-
-
-def has_refused(statuses: Sequence[Status], *, is_strict: bool) -> bool:
-    """Whether predicates refuse a node; those that evictions may change (Unschedulable) count if ``is_strict``."""
-    return any(not status.is_success and (is_strict or status.code != Code.UNSCHEDULABLE) for status in statuses)
 
 
 def nil(what: str) -> SchedulerPanicError:
     """The panic of a look at something that is not there."""
     return SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference", what)
-
-
-def _created_before(left: Job | Queue, right: Job | Queue, left_id: str, right_id: str) -> bool:
-    if left.created == right.created:
-        return left_id < right_id
-    return _is_before(left.created, right.created)
 
 
 def _is_before(left: Any, right: Any) -> bool:
@@ -457,7 +429,7 @@ def _is_before(left: Any, right: Any) -> bool:
 
 
 def _index_in_name(task: Task) -> int | None:
-    parts = task.name.split("-")
+    parts = task.pod.metadata.name.split("-")
     return parse_int(parts[-1]) if len(parts) >= 3 else None
 
 
@@ -487,3 +459,46 @@ class Vote(Enum):
     def switch(self) -> str:
         """The switch as the configuration spells it, or an empty text."""
         return self.value.partition("#")[0]
+
+
+class ActionRecord:
+    """What an action has done so far."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+        self.evictions: list[Eviction] = []
+        self.binds: list[Placement] = []
+        self.enqueued: list[str] = []
+        self.trace: list[Operation] = []
+        self.skipped: list[Skip] = []
+        self.attempts: list[Attempt] = []
+        self.statements: list[StatementEnd] = []
+
+
+class Recorder:
+    """Takes down what happens, action by action. ``current_task`` is the one for whose sake it does."""
+
+    def __init__(self) -> None:
+        self.current_task = ""
+        self.record = ActionRecord("")
+        self.events: list[SessionEvent] = []
+
+    def begin(self, action: str) -> ActionRecord:
+        """Start with an action."""
+        self.current_task = ""
+        self.record = ActionRecord(action)
+        return self.record
+
+    def operation(self, kind: OperationKind, task: Task) -> None:
+        """Something was done to a task on its node, or undone."""
+        self.record.trace.append((kind, task.key, task.node_name, self.current_task))
+
+    def evicted(self, task: Task, reason: str, by: str) -> None:
+        """A task was told to go."""
+        self.record.evictions.append(Eviction(task.key, task.node_name, reason, by))
+        self.events.append(SessionEvent("Pod", task.key, "Warning", "Evict", f"Pod is evicted, because of {reason}"))
+        self.events.append(SessionEvent("PodGroup", task.job_id, "Normal", "Evict", reason))
+
+    def skipped(self, subject: str, reason: str) -> None:
+        """An action passed over a job or queue."""
+        self.record.skipped.append(Skip(subject, reason))

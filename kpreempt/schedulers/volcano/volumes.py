@@ -35,9 +35,8 @@ from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     VolumeBinder,
     sort_claims,
 )
+from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR
-from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _Claimed = TypeVar("_Claimed", PersistentVolumeClaim, PersistentVolume)

@@ -5,15 +5,13 @@ Statements are changes to a session that are kept together or undone together (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kpreempt.schedulers.volcano.job import Job
-from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, Transaction
 from kpreempt.schedulers.volcano.resources import Missing, Resource
-from kpreempt.schedulers.volcano.session import PredicateError, Session, Victims, has_refused
-from kpreempt.schedulers.volcano.task import Task, Transaction
-from kpreempt.verdict.status import Status
+from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, Victims
+from kpreempt.verdict.status import Code
 from kpreempt.verdict.volcano import (
     Amounts,
     Attempt,
@@ -27,8 +25,6 @@ from kpreempt.verdict.volcano import (
     StatementOutcome,
 )
 
-# Why a node is refused, or ``None``.
-
 
 def is_skipped(session: Session, job: Job) -> bool:
     """Whether an action passes a job over: it is not in its queue yet, or it can never run."""
@@ -41,25 +37,41 @@ def is_skipped(session: Session, job: Job) -> bool:
     return False
 
 
-def because(statuses: Sequence[Status], *, is_strict: bool) -> str:
-    """Which predicates refuse a node, each with its reasons."""
-    against = [status for status in statuses if has_refused([status], is_strict=is_strict)]
-    return "; ".join(f"{status.plugin}: {status.message}" for status in against)
+def in_turn(
+    session: Session, jobs: Iterable[Job], waits: Callable[[Job], bool] = lambda _: True
+) -> tuple[PriorityQueue[Queue], dict[str, PriorityQueue[Job]]]:
+    """The queues of all these jobs, and by the name of each the jobs that wait in it."""
+    queues = PriorityQueue(session.queue_goes_before)
+    waiting: dict[str, PriorityQueue[Job]] = {}
+    for job in jobs:
+        if job.queue not in waiting:
+            waiting[job.queue] = PriorityQueue(session.job_goes_before)
+            queues.push(session.queues[job.queue])
+        if waits(job):
+            waiting[job.queue].push(job)
+    return queues, waiting
 
 
-def eviction_refusal(session: Session, task: Task, node: Node, action: str) -> Refused | None:
-    """Why ``action`` may not evict on a node, if so. What evictions may change (Unschedulable) is no reason."""
-    where = f"task <{task.key}> on node <{node.name}>"
+# What actions say of a node on which a predicate ends in an error; those that evict say the same.
+_ERRORS = {"allocate": "predicates failed in allocate for {where}: {error}", "backfill": "{error}"}
+_EVICTION_ERROR = "{action} predicates failed for {where}: {error}"
+
+
+def refusal(session: Session, task: Task, node: Node, action: str) -> Refused | None:
+    """Why the predicates refuse the node, if they do. To actions that evict, Unschedulable is no reason."""
+    is_strict, where = action in _ERRORS, f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return Refused(f"{action} predicates failed for {where}: {error}")
-    if has_refused(statuses, is_strict=False):
-        return Refused(
-            f"predicates failed in {action} for {where}, status is not success or unschedulable",
-            because(statuses, is_strict=False),
-        )
-    return None
+        return Refused(_ERRORS.get(action, _EVICTION_ERROR).format(action=action, where=where, error=error))
+    against = [each for each in statuses if not each.is_success and (is_strict or each.code != Code.UNSCHEDULABLE)]
+    if not against:
+        return None
+    wanted = "success" if is_strict else "success or unschedulable"
+    return Refused(
+        f"predicates failed in {action} for {where}, status is not {wanted}",
+        "; ".join(f"{status.plugin}: {status.message}" for status in against),
+    )
 
 
 class PredicateHelper:

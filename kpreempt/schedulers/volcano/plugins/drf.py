@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.schedulers.volcano.cache import Queue
+from kpreempt.schedulers.volcano.cache import ALLOCATED_STATUSES, Job, Queue, Task
 from kpreempt.schedulers.volcano.configuration import PluginOption, parse_float
-from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError, share_of
 from kpreempt.schedulers.volcano.session import Session, Vote, nil
-from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task
 
-NAME = "drf"
 # Shares that differ by less count as equal when victims are chosen.
 _TOLERANCE = 0.000001
 
@@ -48,14 +45,15 @@ class Drf:
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[str]:
         """A job may take from one that would have no lower a share than itself then."""
-        wanted = self._share(self.holdings[preemptor.job_id].allocated.clone().add(preemptor.request))
+        wanted = dominant_share(self.holdings[preemptor.job_id].allocated.clone().add(preemptor.request), self._total)
         left: dict[str, Resource] = {}
         reasons = []
         for candidate in candidates:
             if candidate.job_id not in left:
                 left[candidate.job_id] = self.holdings[candidate.job_id].allocated.clone()
             # Candidates that are spared count as gone too when the next of their job is judged.
-            share = self._share(left[candidate.job_id].sub(candidate.request, f"job {candidate.job_id}"))
+            remaining = left[candidate.job_id].sub(candidate.request, f"job {candidate.job_id}")
+            share = dominant_share(remaining, self._total)
             if wanted < share or abs(wanted - share) <= _TOLERANCE:
                 reasons.append("")
             else:
@@ -90,15 +88,8 @@ class Drf:
             reasons.append("" if difference < 0 else f"queue {their_queue.name} would not stand behind {queue.name}")
         return reasons
 
-    def allocate(self, task: Task) -> None:
-        """A task was given room."""
-        self._change(task, 1)
-
-    def deallocate(self, task: Task) -> None:
-        """A task gave its room up; raises ``SchedulerPanicError`` where its job held less."""
-        self._change(task, -1)
-
-    def _change(self, task: Task, sign: int) -> None:
+    def change(self, task: Task, sign: int) -> None:
+        """A task was given room, or gave it up; raises ``SchedulerPanicError`` if its job held less."""
         holding = self.holdings[task.job_id]
         for amount in (holding.allocated, self._allocated) if self._hierarchy else (holding.allocated,):
             if sign > 0:
@@ -110,21 +101,18 @@ class Drf:
             job = self._session.jobs[task.job_id]
             self._hierarchy.put(job, self._session.queues[job.queue], holding, self._allocated)
 
-    def _share(self, allocated: Resource) -> float:
-        return dominant_share(allocated, self._total)
 
-
-def open_session(session: Session, _option: PluginOption) -> Drf:
+def open_drf(session: Session, option: PluginOption) -> Drf:
     """Register what drf has a say in."""
-    first = next(plugin for tier in session.configuration.tiers for plugin in tier if plugin.name == NAME)
-    has_hierarchy = first.is_on("enableHierarchy")
+    first = next(plugin for tier in session.configuration.tiers for plugin in tier if plugin.name == option.name)
+    has_hierarchy = first.switches["enableHierarchy"]
     plugin = Drf(session, has_hierarchy)
-    session.register(Vote.PREEMPTABLE, NAME, plugin.preemptable)
-    session.register(Vote.JOB_ORDER, NAME, plugin.compare_jobs)
+    session.register(Vote.PREEMPTABLE, option.name, plugin.preemptable)
+    session.register(Vote.JOB_ORDER, option.name, plugin.compare_jobs)
     if has_hierarchy:
-        session.register(Vote.QUEUE_ORDER, NAME, plugin.compare_queues)
-        session.register(Vote.RECLAIMABLE, NAME, plugin.reclaimable)
-    session.on_change(plugin.allocate, plugin.deallocate)
+        session.register(Vote.QUEUE_ORDER, option.name, plugin.compare_queues)
+        session.register(Vote.RECLAIMABLE, option.name, plugin.reclaimable)
+    session.on_change(lambda task: plugin.change(task, 1), lambda task: plugin.change(task, -1))
     return plugin
 
 
@@ -226,7 +214,12 @@ class Hierarchy:
 
     def _update(self, node: _Node, demanding: frozenset[str]) -> None:
         if node.children is None:
-            node.is_saturated = _is_saturated(node.holding.allocated, node.request, demanding)
+            # A job has all that it asks for of some resource, or asks for one of which nothing is left.
+            held, request = node.holding.allocated, node.request
+            node.is_saturated = any(
+                request.get(name) != 0 and (held.get(name) >= request.get(name) or name not in demanding)
+                for name in held.names()
+            )
             return
         children = [node.children[key] for key in sorted(node.children)]
         for child in children:
@@ -247,14 +240,3 @@ class Hierarchy:
         node.holding = Holding(allocated)
         node.holding.update_share(self._total)
         node.is_saturated = all(child.is_saturated for child in children)
-
-
-def _is_saturated(allocated: Resource, request: Resource, demanding: frozenset[str]) -> bool:
-    """Whether a job has all that it asks for of some resource, or asks for one of which nothing is left."""
-    for name in allocated.names():
-        held, wanted = allocated.get(name), request.get(name)
-        if held != 0 and wanted != 0 and held >= wanted:
-            return True
-        if name not in demanding and wanted != 0:
-            return True
-    return False

@@ -14,14 +14,11 @@ from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulabl
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
 from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
+from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.configuration import PluginOption
 from kpreempt.schedulers.volcano.kube_view import PodAffinity, VolumeLimits, without_sidecars
-from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, Vote
-from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict.status import SUCCESS, Code, Status
-
-NAME = "predicates"
 
 
 class Predicates:
@@ -36,7 +33,7 @@ class Predicates:
         # Nodes that refuse nobody but for what the pod itself wants.
         self._open_nodes = frozenset(
             node_info.name
-            for node_info in session.view.node_infos
+            for node_info in session.view.state.node_infos
             if not node_info.node.spec.taints and not node_info.node.spec.unschedulable
         )
         self._stable: list[FilterPlugin] = [NodeUnschedulable({}, handle)]
@@ -67,7 +64,7 @@ class Predicates:
         for plugin in self._others:
             status = SUCCESS
             if isinstance(plugin, PreFilterPlugin):
-                _, status = plugin.pre_filter(self._state, self._pod, self._session.view.node_infos)
+                _, status = plugin.pre_filter(self._state, self._pod, self._session.view.state.node_infos)
             if status.is_skip:
                 continue
             if not status.is_success:
@@ -80,10 +77,18 @@ class Predicates:
         statuses = []
         if node.allocatable.max_tasks <= node_info.num_pods:
             reason = f"Task <{task.key}> on Node <{node.name}> failed, reason: node(s) pod number exceeded"
-            statuses.append(Status(Code.UNSCHEDULABLE, [reason], plugin=NAME))
+            statuses.append(Status(Code.UNSCHEDULABLE, [reason], plugin="predicates"))
         statuses += self._check_stable(task, node_info)
         statuses += [self._filter(plugin, node_info) for plugin in self._active]
-        self._check_proportion(task, node)
+        # Keep CPU and memory free for scarce resources that are idle; raises ``PredicateError``.
+        if not any((task.request.scalars or {}).get(name, 0.0) > 0 for name, _, _ in self._proportional):
+            for name, cpu_rate, memory_rate in self._proportional:
+                idle = (node.idle.scalars or {}).get(name)
+                if idle is None:
+                    continue
+                cpu, memory = node.idle.cpu - task.request.cpu, node.idle.memory - task.request.memory
+                if cpu < idle * cpu_rate or memory < idle * memory_rate * 1000 * 1000:
+                    raise PredicateError(f"proportional of resource {name} check failed")
         return statuses
 
     def _check_stable(self, task: Task, node_info: NodeInfo) -> list[Status]:
@@ -98,17 +103,14 @@ class Predicates:
             if not self._cached[key]:
                 raise PredicateError("plugin equivalence cache predicates failed")
             return []
+        has_run = False
         try:
             statuses = [self._filter(plugin, node_info) for plugin in self._stable]
-        except PredicateError:
-            self._remember(key, False)
-            raise
-        self._remember(key, True)
+            has_run = True
+        finally:
+            if self._caches and key[1]:
+                self._cached[key] = has_run
         return statuses
-
-    def _remember(self, key: tuple[str, str], has_run: bool) -> None:
-        if self._caches and key[1]:
-            self._cached[key] = has_run
 
     def _filter(self, plugin: FilterPlugin, node_info: NodeInfo) -> Status:
         try:
@@ -119,24 +121,12 @@ class Predicates:
             raise PredicateError(f"plugin {plugin.name} predicates failed {status.message}")
         return status.of_plugin(plugin.name)
 
-    def _check_proportion(self, task: Task, node: Node) -> None:
-        """Keep CPU and memory free for scarce resources that are idle; raises ``PredicateError``."""
-        if any((task.request.scalars or {}).get(name, 0.0) > 0 for name, _, _ in self._proportional):
-            return
-        for name, cpu_rate, memory_rate in self._proportional:
-            idle = (node.idle.scalars or {}).get(name)
-            if idle is None:
-                continue
-            cpu, memory = node.idle.cpu - task.request.cpu, node.idle.memory - task.request.memory
-            if cpu < idle * cpu_rate or memory < idle * memory_rate * 1000 * 1000:
-                raise PredicateError(f"proportional of resource {name} check failed")
 
-
-def open_session(session: Session, option: PluginOption) -> None:
+def open_predicates(session: Session, option: PluginOption) -> None:
     """Register what predicates have a say in."""
     plugin = Predicates(session, option)
-    session.register(Vote.PRE_PREDICATE, NAME, plugin.prepare)
-    session.register(Vote.PREDICATE, NAME, plugin.check)
+    session.register(Vote.PRE_PREDICATE, option.name, plugin.prepare)
+    session.register(Vote.PREDICATE, option.name, plugin.check)
     session.on_change(session.view.add, session.view.remove)
 
 

@@ -1,12 +1,15 @@
-"""proportion: queues share the cluster by weight (``plugins/proportion/proportion.go`` of Volcano v1.8.0)."""
+"""The plugins that decide what queues get: proportion and overcommit of Volcano v1.8.0.
+
+proportion: queues share the cluster by weight (``plugins/proportion/proportion.go``). overcommit: jobs are let in up to
+a multiple of the cluster (``plugins/overcommit/overcommit.go``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.schedulers.volcano.cache import Queue
+from kpreempt.schedulers.volcano.cache import ALLOCATED_STATUSES, Job, Queue, Task, TaskStatus, still_reserved
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.job import Job, still_reserved
 from kpreempt.schedulers.volcano.resources import (
     UNLIMITED,
     Missing,
@@ -17,10 +20,8 @@ from kpreempt.schedulers.volcano.resources import (
     smaller,
 )
 from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session, Vote
-from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
 from kpreempt.verdict.volcano import SessionEvent
 
-NAME = "proportion"
 # Rounds after which sharing is held to go on for ever. Amounts halve from round to round at least.
 _MAX_ROUNDS = 10_000
 
@@ -175,13 +176,51 @@ class Proportion:
         share.update_share()
 
 
-def open_session(session: Session, _option: PluginOption) -> Proportion:
+def open_proportion(session: Session, option: PluginOption) -> Proportion:
     """Register what proportion has a say in."""
     plugin = Proportion(session)
-    session.register(Vote.QUEUE_ORDER, NAME, plugin.compare)
-    session.register(Vote.RECLAIMABLE, NAME, plugin.reclaimable)
-    session.register(Vote.OVERUSED, NAME, lambda queue: plugin.shares[queue.name].is_overused)
-    session.register(Vote.ALLOCATABLE, NAME, plugin.is_allocatable)
-    session.register(Vote.JOB_ENQUEUEABLE, NAME, plugin.enqueueable)
+    session.register(Vote.QUEUE_ORDER, option.name, plugin.compare)
+    session.register(Vote.RECLAIMABLE, option.name, plugin.reclaimable)
+    session.register(Vote.OVERUSED, option.name, lambda queue: plugin.shares[queue.name].is_overused)
+    session.register(Vote.ALLOCATABLE, option.name, plugin.is_allocatable)
+    session.register(Vote.JOB_ENQUEUEABLE, option.name, plugin.enqueueable)
     session.on_change(plugin.allocate, plugin.deallocate)
     return plugin
+
+
+_DEFAULT_FACTOR = 1.2
+
+
+def open_overcommit(session: Session, option: PluginOption) -> None:
+    """Register what overcommit has a say in; raises ``SchedulerPanicError`` where more is used than there can be."""
+    factor = option.number("overcommit-factor", _DEFAULT_FACTOR)
+    if factor < 1.0:
+        factor = _DEFAULT_FACTOR
+    total, used = Resource(), Resource()
+    for node in session.nodes.values():
+        total.add(node.allocatable)
+        used.add(node.used)
+    idle = total.multiply(factor).sub(used, "the cluster, whose nodes are used beyond their capacity")
+    inqueue = Resource()
+    for job in session.walk_jobs():
+        if job.phase == "Inqueue" and job.states_min_resources:
+            inqueue.add(job.min_resources)
+        else:
+            inqueue.add(still_reserved(job))
+
+    def enqueueable(job: Job) -> int:
+        if not job.states_min_resources:
+            return PERMIT
+        if inqueue.clone().add(job.min_resources).less_equal(idle, Missing.ZERO):
+            return PERMIT
+        session.recorder.events.append(
+            SessionEvent("PodGroup", job.uid, "Normal", "Unschedulable", "resource in cluster is overused")
+        )
+        return REJECT
+
+    def note_enqueued(job: Job) -> None:
+        if job.states_min_resources:
+            inqueue.add(job.min_resources)
+
+    session.register(Vote.JOB_ENQUEUEABLE, option.name, enqueueable)
+    session.register(Vote.JOB_ENQUEUED, option.name, note_enqueued)

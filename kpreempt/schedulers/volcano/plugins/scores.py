@@ -1,4 +1,8 @@
-"""nodeorder: the scores of Kubernetes 1.25 (``plugins/nodeorder/nodeorder.go`` of Volcano v1.8.0)."""
+"""The plugins that score nodes: nodeorder and binpack of Volcano v1.8.0.
+
+nodeorder: the scores of Kubernetes 1.25 (``plugins/nodeorder/nodeorder.go``). binpack: prefers full nodes
+(``plugins/binpack/binpack.go``).
+"""
 
 from __future__ import annotations
 
@@ -23,13 +27,11 @@ from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.taint_toleration import SOFT_EFFECT, TaintToleration
+from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.configuration import PluginOption
 from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR, PodAffinity, SelectorSpread, without_sidecars
-from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import ScoreError, Session, Vote
-from kpreempt.schedulers.volcano.task import Task
 
-NAME = "nodeorder"
 _ROUNDS_BY_CONTAINER = BEHAVIOUR.rounds_requests_by_container
 
 
@@ -79,10 +81,24 @@ class NodeOrder:
     def score(self, task: Task, node: Node) -> float:
         """What a node scores by itself; raises ``ScoreError``."""
         node_info = self._view.node_info(node.name)
-        turn = self._turn_of(task)
+        if self._turn is None or self._turn[0] is not task.pod:
+            pod, state = without_sidecars(task.pod), CycleState()
+            status = self._affinity.pre_score(state, pod, ())
+            requests = [scorer.requests_of(pod) for scorer, _ in self._scorers]
+            alike = (*map(tuple, requests), *self._images.images_of(pod))
+            known = self._known.setdefault(alike, {})
+            self._turn = task.pod, _Turn(pod, requests, known, state, None if status.is_skip else status.message)
+        turn = self._turn[1]
         total = turn.known.get(node.name)
         if total is None:
-            total = turn.known[node.name] = self._score_amounts(turn, node_info)
+            total = 0.0
+            if self._images_weight and node_info.image_states:
+                if self._view.state.has_rounded_images and not self._images.is_certain(turn.pod, node_info):
+                    self._view.assumptions[rounded_sizes(turn.pod)] = None
+                total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
+            for (scorer, weight), wanted in zip(self._scorers, turn.requests, strict=True):
+                total += float(scorer.score(wanted, node_info)) * weight
+            turn.known[node.name] = total
         if self._affinity_weight and turn.preferences is not None:
             if turn.preferences:
                 raise ScoreError(turn.preferences)
@@ -93,16 +109,6 @@ class NodeOrder:
         """A task came to its node or left it: what the node scored before counts no more."""
         for known in self._known.values():
             known.pop(task.node_name, None)
-
-    def _score_amounts(self, turn: _Turn, node_info: NodeInfo) -> float:
-        total = 0.0
-        if self._images_weight and node_info.image_states:
-            if self._view.state.has_rounded_images and not self._images.is_certain(turn.pod, node_info):
-                self._view.assumptions[rounded_sizes(turn.pod)] = None
-            total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
-        for (scorer, weight), requests in zip(self._scorers, turn.requests, strict=True):
-            total += float(scorer.score(requests, node_info)) * weight
-        return total
 
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
         """What nodes score beside each other; raises ``ScoreError``."""
@@ -115,22 +121,12 @@ class NodeOrder:
                 totals[node_info.name] += float(score * weight)
         return totals
 
-    def _turn_of(self, task: Task) -> _Turn:
-        if self._turn is None or self._turn[0] is not task.pod:
-            pod, state = without_sidecars(task.pod), CycleState()
-            status = self._affinity.pre_score(state, pod, ())
-            requests = [scorer.requests_of(pod) for scorer, _ in self._scorers]
-            alike = (*map(tuple, requests), *self._images.images_of(pod))
-            known = self._known.setdefault(alike, {})
-            self._turn = task.pod, _Turn(pod, requests, known, state, None if status.is_skip else status.message)
-        return self._turn[1]
 
-
-def open_session(session: Session, option: PluginOption) -> None:
+def open_nodeorder(session: Session, option: PluginOption) -> None:
     """Register what nodeorder has a say in."""
     plugin = NodeOrder(session, option)
-    session.register(Vote.NODE_ORDER, NAME, plugin.score)
-    session.register(Vote.BATCH_NODE_ORDER, NAME, plugin.score_batch)
+    session.register(Vote.NODE_ORDER, option.name, plugin.score)
+    session.register(Vote.BATCH_NODE_ORDER, option.name, plugin.score_batch)
     session.on_change(plugin.forget, plugin.forget)
 
 
@@ -166,3 +162,45 @@ def _normalized(plugin: ScorePlugin, pod: Pod, nodes: Sequence[NodeInfo], withou
             raise ScoreError(status.message)
     scores = [plugin.score(state, pod, node) for node in nodes]
     return plugin.normalize_scores(state, pod, scores, nodes)
+
+
+_MAX_SCORE = 100
+
+
+def open_binpack(session: Session, option: PluginOption) -> None:
+    """Register what binpack has a say in."""
+    weight = option.integer("binpack.weight", 1)
+    weights = _weights(option)
+
+    def node_order(task: Task, node: Node) -> float:
+        return score(task, node, weights) * (_MAX_SCORE * weight)
+
+    if weight != 0:
+        session.register(Vote.NODE_ORDER, option.name, node_order)
+
+
+def score(task: Task, node: Node, weights: dict[str, int]) -> float:
+    """How full the node is with the task, 0 to 1: the weighted mean over what it asks for; 0 where it does not fit."""
+    total = 0.0
+    weight_sum = 0
+    for name in task.request.names():
+        if name not in weights:
+            continue
+        weight, capacity = weights[name], node.allocatable.get(name)
+        if capacity != 0 and weight != 0:
+            used = task.request.get(name) + node.used.get(name)
+            if used > capacity:
+                return 0.0
+            total += used * weight / capacity
+        weight_sum += weight
+    return total / weight_sum if weight_sum > 0 else total
+
+
+def _weights(option: PluginOption) -> dict[str, int]:
+    def weight(key: str) -> int:
+        given = option.integer(key, 1)
+        return 1 if given < 0 else given
+
+    names = [name.strip() for name in option.text("binpack.resources").split(",")]
+    weights = {name: weight(f"binpack.resources.{name}") for name in names if name}
+    return {**weights, CPU: weight("binpack.cpu"), MEMORY: weight("binpack.memory")}
