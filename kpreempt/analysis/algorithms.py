@@ -225,8 +225,7 @@ class _Parts:
 
 class _Timed:
     def __init__(self, scheduler: Scheduler, parts: Phases) -> None:
-        self._scheduler = scheduler
-        self._parts = parts
+        self._scheduler, self._parts = scheduler, parts
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)

@@ -37,8 +37,7 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     pending = pending_pods(cluster) if asked else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     rules = scheduler.queue_rules(lambda: prepared, phases)
-    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
-    threats = _threats(decided, positions)
+    threats = _threats(decided, queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules))
     ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
     # The order on each of the pods' nodes, for a pod above all that users may make, and above these.
     highest: dict[str, int] = {}
@@ -59,8 +58,7 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     ]
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
-    kinds = ["Node", "Pod", *([BUDGETS] if items else [])]
-    unread = [*unread_events(cluster), *unread_of(cluster, kinds)]
+    unread = [*unread_events(cluster), *unread_of(cluster, ["Node", "Pod", *([BUDGETS] if items else [])])]
     return PodsAtRisk(
         algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, context.now),

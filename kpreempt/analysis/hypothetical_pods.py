@@ -59,11 +59,6 @@ class RequestsOfMany:
         return known
 
 
-def allocatable_of(node: Node) -> dict[str, int]:
-    """What a node has for pods, in milli-CPU, bytes and units."""
-    return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
-
-
 def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     """The median of the CPU and of the memory that pods ask for, among those that ask for any."""
     amounts: dict[str, list[int]] = {name: [] for name in _SIZES}
@@ -150,9 +145,7 @@ class PrioritySearch:
     def __init__(
         self, cluster: ClusterSnapshot, scheduler: Scheduler, prepared: Any, *, phases: Phases = NO_PHASES
     ) -> None:
-        self._cluster = cluster
-        self._scheduler = scheduler
-        self._prepared = prepared
+        self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
         self._phases = phases
         self._answers: dict[tuple[str, tuple[tuple[str, int], ...], int], _Answer] = {}
         counting = [pod for pod in cluster.pods if not pod.is_terminal]
@@ -212,5 +205,4 @@ class PrioritySearch:
 
 def tried_priorities(priorities: Iterable[int], above: int) -> list[int]:
     """The lowest priorities just above those of ``priorities`` that are at least ``above``, in ascending order."""
-    wanted = [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY]
-    return wanted[:_MOST_TRIED]
+    return [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY][:_MOST_TRIED]

@@ -107,8 +107,7 @@ class Judge:
     """Judges decisions. ``is_configured`` says that the scheduler's configuration was told."""
 
     def __init__(self, ask: Ask, *, is_configured: bool) -> None:
-        self._ask = ask
-        self._is_configured = is_configured
+        self._ask, self._is_configured = ask, is_configured
 
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgement:
         """Hold a decision against what is predicted from just before, and else look for the cause."""

@@ -154,8 +154,7 @@ class _Workload:
 
     def __init__(self, document: Document, holder: Document, path: str, reader: DocumentReader) -> None:
         metadata = reader.mapping(document, "metadata")
-        self._document = document
-        self._holder = holder
+        self._document, self._holder = document, holder
         self._path = f"{path}.template".lstrip(".")
         self._reader = reader
         self.kind: str = document["kind"]
@@ -233,8 +232,7 @@ class _Workload:
 
     def _claims_of(self, pod: Document) -> list[Document]:
         """A StatefulSet numbers its pods, and gives each its own claims before the pod is made."""
-        ordinals = self._reader.mapping(self._holder, "ordinals", "spec")
-        ordinal = str(self._reader.count(ordinals, "start", 0))
+        ordinal = str(self._reader.count(self._reader.mapping(self._holder, "ordinals", "spec"), "start", 0))
         name = f"{self.name}-{ordinal}"
         pod["metadata"]["name"] = name
         pod["metadata"]["labels"] |= {

@@ -72,7 +72,7 @@ def explain(request: ExplainRequest) -> int:
     occupancy = None
     if any(output.format == "html" for output in run.outputs):
         # How full the nodes are is drawn there.
-        from kpreempt.analysis.explain.occupancy import occupancy_of
+        from kpreempt.analysis.explain.pods import occupancy_of
 
         with run.stopwatch.phase("report"):
             occupancy = occupancy_of(cluster, verdicts)

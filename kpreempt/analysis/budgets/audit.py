@@ -128,7 +128,9 @@ def audit_budgets(
                 items[key] = with_breaches(items[key], breaches)
         search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
         unsearched = search_priorities(cluster, items, protection, search)
-    counted = decided[0][1].cluster if decided else _counted(cluster)
+    names = {node.name for node in cluster.nodes}
+    num_pods = sum(pod.spec.node_name in names and not pod.is_terminal for pod in cluster.pods)
+    counted = decided[0][1].cluster if decided else ClusterSummary(len(names), num_pods)
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
         algorithm=scheduler.algorithm,
@@ -159,8 +161,7 @@ class _Auditor:
         without_status: frozenset[str],
         minimum_sizes: MinimumSizes,
     ) -> None:
-        self._minimum_sizes = minimum_sizes
-        self._protection = protection
+        self._minimum_sizes, self._protection = minimum_sizes, protection
         self._workloads = workloads
         self._near_misses = NearMisses(workloads)
         self._without_status = without_status
@@ -199,8 +200,7 @@ class _Auditor:
             lets_unready_go=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
             is_counted=selector is not None and selector.is_valid() and not selector.is_empty(),
         )
-        findings = list(self._findings(budget, facts, pods, to_be))
-        return msgspec.structs.replace(facts, findings=findings)
+        return msgspec.structs.replace(facts, findings=list(self._findings(budget, facts, pods, to_be)))
 
     def _findings(
         self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
@@ -468,11 +468,6 @@ def _has_scale(pod: Pod, scales: Scales) -> bool:
     return True
 
 
-def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
-    nodes = {node.name for node in cluster.nodes}
-    return ClusterSummary(len(nodes), sum(pod.spec.node_name in nodes and not pod.is_terminal for pod in cluster.pods))
-
-
 # For so many budgets that allow nothing it is sought from which priority on a new pod would break them.
 _MOST_SEARCHED = 10
 _LAST = 2**63
@@ -589,8 +584,7 @@ def search_priorities(
         node = pod.spec.node_name
         room = room_of(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
         if room:
-            threshold = search.threshold(pod, SizeName.ROOM, room)
-            found = BreakingPriority(pod.key, node, pod.priority, threshold)
+            found = BreakingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.ROOM, room))
             items[key] = msgspec.structs.replace(items[key], breaking_priority=found)
     return len(least) - len(chosen)
 

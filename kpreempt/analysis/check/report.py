@@ -43,7 +43,8 @@ from kpreempt.analysis.check.simulations import (
 from kpreempt.analysis.check.unread import unread_beside_workloads, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
-from kpreempt.analysis.hypothetical_pods import RequestsOfMany, allocatable_of
+from kpreempt.analysis.hypothetical_pods import RequestsOfMany
+from kpreempt.analysis.nodes.copies import allocatable_of
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.cluster import Workloads

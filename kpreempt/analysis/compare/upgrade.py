@@ -90,9 +90,7 @@ def compare_upgrade(
 
 class _Comparison:
     def __init__(self, versions: Versions, now: datetime, phases: Phases) -> None:
-        self._versions = versions
-        self._now = now
-        self._phases = phases
+        self._versions, self._now, self._phases = versions, now, phases
         self._schedulers = (versions.base, versions.target)
         # The cluster that each prepared last, of which the next may use what is the same.
         self._prepared: list[Any] = [None, None]
@@ -490,10 +488,7 @@ class CauseSearch:
     """The search in one cluster; each version in between is prepared once, for all pods that are asked about."""
 
     def __init__(self, versions: Versions, cluster: ClusterSnapshot, now: datetime, phases: Phases = NO_PHASES) -> None:
-        self._versions = versions
-        self._cluster = cluster
-        self._now = now
-        self._phases = phases
+        self._versions, self._cluster, self._now, self._phases = versions, cluster, now, phases
         deciding = (change for change in versions.changes if change.decides and change.facts)
         # Where one sets a part of what another sets, it is tried before.
         self._changes = sorted(deciding, key=lambda change: len(change.facts))

@@ -6,7 +6,7 @@ simulated with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -212,8 +212,7 @@ def _named(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> An
 
 def _resized(cluster: ClusterSnapshot, kind: str, found: Any) -> list[Any]:
     size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
-    spec = msgspec.structs.replace(found.spec, replicas=size)
-    changed = msgspec.structs.replace(found, spec=spec)
+    changed = msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, replicas=size))
     return [changed if each is found else each for each in getattr(cluster, CLUSTER_KINDS[kind].field)]
 
 
@@ -249,27 +248,20 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
         )
         for node, text, pods in drain.unchosen
     ]
-    found += _refused(drain)
+    if drain.refused_evictions:
+        look = _Look(drain)
+        groups: dict[_Key, list[Refused]] = {}
+        for each in drain.refused_evictions:
+            budgets = budgets_selecting(drain.after, each.pod)
+            key = (each.node, tuple(budget.key for budget in budgets), look.reason(each, budgets), each.answer.message)
+            groups.setdefault(key, []).append(each)
+        found += [look.told(node, reason, own) for (node, _, reason, _), own in groups.items()]
     late: dict[str, list[str]] = {}
     for node, pod in drain.late:
         late.setdefault(node, []).append(pod)
     found += [BlockedEviction(node=node, reason=BlockReason.TIMED_OUT, pods=pods) for node, pods in late.items()]
     order = {work.node: index for index, work in enumerate(drain.works)}
     return sorted(found, key=lambda each: (order[each.node], each.since, each.pods))
-
-
-def _refused(drain: SimulatedDrain) -> Iterable[BlockedEviction]:
-    if not drain.refused_evictions:
-        return
-    look = _Look(drain)
-    groups: dict[_Key, list[Refused]] = {}
-    for each in drain.refused_evictions:
-        budgets = look.budgets_of(each.pod)
-        reason = look.reason(each, budgets)
-        key = (each.node, tuple(budget.key for budget in budgets), reason, each.answer.message)
-        groups.setdefault(key, []).append(each)
-    for (node, _, reason, _), own in groups.items():
-        yield look.told(node, reason, own)
 
 
 class _Look:
@@ -281,9 +273,6 @@ class _Look:
         self._scales = Scales(drain.after)
         self._workloads = Workloads(drain.after)
         self._messages = {each.pod: each.message for each in drain.simulation.waiting}
-
-    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
-        return budgets_selecting(self._after, pod)
 
     def reason(self, refused: Refused, budgets: Sequence[PodDisruptionBudget]) -> BlockReason:
         """Why the pod stays."""
@@ -311,7 +300,7 @@ class _Look:
 
     def told(self, node: str, reason: BlockReason, own: Sequence[Refused]) -> BlockedEviction:
         """The record of refusals of one kind."""
-        budgets = self.budgets_of(own[0].pod)
+        budgets = budgets_selecting(self._after, own[0].pod)
         answer = own[0].answer
         causes = answer.details.causes if answer.details is not None else ()
         selected = [pod for budget in budgets for pod in self._candidates.of(budget).pods]

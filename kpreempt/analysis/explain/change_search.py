@@ -289,10 +289,7 @@ class Search:
     """Tries edits until the answer is reached, and counts what that takes."""
 
     def __init__(self, scheduler: Scheduler, goal: Goal, *, now: datetime, limit: int, wants_steps: bool) -> None:
-        self._scheduler = scheduler
-        self._goal = goal
-        self._now = now
-        self._limit = limit
+        self._scheduler, self._goal, self._now, self._limit = scheduler, goal, now, limit
         self._wants_steps = wants_steps
         self._costly_steps = 0
         self._tried: set[tuple[str, ...]] = set()

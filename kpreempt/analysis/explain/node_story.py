@@ -189,8 +189,7 @@ def _propose(
     for name in node_names if not found else ():
         for pair, with_pair in search.try_pairs(situation.pod, nodes[name], trials[name]):
             edits, verdict = search.at_least_priority(situation, pair, with_pair) if is_anywhere else (pair, with_pair)
-            weight = max(edit.weight for edit in edits)
-            found.append(((2, *weight), _proposal(name, edits, verdict, stated)))
+            found.append(((2, *max(edit.weight for edit in edits)), _proposal(name, edits, verdict, stated)))
     proposals: dict[object, Proposal] = {}
     for _, proposal in sorted(found, key=lambda each: each[0]):
         # One is as good as the other: the same changes, or less of the same resource.

@@ -6,10 +6,13 @@ filters say how much is free on the nodes that lack least, so few verdicts are e
 For a pod that evicts others or stays unschedulable: whether one more node of a kind that the cluster has would place
 it. A new node's own filters say which kinds could take the pod; the smallest of them is proven by a whole verdict
 on the cluster with that node. Autoscalers decide by rules of their own whether they add one; those are not modeled.
+
+Also how full the nodes are that verdicts speak of.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
@@ -18,14 +21,15 @@ import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
 from kpreempt.analysis.explain.single_edits import edit_pod, lower_requests
-from kpreempt.analysis.nodes.copies import NewNodes, Sample, told_assumptions, told_kind, with_nodes
+from kpreempt.analysis.nodes.copies import NewNodes, Sample, allocatable_of, told_assumptions, told_kind, with_nodes
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Proposal, Verdict
 from kpreempt.verdict.details import InsufficientResources
-from kpreempt.verdict.story import OneMoreNode
+from kpreempt.verdict.story import NodeUse, Occupancy, OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -312,3 +316,32 @@ def one_more_node(
         untried=new.untried + (0 if proved else len(taking[most:])),
         assumed=told_assumptions(assumed),
     )
+
+
+def occupancy_of(cluster: ClusterSnapshot, verdicts: Iterable[Verdict]) -> Occupancy:
+    """Every node with what its pods request, those that are on their way out included, and the possible victims."""
+    at_stake = {
+        pod
+        for verdict in verdicts
+        for candidate in verdict.candidates
+        for pod in (*candidate.victims, *(pod for each in candidate.possible for pod in each.pods))
+    }
+    used: dict[str, Counter[str]] = {}
+    nominated: dict[str, list[str]] = {}
+    requests = {}
+    for pod in cluster.pods:
+        if pod.is_terminal:
+            continue
+        if not pod.spec.node_name:
+            if pod.status.nominated_node_name:
+                nominated.setdefault(pod.status.nominated_node_name, []).append(pod.key)
+            continue
+        amounts = {**requests_in_units(pod_requests(pod)), "pods": 1}
+        used.setdefault(pod.spec.node_name, Counter()).update(amounts)
+        if pod.key in at_stake:
+            requests[pod.key] = amounts
+    nodes = {
+        node.name: NodeUse(allocatable_of(node), dict(used.get(node.name, {})), nominated.get(node.name, []))
+        for node in cluster.nodes
+    }
+    return Occupancy(nodes, requests)

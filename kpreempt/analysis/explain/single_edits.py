@@ -115,8 +115,7 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
         )
         for each in edit.overrides.assignments
     ]
-    overrides = msgspec.structs.replace(edit.overrides, assignments=assignments)
-    document = override_pod(pod_document(pod), overrides)
+    document = override_pod(pod_document(pod), msgspec.structs.replace(edit.overrides, assignments=assignments))
     edited = msgspec.convert(document, Pod, dec_hook=_quantity)
     # An edit changes no annotation; where all were read they stay.
     told = annotations_of(pod)

@@ -21,7 +21,7 @@ from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQ
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Shortage, Standing, adjusted, infos_of
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, adjusted, infos_of
 from kpreempt.schedulers.kueue.quota import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
@@ -240,12 +240,12 @@ def _raised(
     """More nominal quota, or a higher borrowing limit where there is one, flavor by flavor."""
     field = "nominal_quota" if kind is WorkloadChangeKind.NOMINAL_QUOTA else "borrowing_limit"
     for flavor in dict.fromkeys(each.name for group in queue.spec.resource_groups for each in group.flavors):
-        short = {each.resource: each for each in standing.shortages(workload.key, flavor)}
+        short = standing.shortages(workload.key, flavor)
         told: list[tuple[str, ...]] = []
 
         def raised(
             quota: ResourceQuota,
-            short: dict[str, Shortage] = short,
+            short: dict[str, int] = short,
             told: list[tuple[str, ...]] = told,
         ) -> ResourceQuota:
             more = short.get(quota.name)
@@ -253,7 +253,7 @@ def _raised(
             if more is None or before is None:
                 return quota
             unit = NANO_PER_MILLI if quota.name == "cpu" else NANO_PER_UNIT
-            after = Quantity(quantity_text(before.nano + more.amount * unit))
+            after = Quantity(quantity_text(before.nano + more * unit))
             texts = (amount_text(quota.name, each.nano // unit) for each in (before, after))
             told.append((quota.name, *texts))
             return msgspec.structs.replace(quota, **{field: after})
@@ -307,8 +307,7 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
     (pod_set,) = workload.spec.pod_sets
 
     def tried(fewer: int) -> Reading | None:
-        count = pod_set.count - 1 - fewer
-        less = msgspec.structs.replace(pod_set, count=count, min_count=None)
+        less = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
         spec = msgspec.structs.replace(workload.spec, pod_sets=[less])
         return proofs.reading(_with_workload(objects, msgspec.structs.replace(workload, spec=spec)))
 

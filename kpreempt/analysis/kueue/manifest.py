@@ -48,8 +48,7 @@ def workload_documents(
         if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
             found.append(({**document, "metadata": named}, kind, source))
             continue
-        queue = mapping_in(metadata, "labels").get(QUEUE_LABEL)
-        if not queue:
+        if not mapping_in(metadata, "labels").get(QUEUE_LABEL):
             continue
         group = mapping_in(metadata, "labels").get(_GROUP_LABEL)
         if kind == "Pod" and group:

@@ -61,8 +61,7 @@ def read_cycles(
 ) -> tuple[Decided, list[Assumption]]:
     """What Kueue does with all that wait, or where only some do, with those of these keys."""
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS, infos=infos)
-    decided = Decided(found.cycles, objects, len(found.others))
-    return decided, assumed_of_outcomes(found)
+    return Decided(found.cycles, objects, len(found.others)), assumed_of_outcomes(found)
 
 
 class Decided:

@@ -117,8 +117,7 @@ def _of_file(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName, obje
             csi_nodes=[each for each in objects.csi_nodes if each.metadata.name == node.name],
             resource_slices=[each for each in objects.resource_slices if each.spec.node_name == node.name],
         )
-        keeps_name = node.name not in taken
-        found += copier.of_pattern(node, asked.number, keeps_name=keeps_name, beside=beside)
+        found += copier.of_pattern(node, asked.number, keeps_name=node.name not in taken, beside=beside)
         taken.update(each.name for each in found.nodes)
     return found
 
@@ -183,8 +182,7 @@ def _what_becomes(name: str, going: Sequence[Pod], again: set[str]) -> list[Assu
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
     noun = "1 pod leaves" if len(there) == 1 else f"{len(there):,} pods leave"
-    said = f"{noun} with it: {'; '.join(parts)}"
-    return [Assumption(f"Node {name}", "pods", said, AssumptionKind.TOLD)]
+    return [Assumption(f"Node {name}", "pods", f"{noun} with it: {'; '.join(parts)}", AssumptionKind.TOLD)]
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"

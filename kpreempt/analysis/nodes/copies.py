@@ -92,8 +92,7 @@ class Copier:
 
     def __init__(self, cluster: ClusterSnapshot, *, now: datetime, taken: Iterable[str] = ()) -> None:
         """``now`` is when the nodes and their pods come. Names that are ``taken`` are those of nodes still to come."""
-        self._cluster = cluster
-        self._now = now
+        self._cluster, self._now = cluster, now
         self._taken = {*(node.name for node in cluster.nodes), *taken}
         self._by_node: dict[str, list[Pod]] | None = None
 
@@ -339,14 +338,14 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
     kinds = []
     for nodes in groups.values():
         like = min(nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(lasting_taints(node))))
-        kinds.append(Kind(like, len(nodes), _allocatable(like)))
+        kinds.append(Kind(like, len(nodes), allocatable_of(like)))
     workers = [kind for kind in kinds if not any(label in kind.like.labels for label in _CONTROL_PLANE)]
     return sorted(workers or kinds, key=_size)
 
 
 def _likeness(node: Node) -> object:
     amounts = []
-    for name, amount in sorted(_allocatable(node).items()):
+    for name, amount in sorted(allocatable_of(node).items()):
         shift = 0 if name in (_CPU, _PODS) else max(amount.bit_length() - _BITS, 0)
         amounts.append((name, amount + (1 << shift >> 1) >> shift << shift))
     taints = sorted((taint.key, taint.value, taint.effect) for taint in lasting_taints(node))
@@ -354,7 +353,8 @@ def _likeness(node: Node) -> object:
     return tuple(amounts), tuple(sorted(shared_labels(node).items())), tuple(taints), tuple(features)
 
 
-def _allocatable(node: Node) -> dict[str, int]:
+def allocatable_of(node: Node) -> dict[str, int]:
+    """What a node has for pods, in milli-CPU, bytes and units."""
     return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
 
 
@@ -385,15 +385,12 @@ class NewNodes:
         self.untried = max(len(kinds) - MOST_KINDS, 0)
         self.copier = Copier(cluster, now=now)
         self.samples = [Sample(kind, self.copier.like(kind.like, 1)) for kind in kinds[:MOST_KINDS]]
-        self._scheduler = scheduler
-        self._cluster = cluster
-        self._now = now
+        self._scheduler, self._cluster, self._now = scheduler, cluster, now
         self._prepared: Any = None
 
     def alone(self, added: Added) -> ClusterSnapshot:
         """The cluster with nothing but these nodes and their pods; what belongs to no node stays."""
-        empty = msgspec.structs.replace(self._cluster, nodes=[], pods=[], csi_nodes=[])
-        return with_nodes(empty, added)
+        return with_nodes(msgspec.structs.replace(self._cluster, nodes=[], pods=[], csi_nodes=[]), added)
 
     def taking(self, pod: Pod) -> list[Sample]:
         """The kinds of which nothing on a new node itself keeps the pod away, the smallest first."""

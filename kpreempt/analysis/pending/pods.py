@@ -413,8 +413,7 @@ def more_nodes(
         return MoreNodes(not_sought="not with extenders, or plugins that tell pods apart")
     if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
         return MoreNodes(not_sought=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
-    search = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now)
-    found = search.run(waiting)
+    found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
     if num_others and found.nodes:
         beside = f"pending pods that were not asked about ({num_others:,}) take none of this room"
         found = replace(found, assumed=[*found.assumed, beside])
@@ -425,11 +424,8 @@ class _Search:
     def __init__(
         self, cluster: ClusterSnapshot, scheduler: Scheduler, prepared: Any, queue: Sequence[Pod], *, now: datetime
     ) -> None:
-        self._cluster = cluster
-        self._scheduler = scheduler
-        self._prepared = prepared
-        self._queue = queue
-        self._now = now
+        self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
+        self._queue, self._now = queue, now
         self._new = NewNodes(cluster, scheduler, now=now)
         self._looks = _MOST_LOOKS
 

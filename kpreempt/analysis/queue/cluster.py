@@ -36,8 +36,7 @@ class QueueCluster:
     def __init__(self, cluster: ClusterSnapshot, decode: Decode) -> None:
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods if not pod.is_terminal}
         self.nodes: dict[str, Node] = {node.name: node for node in cluster.nodes}
-        self._cluster = cluster
-        self._decode = decode
+        self._cluster, self._decode = cluster, decode
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -52,8 +51,7 @@ class QueueCluster:
         alone = msgspec.structs.replace(self._cluster, pods=[pod])
         admitted, unsure = fill_priorities(alone, created=[pod.key])
         if any(each.kind is AssumptionKind.UNCERTAIN for each in unsure):
-            name = pod.spec.priority_class_name
-            problem = missing(self._cluster, "PriorityClass", f'PriorityClass "{name}"')
+            problem = missing(self._cluster, "PriorityClass", f'PriorityClass "{pod.spec.priority_class_name}"')
             raise at.error(problem, path="pod.spec.priorityClassName")
         return admitted.pods[0]
 
@@ -110,8 +108,7 @@ class QueueCluster:
         """The pod or node as the API server would have it."""
         metadata = with_creation_time(record.metadata, now)
         if isinstance(record, Pod):
-            namespace = metadata.namespace or DEFAULT_NAMESPACE
-            metadata = msgspec.structs.replace(metadata, namespace=namespace)
+            metadata = msgspec.structs.replace(metadata, namespace=metadata.namespace or DEFAULT_NAMESPACE)
         return apply_object_defaults(msgspec.structs.replace(record, metadata=metadata))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -87,7 +88,7 @@ def scheduling_queue(
             for pod, verdict in verdicts
         }
     filling.fill(ours, plugins_of)
-    rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
+    rejectors = partial(_rejected_by, question.scheduler, question.at) if question.scheduler else None
     simulation = QueueSimulation(queue, queue_cluster, question.scheduler_names, rejectors)
     with phases.phase("events"):
         steps = list(simulation.apply(events))
@@ -164,11 +165,8 @@ def _is_same(one: Sequence[object], other: Sequence[object]) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def _rejectors(scheduler: Scheduler, now: datetime) -> Rejectors:
-    def rejectors(cluster: ClusterSnapshot, pod: Pod) -> frozenset[str]:
-        return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
-
-    return rejectors
+def _rejected_by(scheduler: Scheduler, now: datetime, cluster: ClusterSnapshot, pod: Pod) -> frozenset[str]:
+    return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
 
 
 def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod]) -> Iterator[Assumption]:
@@ -225,9 +223,7 @@ class QueueSimulation:
         rejectors: Rejectors | None,
     ) -> None:
         self.queue = queue
-        self._cluster = cluster
-        self._scheduler_names = scheduler_names
-        self._rejectors = rejectors
+        self._cluster, self._scheduler_names, self._rejectors = cluster, scheduler_names, rejectors
         # The pods that were popped, with the scheduling cycle of each.
         self._in_flight: dict[str, int] = {}
         self._number = 0
@@ -410,8 +406,7 @@ class QueueSimulation:
                 problem = f"no plugin refuses pod {pod.key} in this cluster"
                 raise at.error(problem, path="plugins", hint='"plugins": ["NodeResourcesFit"] names those that did')
         pod = self._cluster.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
-        attempt = Attempt(cycle, plugins, frozenset(at.event.pending_plugins))
-        self.queue.add_unschedulable(pod, attempt, at.time)
+        self.queue.add_unschedulable(pod, Attempt(cycle, plugins, frozenset(at.event.pending_plugins)), at.time)
         return pod.key
 
     def _tried(self, at: TimedEvent) -> Pod:

@@ -456,8 +456,7 @@ class VolcanoOfPods:
     goes_by_priority = False
 
     def __init__(self, configuration: VolcanoConfiguration, decode: Decode) -> None:
-        self._configuration = configuration
-        self._decode = decode
+        self._configuration, self._decode = configuration, decode
 
     def prepare(
         self,
@@ -504,8 +503,7 @@ class VolcanoOfPods:
         others = [each for each in cluster.pods if each.key != pod.key or each.spec.node_name]
         cluster = msgspec.structs.replace(cluster, pods=others)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
-        answer = explain_submission(submission, volcano, self._decode)[0]
-        return _verdict(pod, cluster, answer)
+        return _verdict(pod, cluster, explain_submission(submission, volcano, self._decode)[0])
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """Nothing: a session does not look at one node for its own sake."""

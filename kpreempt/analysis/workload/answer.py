@@ -309,13 +309,9 @@ class Placing:
         remembers: bool = True,
     ) -> None:
         """Without ``remembers`` each cluster is prepared as if it were the first, which gives the same and is slow."""
-        self._cluster = cluster
-        self._scheduler = scheduler
-        self._prepared = prepared
+        self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
         self._is_stale = False
-        self._now = now
-        self._choose = choose
-        self._remembers = remembers
+        self._now, self._choose, self._remembers = now, choose, remembers
         self._pods = {pod.key: pod for pod in cluster.pods}
         self._ready = {pod.key for pod in cluster.pods if is_serving(pod)}
         self._budgets = Budgets(cluster, self._ready, workloads_change=False)

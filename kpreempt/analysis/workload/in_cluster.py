@@ -162,10 +162,7 @@ class _Maker:
     def __init__(
         self, workload: WorkloadName, model: Pod, own: Sequence[Pod], cluster: ClusterSnapshot, decode: Decode
     ) -> None:
-        self._workload = workload
-        self._model = model
-        self._cluster = cluster
-        self._decode = decode
+        self._workload, self._model, self._cluster, self._decode = workload, model, cluster, decode
         self._own = {pod.metadata.name for pod in own}
         self._taken = {pod.key for pod in cluster.pods}
 

@@ -2,14 +2,13 @@
 
 from kpreempt.schedulers.kueue.cluster_queues import Info
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects, adjusted
-from kpreempt.schedulers.kueue.run import Outcomes, Shortage, Standing, infos_of, run_cycles
+from kpreempt.schedulers.kueue.run import Outcomes, Standing, infos_of, run_cycles
 
 __all__ = [
     "Info",
     "KueueConfiguration",
     "KueueObjects",
     "Outcomes",
-    "Shortage",
     "Standing",
     "adjusted",
     "infos_of",

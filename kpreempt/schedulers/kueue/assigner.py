@@ -55,10 +55,7 @@ class Assigner:
         nominated: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """``nominated`` are the only flavors that are tried, by pod set and resource."""
-        self._info = info
-        self._queue = queue
-        self._flavors = flavors
-        self._config = config
+        self._info, self._queue, self._flavors, self._config = info, queue, flavors, config
         self._simulate = simulate
         self._nominated = nominated or {}
         self._observes = config.has(Gate.OBSERVABILITY)

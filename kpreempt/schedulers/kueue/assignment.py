@@ -220,7 +220,6 @@ def merge_attempts(
     for flavor, before in known.items():
         if flavor in flavors and flavor not in tried:
             before.mode = Mode.NO_FIT
-            message = f"flavor {flavor} does not provide resource {resource}"
-            before.reasons = sorted({*before.reasons, message})
+            before.reasons = sorted({*before.reasons, f"flavor {flavor} does not provide resource {resource}"})
             if observes:
                 before.no_fit_reason = NO_MATCHING_FLAVOR

@@ -113,22 +113,17 @@ class Queue:
         """The flavors of all groups."""
         return [flavor for group in self.groups for flavor in group.flavors]
 
-    def use(self, quota: Amounts, topology: TopologyUsage) -> None:
-        """Add usage."""
-        self.node.add(quota)
-        self._move(topology, 1)
-
-    def free(self, quota: Amounts, topology: TopologyUsage) -> None:
-        """Take usage away."""
-        self.node.remove(quota)
-        self._move(topology, -1)
-
-    def _move(self, usage: TopologyUsage, sign: int) -> None:
-        for flavor, pods in usage.items():
-            topology = self.topologies.get(flavor)
-            if topology is not None:
+    def use(self, quota: Amounts, topology: TopologyUsage, sign: int = 1) -> None:
+        """Add usage, or with -1 take it away."""
+        if sign > 0:
+            self.node.add(quota)
+        else:
+            self.node.remove(quota)
+        for flavor, pods in topology.items():
+            domains = self.topologies.get(flavor)
+            if domains is not None:
                 for each in pods:
-                    topology.use(each, sign)
+                    domains.use(each, sign)
 
     def checks_for(self, flavors: Iterable[str]) -> set[str]:
         """The admission checks of a Workload that was given these flavors."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -239,8 +239,7 @@ class Outcomes:
     """Collects what happens; Workloads are changed once the cycle is over."""
 
     def __init__(self, config: KueueConfiguration, now: int) -> None:
-        self._config = config
-        self._now = now
+        self._config, self._now = config, now
         self.events: list[Event] = []
         self.conditions: dict[str, dict[str, Cond]] = {}
         self.admissions: dict[str, dict[str, Any]] = {}
@@ -379,20 +378,12 @@ def amounts_told(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:
     return {f"{flavor}/{resource}": amount_text(resource, each) for (flavor, resource), each in sorted(amounts.items())}
 
 
-def tree_told(queues: Iterable[tuple[Node, Iterable[str]]], cohorts: Iterable[Node]) -> list[Json]:
-    """ClusterQueues with the keys of their Workloads, then cohorts, each by name."""
-    told = [
-        {**_node(node, "ClusterQueue"), "workloads": sorted(workloads)}
-        for node, workloads in sorted(queues, key=lambda each: each[0].name)
-    ]
-    return [*told, *(_node(node, "Cohort") for node in sorted(cohorts, key=lambda each: each.name))]
-
-
-def _node(node: Node, kind: str) -> Json:
+def node_told(node: Node) -> Json:
+    """A ClusterQueue or a cohort in the quota tree."""
     share = share_of(node)
     frs = list(node.subtree)
     return {
-        "kind": kind,
+        "kind": "Cohort" if node.is_cohort else "ClusterQueue",
         "name": node.name,
         "parent": node.parent.name if node.parent else "",
         "fairWeight": int(node.weight) if node.weight.is_integer() else node.weight,

@@ -42,9 +42,7 @@ class Nominator:
     """Nominates heads, on the ClusterQueues as they stand."""
 
     def __init__(self, stage: Stage, flavors: Mapping[str, ResourceFlavor], cycle: int) -> None:
-        self._stage = stage
-        self._flavors = flavors
-        self._cycle = cycle
+        self._stage, self._flavors, self._cycle = stage, flavors, cycle
         self._config = stage.config
 
     def nominate(self, info: Info, queue: Queue, only: Mapping[str, Mapping[str, str]] | None = None) -> Nominated:
@@ -290,8 +288,7 @@ class _Tournament:
     """The heads of one tree: at every cohort the one wins whose side would have the least share."""
 
     def __init__(self, root: Node, entries: list[Entry], config: KueueConfiguration, chance: Chance) -> None:
-        self._root = root
-        self._chance = chance
+        self._root, self._chance = root, chance
         self._left = {each.queue.node: each for each in entries}
         self._config = config
         self._shares: dict[tuple[Node, Entry], Share] = {}

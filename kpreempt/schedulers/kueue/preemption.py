@@ -60,16 +60,13 @@ class Stage:
         self.now = now
         self.by_node = {each.node: each for each in queues.values()}
 
-    def queue_of(self, info: Info) -> Queue:
-        return self.queues[info.cluster_queue]
-
     def remove(self, info: Info) -> None:
         """Take a Workload's usage away."""
-        self.queue_of(info).free(info.usage, info.topology_usage)
+        self.queues[info.cluster_queue].use(info.usage, info.topology_usage, -1)
 
     def restore(self, info: Info) -> None:
         """Give it back."""
-        self.queue_of(info).use(info.usage, info.topology_usage)
+        self.queues[info.cluster_queue].use(info.usage, info.topology_usage)
 
     @contextmanager
     def without(self, infos: Iterable[Info]) -> Iterator[None]:
@@ -77,11 +74,11 @@ class Stage:
         gone = list(infos)
         for each in gone:
             self.remove(each)
-            self.queue_of(each).let_go(each)
+            self.queues[each.cluster_queue].let_go(each)
         yield
         for each in gone:
             self.restore(each)
-            self.queue_of(each).let_in(each)
+            self.queues[each.cluster_queue].let_in(each)
 
     def others(self, queue: Queue) -> Iterable[Queue]:
         """The active ClusterQueues of the whole tree but ``queue``."""
@@ -481,8 +478,7 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     preemption = need.queue.preemption
     found: dict[str, _Stream] = {}
     if preemption.within_cluster_queue != NEVER:
-        own = stage.candidates(preemption.within_cluster_queue, need, need.queue)
-        found[need.queue.name] = _Stream(own)
+        found[need.queue.name] = _Stream(stage.candidates(preemption.within_cluster_queue, need, need.queue))
     if need.queue.node.parent is not None and preemption.reclaim_within_cohort != NEVER:
         for queue in stage.others(need.queue):
             if any(queue.node.borrows_with(fr) for fr in need.short):

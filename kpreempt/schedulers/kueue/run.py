@@ -22,7 +22,7 @@ from kpreempt.schedulers.kueue.cluster_queues import (
     Info,
     milliseconds,
 )
-from kpreempt.schedulers.kueue.cycle import Cycle, share_text, tree_told
+from kpreempt.schedulers.kueue.cycle import Cycle, node_told, share_text
 from kpreempt.schedulers.kueue.nomination import Entry
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects
 from kpreempt.schedulers.kueue.quota import FlavorResource, Node, Requests, amount_text, in_order
@@ -176,12 +176,16 @@ class Run:
         return cycle, evidence
 
     def _tree(self) -> list[Json]:
-        state = self.state
-        queues = [(each.node, each.workloads) for each in state.active.values()]
-        return tree_told(queues, state.cohorts.values())
+        """ClusterQueues with the keys of their Workloads, then cohorts, each by name."""
+        told = [
+            {**node_told(each.node), "workloads": sorted(each.workloads)}
+            for each in sorted(self.state.active.values(), key=lambda each: each.node.name)
+        ]
+        cohorts = sorted(self.state.cohorts.values(), key=lambda each: each.name)
+        return [*told, *map(node_told, cohorts)]
 
     def _told(self, cycle: Cycle, heads: list[Entry]) -> Json:
-        outcomes, pending = cycle.outcomes, self.state.pending
+        outcomes, pending = cycle.outcomes, sorted(self.state.pending.items())
         return {
             "cycle": self.number,
             "heads": [each.info.key for each in heads],
@@ -208,8 +212,8 @@ class Run:
                 for key, conditions in sorted(outcomes.conditions.items())
             },
             "admissions": outcomes.admissions,
-            "heap": _keys({name: list(each.heap) for name, each in pending.items()}),
-            "inadmissibleLeft": _keys({name: list(each.parked) for name, each in pending.items()}),
+            "heap": {name: sorted(each.heap) for name, each in pending if each.heap},
+            "inadmissibleLeft": {name: sorted(each.parked) for name, each in pending if each.parked},
         }
 
     def _play_controllers(self, cycle: Cycle) -> list[str]:
@@ -241,10 +245,6 @@ class Run:
         return sorted(info.key for info in released)
 
 
-def _keys(named: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {name: sorted(keys) for name, keys in sorted(named.items()) if keys}
-
-
 def _head(entry: Entry) -> Json:
     return {
         "workload": entry.info.key,
@@ -273,24 +273,6 @@ class Aim(NamedTuple):
     target: str
     reason: str
     is_certain: bool
-
-
-class Loan(NamedTuple):
-    """What a ClusterQueue borrows of a flavor's resource, and the ClusterQueues that may reclaim it at once.
-
-    Those have quota of their own that is not used, and a policy for it.
-    """
-
-    flavor_resource: str
-    amount: str
-    reclaimers: list[str]
-
-
-class Shortage(NamedTuple):
-    """How much of a flavor's resource a Workload lacks, in thousandths of CPU and units."""
-
-    resource: str
-    amount: int
 
 
 class Standing:
@@ -324,8 +306,11 @@ class Standing:
         state.restore()
         return [(each.info.key, each.reason) for each in entry.targets]
 
-    def shortages(self, key: str, flavor: str) -> list[Shortage]:
-        """What a Workload asks for of a flavor beyond what is available to its ClusterQueue now."""
+    def shortages(self, key: str, flavor: str) -> dict[str, int]:
+        """What a Workload asks for of a flavor beyond what is available to its ClusterQueue now, by resource.
+
+        In thousandths of CPU and units.
+        """
         info = self._state.infos[key]
         queue = self._state.queues[self._state.queue_names[info.namespace, info.workload.spec.queue_name]]
         asked: Requests = {}
@@ -334,16 +319,19 @@ class Standing:
                 asked[resource] = asked.get(resource, 0) + amount
             if queue.group_of(PODS) is not None:
                 asked[PODS] = asked.get(PODS, 0) + each.count
-        found = []
+        found = {}
         for resource in in_order(asked):
             fr = (flavor, resource)
             lacks = asked[resource] - max(0, queue.node.available(fr))
             if fr in queue.node.quotas and lacks > 0:
-                found.append(Shortage(resource, lacks))
+                found[resource] = lacks
         return found
 
-    def loans(self, key: str) -> list[Loan]:
-        """What of a Workload's flavors its ClusterQueue borrows."""
+    def loans(self, key: str) -> list[tuple[str, str, list[str]]]:
+        """What of a Workload's flavors its ClusterQueue borrows, how much, and the ones that may reclaim it at once.
+
+        Those have quota of their own that is not used, and a policy for it.
+        """
         info = self._state.infos[key]
         queue = self._state.queues.get(info.cluster_queue)
         if queue is None or queue.node.parent is None:
@@ -354,7 +342,7 @@ class Standing:
             if over > 0:
                 flavor, resource = fr
                 reclaimers = [name for name in self._reclaimers(queue.node.root, fr) if name != queue.name]
-                found.append(Loan(f"{flavor}/{resource}", amount_text(resource, over), reclaimers))
+                found.append((f"{flavor}/{resource}", amount_text(resource, over), reclaimers))
         return found
 
     def _reclaimers(self, root: Node, fr: FlavorResource) -> list[str]:

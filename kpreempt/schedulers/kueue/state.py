@@ -124,8 +124,7 @@ class State:
                 each.metadata.name, quotas_of(spec.resource_groups), weight_of(spec.fair_sharing), is_cohort=True
             )
         parents = {name: each.parent for name, each in specs.items()}
-        named = [*parents.values(), *(each.cohort for each in objects.cluster_queues)]
-        for name in named:
+        for name in [*parents.values(), *(each.cohort for each in objects.cluster_queues)]:
             if name and name not in self.cohorts:
                 self.cohorts[name] = Node(name, {}, 0.0 if name not in specs else 1.0, is_cohort=True)
         cyclic = _in_cycles(parents)

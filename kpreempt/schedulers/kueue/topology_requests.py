@@ -36,19 +36,9 @@ from kpreempt.schedulers.kueue.topology import (
 )
 
 
-def is_topology_asked(pod_set: PodSet, queue: Queue) -> bool:
-    """Whether a pod set is placed by topology: it asks for that, or the ClusterQueue has nothing else."""
-    return is_explicit(pod_set) or is_implied(pod_set, queue)
-
-
 def is_explicit(pod_set: PodSet) -> bool:
-    """Whether a pod set asks to be placed by topology."""
+    """Whether a pod set asks to be placed by topology; any is where the ClusterQueue has nothing else."""
     return pod_set.topology_request is not None and pod_set.topology_request.is_explicit
-
-
-def is_implied(pod_set: PodSet, queue: Queue) -> bool:
-    """Whether only the ClusterQueue has a pod set placed by topology."""
-    return not is_explicit(pod_set) and queue.is_topology_only
 
 
 def why_not(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, group: Group, *, has_topologies: bool) -> str:
@@ -83,7 +73,7 @@ def matches_labels(spec: PodSpec, labels: dict[str, str]) -> bool:
 
 
 def _topology_mismatch(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, group: Group) -> str:
-    if not is_topology_asked(pod_set, queue):
+    if not (is_explicit(pod_set) or queue.is_topology_only):
         return f'Flavor "{flavor.name}" supports only TopologyAwareScheduling' if flavor.spec.topology_name else ""
     request = pod_set.topology_request
     if request is None or not request.is_explicit:
@@ -131,7 +121,7 @@ def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
     found: ByFlavor = {}
     for pod_set in info.pod_sets:
         given = assignment.pod_set(pod_set.name)
-        if given is None or not is_topology_asked(pod_set, queue):
+        if given is None or not (is_explicit(pod_set) or queue.is_topology_only):
             continue
         if given.error or given.count == 0 or given.placed is not None:
             continue
@@ -142,7 +132,7 @@ def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
             given.is_delayed = True
         else:
             one = pod_requests_of(pod_set.template.spec)
-            asked = TopologyRequests(pod_set, given.count, one, is_implied(pod_set, queue))
+            asked = TopologyRequests(pod_set, given.count, one, not is_explicit(pod_set) and queue.is_topology_only)
             found.setdefault(flavor, []).append(asked)
     return found
 
@@ -272,9 +262,7 @@ class _Search:
     def __init__(
         self, topology: FlavorTopology, asked: TopologyRequests, assumed: dict[str, Requests], *, is_empty: bool
     ) -> None:
-        self._topology = topology
-        self._asked = asked
-        self._assumed = assumed
+        self._topology, self._asked, self._assumed = topology, asked, assumed
         self._is_empty = is_empty
         # What kept nodes from being used, with the number of these.
         self._excluded: Counter[str] = Counter()
@@ -324,8 +312,7 @@ class _Search:
                 domain.pods = domain.slices = 0
         requests = dict(self._asked.one)
         add_requests(requests, {PODS: 1})
-        spec = self._asked.pod_set.template.spec
-        tolerations = [*spec.tolerations, *topology.flavor.spec.tolerations]
+        tolerations = [*self._asked.pod_set.template.spec.tolerations, *topology.flavor.spec.tolerations]
         for leaf in topology.leaves.values():
             if topology.has_nodes and (what := self._why_not_node(leaf, tolerations)):
                 self._excluded[what] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.analysis.explain.occupancy import occupancy_of
+from kpreempt.analysis.explain.pods import occupancy_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from tests.factories import decide, make_node, make_pod
