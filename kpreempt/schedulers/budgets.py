@@ -76,17 +76,16 @@ class SelectingBudgets:
             self._selectors[namespace] = list(selecting), SelectorIndex(selecting.values())
         positions, index = self._selectors[namespace]
         found = index.matching(labels)
-        if found:
-            check_selecting(pod.key, len(found))
+        check_selecting(pod.key, len(found))
         return [positions[each] for each in found]
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the budgets have the selectors that these have, in the same order."""
         if len(budgets) != len(self.budgets):
             return False
-        others = [(one, other) for one, other in zip(budgets, self.budgets, strict=True) if one is not other]
         return all(
-            one.spec is other.spec and one.metadata.namespace == other.metadata.namespace for one, other in others
+            one is other or (one.spec is other.spec and one.metadata.namespace == other.metadata.namespace)
+            for one, other in zip(budgets, self.budgets, strict=True)
         )
 
 

@@ -70,7 +70,7 @@ def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
     """The rules of 1.18 and later."""
     latest_start = Criterion(
         "latestStart",
-        lambda _, victims: _format_start(earliest_start(victims.pods, now)),
+        lambda _, victims: f"{start:%Y-%m-%dT%H:%M:%SZ}" if (start := earliest_start(victims.pods, now)) else NOW,
         lambda _, victims: (earliest_start(victims.pods, now) or now).timestamp(),
     )
     return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start
@@ -91,7 +91,3 @@ def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
     """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
     highest = max(pod.priority for pod in victims)
     return min((pod.start for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None)
-
-
-def _format_start(start: datetime | None) -> str:
-    return NOW if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")

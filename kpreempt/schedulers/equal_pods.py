@@ -345,13 +345,12 @@ def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[Kept, int]], tota
         sizes[one] += sizes.pop(other)
         tie_of.pop(other)
     ordered = sorted(outcomes, key=lambda each: (each[1], sum(each[0]), each[0]))
-    return [_outcome(pools, gone, violations) for gone, violations in ordered]
-
-
-def _outcome(pools: Sequence[list[P]], gone: Kept, violations: int) -> Possible[P]:
-    certain = [pod for pool, count in zip(pools, gone, strict=True) if count == len(pool) for pod in pool]
-    choices = [Choice(count, pool) for pool, count in zip(pools, gone, strict=True) if 0 < count < len(pool)]
-    return Possible(certain, choices, violations)
+    possible = []
+    for gone, violations in ordered:
+        certain = [pod for pool, count in zip(pools, gone, strict=True) if count == len(pool) for pod in pool]
+        choices = [Choice(count, pool) for pool, count in zip(pools, gone, strict=True) if 0 < count < len(pool)]
+        possible.append(Possible(certain, choices, violations))
+    return possible
 
 
 def _stand_in(outcomes: set[tuple[Kept, int]], sizes: Sequence[int], one: int, other: int) -> bool:

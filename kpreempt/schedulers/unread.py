@@ -110,13 +110,12 @@ class Seen:
 def _selects_namespaces(seen: Seen) -> bool:
     """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
     # A simulation asks after each change, and few pods state affinity.
-    for affinity in filter(None, map(attrgetter("spec.affinity"), (seen.pod, *seen.cluster.pods))):
-        for each in (affinity.pod_affinity, affinity.pod_anti_affinity):
-            if each is not None:
-                terms = [*each.required, *(weighted.pod_affinity_term for weighted in each.preferred)]
-                if any(term.namespace_selector is not None for term in terms):
-                    return True
-    return False
+    return any(
+        term.namespace_selector is not None
+        for affinity in filter(None, map(attrgetter("spec.affinity"), (seen.pod, *seen.cluster.pods)))
+        for each in filter(None, (affinity.pod_affinity, affinity.pod_anti_affinity))
+        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+    )
 
 
 _MATTERS: Mapping[str, Callable[[Seen], bool]] = {

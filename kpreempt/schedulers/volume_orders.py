@@ -72,7 +72,9 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
             for tiers in wishes.tiers:
                 following: dict[Hashable, _Way] = {}
                 for way in ways:
-                    free = _best_left(tiers, way.taken)
+                    # The equally good volumes of which the claim takes one; none where nothing is left for it.
+                    left = ([volume for volume in tier if not way.taken >> volume & 1] for tier in tiers)
+                    free = next(filter(None, left), [])
                     firsts = _possible_firsts(free, way.order)
                     if len(firsts) > 1:
                         volumes.update(free)
@@ -113,15 +115,6 @@ def _order_within(kinds: Sequence[Hashable]) -> _Order:
     return tuple(after)
 
 
-def _best_left(tiers: Sequence[Sequence[int]], taken: int) -> list[int]:
-    """The equally good volumes of which the claim takes one; none where nothing is left for it."""
-    for tier in tiers:
-        free = [volume for volume in tier if not taken >> volume & 1]
-        if free:
-            return free
-    return []
-
-
 def _possible_firsts(free: Sequence[int], order: _Order) -> list[int]:
     """Those that come first among ``free`` in some order that agrees with what is settled."""
     later = 0
@@ -137,10 +130,9 @@ def _taking(way: _Way, firsts: Sequence[int], free: Sequence[int], lost: frozens
     ways = []
     for volume in firsts:
         order = way.order if len(firsts) == 1 else _before(volume, free, way.order)
-        if volume in lost:
-            ways.append(_Way(order, way.taken, (*way.picks, None)))
-        else:
-            ways.append(_Way(order, way.taken | 1 << volume, (*way.picks, volume)))
+        is_lost = volume in lost
+        taken = way.taken if is_lost else way.taken | 1 << volume
+        ways.append(_Way(order, taken, (*way.picks, None if is_lost else volume)))
     return ways
 
 

@@ -9,7 +9,6 @@ cannot stand where it does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -136,16 +135,14 @@ def _decode(body: bytes) -> Any:
     text = body.decode("utf-8", "replace")
     try:
         return _raw_value(text)
-    except RecursionError:
-        raise ExtenderError(problem_of(text) or "the answer is nested too deeply") from None
-    except ValueError:
-        raise ExtenderError(problem_of(text) or "the answer is not JSON") from None
+    except (ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
+        raise ExtenderError(problem_of(text) or f"the answer is {what}") from None
 
 
 def _raw_value(text: str) -> Any:
     """The first value of a text. Raises ``ValueError`` and ``RecursionError``."""
-    value, _ = _DECODER.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))
-    return value
+    return _DECODER.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))[0]
 
 
 def _no_constant(name: str) -> Any:
@@ -204,30 +201,20 @@ def _clean(text: str) -> str:
 
 
 def _int64(value: Any, path: str) -> int:
-    if value is None:
+    number = _plain(value) if isinstance(value, _Number) else value
+    if number is None:
         return 0
-    if isinstance(value, _Number):
-        number = value.text
-        if len(number) <= _LONGEST_NUMBER and number.lstrip("-").isdecimal() and _fits(int(number)):
-            return int(number)
-    raise _mismatch(value, path, "int64")
-
-
-def _fits(number: int) -> bool:
-    return -MAX_INT64 - 1 <= number <= MAX_INT64
+    if not isinstance(number, int) or isinstance(number, bool) or not -MAX_INT64 - 1 <= number <= MAX_INT64:
+        raise _mismatch(value, path, "int64")
+    return number
 
 
 def _mismatch(value: Any, path: str, go_type: str) -> ExtenderError:
     """``json: cannot unmarshal`` with what was found, where it stands, and the type that belongs there."""
-    kinds: tuple[tuple[type, Callable[[Any], str]], ...] = (
-        (_Number, lambda number: f"number {number.text[:_LONGEST_NUMBER]}"),
-        (_Object, lambda _: "object"),
-        (bool, lambda _: "bool"),
-        (str, lambda _: "string"),
-    )
-    found = next((words(value) for kind, words in kinds if isinstance(value, kind)), "array")
-    if isinstance(value, _Number) and go_type != "int64":
-        found = "number"
+    kinds = {_Number: "number", _Object: "object", bool: "bool", str: "string"}
+    found = kinds.get(type(value), "array")
+    if isinstance(value, _Number) and go_type == "int64":
+        found = f"number {value.text[:_LONGEST_NUMBER]}"
     where = f"Go struct field {path}" if path else "Go value"
     return ExtenderError(f"json: cannot unmarshal {found} into {where} of type {go_type}")
 
@@ -294,6 +281,7 @@ _HEX = "0123456789abcdefABCDEF"
 _VALUE = "looking for beginning of value"
 _KEY = "looking for beginning of object key string"
 _IN_NUMBER = "in numeric literal"
+_WORDS = {"t": "true", "f": "false", "n": "null"}
 
 
 class _FoundError(Exception):
@@ -307,9 +295,10 @@ class _Cursor:
         self.text = text
         self.at = 0
 
-    def skip_space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] in _SPACE:
-            self.at += 1
+    def skip(self, characters: str = _SPACE) -> None:
+        """Take all that follow of these."""
+        while self.take(characters):
+            pass
 
     def peek(self) -> str:
         """The next character; where there is none, the text is cut off."""
@@ -317,8 +306,11 @@ class _Cursor:
             raise _FoundError(CUT_OFF)
         return self.text[self.at]
 
-    def ends_or(self, characters: str) -> bool:
-        return self.at < len(self.text) and self.text[self.at] in characters
+    def take(self, characters: str) -> bool:
+        """Take the next character if it is one of these."""
+        is_there = self.at < len(self.text) and self.text[self.at] in characters
+        self.at += is_there
+        return is_there
 
     def expect(self, characters: str, context: str) -> str:
         found = self.peek()
@@ -331,7 +323,7 @@ class _Cursor:
 def problem_of(text: str) -> str:
     """Go's message for the first value of a text that is not JSON; empty if nothing is wrong with it."""
     cursor = _Cursor(text)
-    cursor.skip_space()
+    cursor.skip()
     if cursor.at >= len(text):
         return EMPTY
     try:
@@ -346,26 +338,34 @@ def _values(cursor: _Cursor) -> None:
     # What has been opened and not closed: ``}`` or ``]``.
     stack: list[str] = []
     while True:
-        cursor.skip_space()
+        cursor.skip()
         if cursor.peek() in "{[":
             stack.append("}" if cursor.expect("{[", _VALUE) == "{" else "]")
             if len(stack) > MAX_DEPTH:
                 raise _FoundError(_TOO_DEEP)
-            cursor.skip_space()
+            cursor.skip()
             if cursor.peek() != stack[-1]:
                 if stack[-1] == "}":
                     _key(cursor)
                 continue
             cursor.at += 1
             stack.pop()
+        elif cursor.take('"'):
+            _string(cursor)
+        elif cursor.peek() in f"-{_DIGITS}":
+            _number(cursor)
         else:
-            _scalar(cursor)
+            word = _WORDS.get(cursor.peek())
+            if word is None:
+                cursor.expect("", _VALUE)
+            for character in word or "":
+                cursor.expect(character, f"in literal {word} (expecting {_quoted(character)})")
         while stack:
-            cursor.skip_space()
+            cursor.skip()
             end = stack[-1]
             after = "after object key:value pair" if end == "}" else "after array element"
             if cursor.expect(f",{end}", after) == ",":
-                cursor.skip_space()
+                cursor.skip()
                 if end == "}":
                     _key(cursor)
                 break
@@ -377,24 +377,8 @@ def _values(cursor: _Cursor) -> None:
 def _key(cursor: _Cursor) -> None:
     cursor.expect('"', _KEY)
     _string(cursor)
-    cursor.skip_space()
+    cursor.skip()
     cursor.expect(":", "after object key")
-
-
-def _scalar(cursor: _Cursor) -> None:
-    first = cursor.peek()
-    if first == '"':
-        cursor.at += 1
-        _string(cursor)
-    elif first == "-" or first in _DIGITS:
-        _number(cursor)
-    else:
-        word = {"t": "true", "f": "false", "n": "null"}.get(first)
-        if word is None:
-            cursor.expect("", _VALUE)
-            return
-        for character in word:
-            cursor.expect(character, f"in literal {word} (expecting {_quoted(character)})")
 
 
 def _string(cursor: _Cursor) -> None:
@@ -411,25 +395,16 @@ def _string(cursor: _Cursor) -> None:
 
 
 def _number(cursor: _Cursor) -> None:
-    if cursor.ends_or("-"):
-        cursor.at += 1
+    cursor.take("-")
     if cursor.expect(_DIGITS, _IN_NUMBER) != "0":
-        _digits(cursor)
-    if cursor.ends_or("."):
-        cursor.at += 1
+        cursor.skip(_DIGITS)
+    if cursor.take("."):
         cursor.expect(_DIGITS, "after decimal point in numeric literal")
-        _digits(cursor)
-    if cursor.ends_or("eE"):
-        cursor.at += 1
-        if cursor.ends_or("+-"):
-            cursor.at += 1
+        cursor.skip(_DIGITS)
+    if cursor.take("eE"):
+        cursor.take("+-")
         cursor.expect(_DIGITS, "in exponent of numeric literal")
-        _digits(cursor)
-
-
-def _digits(cursor: _Cursor) -> None:
-    while cursor.ends_or(_DIGITS):
-        cursor.at += 1
+        cursor.skip(_DIGITS)
 
 
 def _quoted(character: str) -> str:

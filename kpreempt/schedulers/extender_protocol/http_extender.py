@@ -117,13 +117,13 @@ class HttpExtender:
         if result.error:
             raise ExtenderError(_go_format(result.error) if self._dialect.formats_errors else result.error)
         if self.settings.node_cache_capable and result.node_names is not None:
-            known = {node.name for node in nodes} if self._dialect.refuses_foreign_names else None
-            for name in result.node_names:
-                if known is not None and name not in known:
-                    raise ExtenderError(
-                        f"extender {_quoted(self.name)} claims a filtered node {_quoted(name)} "
-                        "which is not found in the input node list"
-                    )
+            known = {node.name for node in nodes}
+            foreign = [name for name in result.node_names if name not in known]
+            if foreign and self._dialect.refuses_foreign_names:
+                raise ExtenderError(
+                    f"extender {_quoted(self.name)} claims a filtered node {_quoted(foreign[0])} "
+                    "which is not found in the input node list"
+                )
             passing = [FilteredNode(name) for name in result.node_names]
         else:
             passing = [FilteredNode(node.name, node) for node in result.nodes or ()]
@@ -146,7 +146,6 @@ class HttpExtender:
         It may name any node of the cluster, and any pod on it. Victims without a node or a pod that there is are an
         error. Where the version does not count violations they are 0.
         """
-        verb = self.settings.preempt_verb
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
         names, sends_uids = self._dialect.names, self.settings.node_cache_capable
@@ -166,7 +165,7 @@ class HttpExtender:
             names.victims: None if sends_uids else victims,
             names.meta_victims: victims if sends_uids else None,
         }
-        answer = read_preemption_result(self._send(verb, left_out_if_empty(names, arguments)))
+        answer = read_preemption_result(self._send(self.settings.preempt_verb, arguments))
         order = [*(node for node in candidates if node in answer), *(node for node in answer if node not in candidates)]
         return {node: self._victims(node, answer[node], pods_of) for node in order}
 
@@ -174,9 +173,8 @@ class HttpExtender:
         pods = pods_of(node)
         if pods is None:
             raise ExtenderError(self._dialect.unknown_node.format(address=self.settings.address, node=node))
-        by_uid: dict[str, Pod] = {}
-        for pod in pods:
-            by_uid.setdefault(uid_of(pod), pod)
+        # Of pods with one UID the first counts.
+        by_uid = {uid_of(pod): pod for pod in reversed(pods)}
         for uid in meta.uids:
             if uid not in by_uid:
                 raise ExtenderError(
@@ -188,14 +186,15 @@ class HttpExtender:
 
     def _arguments(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Any]:
         names, sends_names = self._dialect.names, self.settings.node_cache_capable
-        arguments = {
+        return {
             names.pod: pod_document(pod),
             names.nodes: None if sends_names else node_list(nodes),
             names.node_names: [node.name for node in nodes] if sends_names else None,
         }
-        return left_out_if_empty(names, arguments)
 
     def _send(self, verb: str, arguments: Mapping[str, Any]) -> bytes:
+        if not self._dialect.names.sends_nulls:
+            arguments = {name: value for name, value in arguments.items() if value}
         try:
             return self._call(self.settings.url(verb), msgspec.json.encode(arguments))
         except ExtenderStatusError as error:
@@ -279,11 +278,6 @@ CURRENT = Dialect(
     has_unresolvable=True,
     unknown_node=_NOT_IN_SNAPSHOT,
 )
-
-
-def left_out_if_empty(names: Names, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields as that version writes them."""
-    return fields if names.sends_nulls else {name: value for name, value in fields.items() if value}
 
 
 def uid_of(pod: Pod) -> str:

@@ -84,18 +84,14 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def url(self, verb: str) -> str:
         """Where a call goes."""
-        return _joined(self.url_prefix, verb)
+        return f"{self.url_prefix.rstrip('/')}/{verb}"
 
     def shown_url(self, verb: str) -> str:
         """Where a call goes, without what could be secret."""
-        return _joined(self.address, verb)
+        return f"{self.address.rstrip('/')}/{verb}"
 
     def __repr__(self) -> str:
         return f"ExtenderSettings({self.index}, {self.address!r}, tls={self.tls!r})"
-
-
-def _joined(prefix: str, verb: str) -> str:
-    return f"{prefix.rstrip('/')}/{verb}"
 
 
 def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettings]:
@@ -103,38 +99,41 @@ def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettin
 
     Raises ``ConfigurationError`` for values of a wrong type.
     """
-    return [_read(index, each) for index, each in enumerate(extenders)]
+    found = []
+    for index, extender in enumerate(extenders):
+        path = f"extenders[{index}]"
+        fields = _Fields(path, extender)
+        seconds = fields.of("httpTimeout", int, 0) / _NANOSECONDS
+        managed = [
+            _Fields(f"{path}.managedResources[{number}]", each)
+            for number, each in enumerate(fields.of("managedResources", list, []))
+        ]
+        tls = fields.of("tlsConfig", dict, None)
+        settings = ExtenderSettings(
+            index=index,
+            url_prefix=fields.of("urlPrefix", str, ""),
+            filter_verb=fields.of("filterVerb", str, ""),
+            preempt_verb=fields.of("preemptVerb", str, ""),
+            prioritize_verb=fields.of("prioritizeVerb", str, ""),
+            bind_verb=fields.of("bindVerb", str, ""),
+            weight=fields.of("weight", int, 0),
+            enable_https=fields.of("enableHTTPS", bool, False),
+            tls=_read_tls(_Fields(f"{path}.tlsConfig", tls)) if tls is not None else None,
+            http_timeout=seconds or DEFAULT_TIMEOUT_SECONDS,
+            node_cache_capable=fields.of("nodeCacheCapable", bool, False),
+            managed_resources=tuple(each.of("name", str, "") for each in managed),
+            ignored_resources=tuple(
+                each.of("name", str, "") for each in managed if each.of("ignoredByScheduler", bool, 0)
+            ),
+            ignorable=fields.of("ignorable", bool, False),
+        )
+        found.append(settings)
+    return found
 
 
 def with_ignorable_last(extenders: Sequence[ExtenderSettings]) -> list[ExtenderSettings]:
     """The extenders in the order in which 1.18 and later ask them: those that may be ignored come last."""
     return sorted(extenders, key=lambda each: each.ignorable)
-
-
-def _read(index: int, extender: Mapping[str, Any]) -> ExtenderSettings:
-    fields = _Fields(f"extenders[{index}]", extender)
-    seconds = fields.of("httpTimeout", int, 0) / _NANOSECONDS
-    managed = [
-        _Fields(f"extenders[{index}].managedResources[{number}]", each)
-        for number, each in enumerate(fields.of("managedResources", list, []))
-    ]
-    tls = fields.of("tlsConfig", dict, None)
-    return ExtenderSettings(
-        index=index,
-        url_prefix=fields.of("urlPrefix", str, ""),
-        filter_verb=fields.of("filterVerb", str, ""),
-        preempt_verb=fields.of("preemptVerb", str, ""),
-        prioritize_verb=fields.of("prioritizeVerb", str, ""),
-        bind_verb=fields.of("bindVerb", str, ""),
-        weight=fields.of("weight", int, 0),
-        enable_https=fields.of("enableHTTPS", bool, False),
-        tls=_read_tls(_Fields(f"extenders[{index}].tlsConfig", tls)) if tls is not None else None,
-        http_timeout=seconds if seconds else DEFAULT_TIMEOUT_SECONDS,
-        node_cache_capable=fields.of("nodeCacheCapable", bool, False),
-        managed_resources=tuple(each.of("name", str, "") for each in managed),
-        ignored_resources=tuple(each.of("name", str, "") for each in managed if each.of("ignoredByScheduler", bool, 0)),
-        ignorable=fields.of("ignorable", bool, False),
-    )
 
 
 def _read_tls(fields: _Fields) -> TlsSettings:

@@ -47,7 +47,6 @@ from kpreempt.verdict import (
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.devices.pod_devices import PodDevices
-    from kpreempt.schedulers.kube.devices.search import Allocated
 
 
 def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
@@ -71,9 +70,8 @@ def rounded_images(
     if not cluster.has_rounded_images or len(feasible) < 2:
         return []
     raters = [each for each in plugins.scores if isinstance(each, ImageLocality)]
-    if all(each.is_certain(pod, node_info) for each in raters for node_info in feasible):
-        return []
-    return [rounded_sizes(pod)]
+    is_certain = all(each.is_certain(pod, node_info) for each in raters for node_info in feasible)
+    return [] if is_certain else [rounded_sizes(pod)]
 
 
 def rounded_sizes(pod: Pod) -> Assumption:
@@ -86,13 +84,11 @@ def unprotected(
     plugins: ProfilePlugins, pod: Pod, plugin: str, victims: Mapping[str, list[Victim]]
 ) -> list[Assumption]:
     """That a nomination protects nothing, where the plugin that made it does not go by priority."""
-    if not victims:
-        return []
     rules = preemption_rules(plugins)
-    if rules is None or rules.name != plugin or not rules.overrides("may_evict"):
-        lower = [victim.priority < pod.priority for of_node in victims.values() for victim in of_node]
-        if all(lower):
-            return []
+    chooses = rules is not None and rules.name == plugin and rules.overrides("may_evict")
+    all_lower = all(victim.priority < pod.priority for of_node in victims.values() for victim in of_node)
+    if not victims or (all_lower and not chooses):
+        return []
     return [
         Assumption(
             f"plugin {plugin}",
@@ -193,9 +189,8 @@ def through_others(plugins: ProfilePlugins, extending: Extending | None, error: 
     Answers about many pods say so once; they do not show the verdicts.
     """
     has_failed = extending is not None and any(call.error and not call.ignored for call in extending.calls)
-    if not plugins.has_foreign and not has_failed:
-        return []
-    return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]
+    is_told = plugins.has_foreign or has_failed
+    return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)] if is_told else []
 
 
 # The API server's limit for the text of an event (k8s.io/api events: NoteLengthLimit).
@@ -208,10 +203,9 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
     if verdict.outcome == Outcome.UNCERTAIN:
         return verdict
     if verdict.outcome == Outcome.LANDS:
-        effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.lands_on[0]}")]
+        effects = [Effect("bind", f"pod {pod.key}", f"node {verdict.lands_on[0]}")]
         return msgspec.structs.replace(verdict, effects=effects)
-    effects = []
-    effects += [
+    effects = [
         Effect(action, f"resourceclaim {key}")
         for action, keys in (("deallocate", verdict.deallocated_claims), ("deleteClaim", verdict.deleted_claims))
         for key in keys
@@ -219,20 +213,16 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
     if verdict.nominated_nodes:
         node = _node_of(verdict, result)
         effects += _preemption_effects(verdict.victims[node], node, pod, cluster)
-    effects.append(Effect("event", _pod_target(pod.key), f"Warning FailedScheduling: {event_note(verdict.message)}"))
-    effects.append(Effect("setCondition", _pod_target(pod.key), f"PodScheduled=False Unschedulable: {verdict.message}"))
-    target = _pod_target(pod.key)
+    effects.append(Effect("event", f"pod {pod.key}", f"Warning FailedScheduling: {event_note(verdict.message)}"))
+    effects.append(Effect("setCondition", f"pod {pod.key}", f"PodScheduled=False Unschedulable: {verdict.message}"))
+    target = f"pod {pod.key}"
+    nominated = pod.status.nominated_node_name
     if verdict.nominated_nodes:
-        nomination_effects = [Effect("nominate", target, f"status.nominatedNodeName={_node_of(verdict, result)}")]
-    else:
-        nominated = pod.status.nominated_node_name
-        if not nominated:
-            nomination_effects = []
-        elif result is not None and result.nominated_node_names is not None:
-            nomination_effects = [Effect("clearNomination", target, f"status.nominatedNodeName={nominated} is cleared")]
-        else:
-            nomination_effects = [Effect("keepNomination", target, f"status.nominatedNodeName={nominated} stays")]
-    effects += nomination_effects
+        effects.append(Effect("nominate", target, f"status.nominatedNodeName={_node_of(verdict, result)}"))
+    elif nominated and result is not None and result.nominated_node_names is not None:
+        effects.append(Effect("clearNomination", target, f"status.nominatedNodeName={nominated} is cleared"))
+    elif nominated:
+        effects.append(Effect("keepNomination", target, f"status.nominatedNodeName={nominated} stays"))
     return msgspec.structs.replace(verdict, effects=effects)
 
 
@@ -246,7 +236,7 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
     behaviour = cluster.behaviour
     to_delete = [victim for victim in victims if behaviour.deletes_terminating_victims or not victim.terminating]
     cleared = [
-        Effect("clearNomination", _pod_target(info.key), f"status.nominatedNodeName={node} is cleared")
+        Effect("clearNomination", f"pod {info.key}", f"status.nominatedNodeName={node} is cleared")
         for info in cluster.nominated_pods.get(node, ())
         if info.priority < pod.priority
     ]
@@ -256,7 +246,7 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
     uid = pod.metadata.uid or "(its UID)"
     scheduler = pod.spec.scheduler_name
     for victim in to_delete:
-        target = _pod_target(victim.pod)
+        target = f"pod {victim.pod}"
         condition = f"{scheduler}: preempting to accommodate a higher priority pod"
         if behaviour.pod_disruption_conditions:
             effects.append(Effect("setCondition", target, f"DisruptionTarget=True PreemptionByScheduler: {condition}"))
@@ -273,10 +263,6 @@ def event_note(message: str) -> str:
     if len(encoded) <= NOTE_LENGTH_LIMIT:
         return message
     return encoded[: NOTE_LENGTH_LIMIT - len(_TRUNCATED)].decode(errors="ignore") + _TRUNCATED
-
-
-def _pod_target(key: str) -> str:
-    return f"pod {key}"
 
 
 def victims_by_node(
@@ -322,19 +308,19 @@ def devices_on(nodes: Iterable[str], state: CycleState) -> dict[str, list[Alloca
         return {}
     return {
         node: [
-            _told(claim.key, each)
+            AllocatedDevice(
+                claim.key,
+                each.request,
+                *each.device.id,
+                each.is_share,
+                {name: quantity_text(amount) for name, amount in each.consumed.items()},
+            )
             for claim, devices in zip(found.claims, found.devices, strict=True)
             for each in devices
         ]
         for node in nodes
         if (found := claims.found.get(node)) is not None
     }
-
-
-def _told(claim: str, found: Allocated) -> AllocatedDevice:
-    driver, pool, device = found.device.id
-    consumed = {name: quantity_text(amount) for name, amount in found.consumed.items()}
-    return AllocatedDevice(claim, found.request, driver, pool, device, found.is_share, consumed)
 
 
 def claim_assumptions(pod: Pod, state: CycleState, cluster: ClusterState) -> list[Assumption]:

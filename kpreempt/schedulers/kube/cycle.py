@@ -126,8 +126,12 @@ class Cycle:
                 return self._score(evaluated, feasible, sampling)
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
-            extender = f" of extender {error.status.plugin}" if self._is_extender(error.status.plugin) else ""
+            calls = self._extending.calls if self._extending is not None else []
+            is_extender = any(call.extender == error.status.plugin for call in calls)
+            extender = f" of extender {error.status.plugin}" if is_extender else ""
             reason = f"the scheduler ends in an error{extender}: {error}"
+            # Also where only examples were evaluated.
+            every = dict(zip(self._cluster.by_name, self._known.all, strict=True)) if self._known is not None else {}
             return self._verdict(
                 Outcome.UNCERTAIN if self._may_miss_errors else Outcome.NEVER_LANDS,
                 [
@@ -137,7 +141,7 @@ class Cycle:
                 reason=reason,
                 message=str(error),
                 error=str(error),
-                filter=(evaluated := self._all_evaluated(self._evaluated)),
+                filter=(evaluated := every or self._evaluated),
                 feasible_nodes=[name for name, status in evaluated.items() if status.is_success],
             )
 
@@ -181,10 +185,6 @@ class Cycle:
         if self._extending is not None:
             feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
-
-    def _all_evaluated(self, evaluated: dict[str, Status]) -> dict[str, Status]:
-        """Every node's status, also where only examples were ``evaluated``."""
-        return evaluated if self._known is None else dict(zip(self._cluster.by_name, self._known.all, strict=True))
 
     def _stops_early(self, node_names: frozenset[str] | None, nodes: Sequence[NodeInfo]) -> bool:
         """Whether the search may have found enough nodes before it comes to one on which a filter fails."""
@@ -309,10 +309,6 @@ class Cycle:
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         # The claims for devices that PostFilter has given back.
         claims = pod_devices(self._state)
-        if claims is None:
-            changed_claims = {}
-        else:
-            changed_claims = {"deallocated_claims": claims.deallocated, "deleted_claims": claims.deleted}
         return self._verdict(
             outcome,
             [
@@ -339,9 +335,11 @@ class Cycle:
             devices=devices_on(candidates, self._state),
             victims=victims,
             message=message,
-            error=_error_of_dry_runs(evidence.dry_run) if evidence else "",
+            # One of the errors in which dry runs ended is told where there is no candidate.
+            error=failed.message if evidence and (failed := first_error(evidence.dry_run)) else "",
             post_filter=result,
-            **changed_claims,
+            deallocated_claims=claims.deallocated if claims else [],
+            deleted_claims=claims.deleted if claims else [],
         )
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
@@ -437,16 +435,6 @@ class Cycle:
         elif self._behaviour.tells_nodes_left_out:
             reasons.append("node is filtered out by the prefilter result")
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
-
-    def _is_extender(self, name: str) -> bool:
-        extending = self._extending
-        return extending is not None and any(call.extender == name for call in extending.calls)
-
-
-def _error_of_dry_runs(dry_run: Mapping[str, Status]) -> str:
-    """The errors in which dry runs ended, as one of these is told where there is no candidate."""
-    error = first_error(dry_run)
-    return "" if error is None else error.message
 
 
 def _in_turn(pre_filter: Status | None, error: str) -> str:

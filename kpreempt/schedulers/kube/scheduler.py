@@ -80,15 +80,6 @@ class Prepared:
         self.frameworks = frameworks
         self.tables = tables
 
-    def can_serve(self, cluster: ClusterSnapshot, *, is_queued: bool) -> bool:
-        """Whether the same scheduler can prepare ``cluster`` from this one."""
-        state = self.cluster
-        return state.is_queued == is_queued and state.cluster.nodes is cluster.nodes
-
-    def memory(self, profile: Profile) -> Memory:
-        """What decisions on this cluster, and on those before it, left for a cluster that follows."""
-        return self.frameworks[profile.scheduler_name].memory or Memory()
-
 
 class KubeScheduler:
     """kube-scheduler with its profiles, as its version and feature gates let it behave."""
@@ -178,7 +169,9 @@ class KubeScheduler:
         """
         names = self.scheduler_names
         own = before if before is not None and before.scheduler is self else None
-        follows = own if own is not None and own.can_serve(cluster, is_queued=is_queued) else None
+        follows = None
+        if own is not None and own.cluster.is_queued == is_queued and own.cluster.cluster.nodes is cluster.nodes:
+            follows = own
         state = ClusterState(
             cluster,
             self.behaviour,
@@ -193,11 +186,11 @@ class KubeScheduler:
         frameworks = {}
         for profile, maker in zip(self.profiles, self._makers, strict=True):
             handle = Handle(state, self.behaviour, profile.parallelism)
-            memory = follows.memory(profile) if follows is not None and state.follows_closely else None
-            if memory is not None:
+            memory = Memory(expects_alike=True) if expects_alike else None
+            if follows is not None and state.follows_closely:
+                # What decisions on the cluster before, and on those before that, left.
+                memory = follows.frameworks[profile.scheduler_name].memory or Memory()
                 memory.trim(state.node_infos)
-            elif expects_alike:
-                memory = Memory(expects_alike=True)
             framework = Framework(maker.make(handle), state, memory)
             handle.framework = framework
             if tables is not None:
@@ -205,7 +198,7 @@ class KubeScheduler:
                 from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
 
                 framework.rates_at_once = True
-                serve(handle, framework.plugins.filters, tables)
+                serve(handle, framework, tables)
             frameworks[profile.scheduler_name] = framework
         return Prepared(self, state, frameworks, tables)
 

@@ -108,15 +108,12 @@ class Queue113(SchedulingQueue):
             for each in pod.status.conditions
         ]
         status = msgspec.structs.replace(pod.status, conditions=conditions)
-        self._add_unschedulable(msgspec.structs.replace(pod, status=status), 0)
+        self.add_unschedulable(msgspec.structs.replace(pod, status=status), Attempt(), time)
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
-        """``MakeDefaultErrorFunc``, with the pod as the API server has it by then."""
-        self._add_unschedulable(pod, attempt.cycle)
+        """``MakeDefaultErrorFunc``, with the pod as the API server has it by then.
 
-    def _add_unschedulable(self, pod: Pod, cycle: int) -> None:
-        """Set aside a pod that was tried in that cycle, and whose condition says that it is unschedulable.
-
+        A pod that was tried in that cycle, and whose condition says that it is unschedulable, is set aside.
         If pods were asked to move in that cycle or later, the change may help this one, too: it is active at once. A
         pod that is in either queue stays as it is.
         """
@@ -124,7 +121,7 @@ class Queue113(SchedulingQueue):
             return
         condition = _scheduled_condition(pod)
         is_refused = condition is not None and (condition.status, condition.reason) == ("False", "Unschedulable")
-        if cycle > self.move_request_cycle and is_refused:
+        if attempt.cycle > self.move_request_cycle and is_refused:
             self.unschedulable[pod.key] = pod
         else:
             self.active.add(pod)
@@ -147,11 +144,10 @@ class Queue113(SchedulingQueue):
             self.active.add(new)
         elif new.key in self.unschedulable:
             self.nominated_pods.update(old, new)
+            self.unschedulable[new.key] = new
             if _stripped(old) != _stripped(new):
                 del self.unschedulable[new.key]
                 self.active.add(new)
-            else:
-                self.unschedulable[new.key] = new
         else:
             self.active.add(new)
             self.nominated_pods.add(new)
@@ -282,9 +278,8 @@ def terms_of(pod: Pod) -> list[PodAffinityTerm]:
 def wants(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
     """Whether a term of ``owner`` is about the pod. A term without a selector is about none."""
     namespaces = term.namespaces or [owner.metadata.namespace]
-    if pod.metadata.namespace not in namespaces or term.label_selector is None:
-        return False
-    return term.label_selector.matches(pod.metadata.labels)
+    is_there = pod.metadata.namespace in namespaces
+    return is_there and term.label_selector is not None and term.label_selector.matches(pod.metadata.labels)
 
 
 def _scheduled_condition(pod: Pod) -> PodCondition | None:

@@ -20,49 +20,18 @@ INITIAL_BACKOFF = timedelta(seconds=1)
 MAX_BACKOFF = timedelta(seconds=60)
 
 
-class Fifo:
-    """Pods by ``namespace/name`` in the order in which they were added. Adding one again keeps its place.
-
-    Deleting forgets the pod, and not its place: one that comes again before the queue got there takes the old place.
-    """
-
-    def __init__(self) -> None:
-        self._items: dict[str, Pod] = {}
-        self._keys: list[str] = []
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._items
-
-    def add(self, pod: Pod) -> None:
-        """Add a pod at the end, or take its new version where it is."""
-        if pod.key not in self._items:
-            self._keys.append(pod.key)
-        self._items[pod.key] = pod
-
-    def delete(self, key: str) -> None:
-        self._items.pop(key, None)
-
-    def pop(self) -> Pod | None:
-        """Take the first pod; ``None`` where there is none."""
-        while self._keys:
-            pod = self._items.pop(self._keys.pop(0), None)
-            if pod is not None:
-                return pod
-        return None
-
-    def in_order(self) -> list[Pod]:
-        """All pods as they would be popped."""
-        return [self._items[key] for key in dict.fromkeys(self._keys) if key in self._items]
-
-
 class Queue18(SchedulingQueue):
     """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing.
 
-    Only its own update moves a pod; a nomination is the pod's annotation, of which the queue does not know.
+    Only its own update moves a pod; a nomination is the pod's annotation, of which the queue does not know. Adding a
+    pod again keeps its place. Deleting forgets the pod, and not its place: one that comes again before the queue got
+    there takes the old place.
     """
 
     def __init__(self) -> None:
-        self.fifo = Fifo()
+        # Pods by ``namespace/name``, and the order in which they were added.
+        self._items: dict[str, Pod] = {}
+        self._keys: list[str] = []
         # How long each pod waits after its next failure, and when it last failed.
         self._backoff: dict[str, timedelta] = {}
         self._failed: dict[str, datetime] = {}
@@ -78,13 +47,15 @@ class Queue18(SchedulingQueue):
         """Add the pods whose backoff ended, if they still exist and have no node."""
         for key in sorted((key for key, until in self._waiting.items() if until <= now), key=self._waiting.__getitem__):
             del self._waiting[key]
-            if key in self._unassigned and key not in self.fifo:
-                self.fifo.add(self._unassigned[key])
+            if key in self._unassigned and key not in self._items:
+                self.add(self._unassigned[key], now)
 
     def add(self, pod: Pod, now: datetime) -> None:
         """Add a new pod at the end."""
         self._unassigned[pod.key] = pod
-        self.fifo.add(pod)
+        if pod.key not in self._items:
+            self._keys.append(pod.key)
+        self._items[pod.key] = pod
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
         """Add the pod at the end: how long it still backs off is not known."""
@@ -96,10 +67,14 @@ class Queue18(SchedulingQueue):
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
         self._unassigned.pop(pod.key, None)
-        self.fifo.delete(pod.key)
+        self._items.pop(pod.key, None)
 
     def pop(self, now: datetime) -> Pod | None:
-        return self.fifo.pop()
+        while self._keys:
+            pod = self._items.pop(self._keys.pop(0), None)
+            if pod is not None:
+                return pod
+        return None
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
         """Let the pod wait. One that waits already, because it was added in between, does not wait longer."""
@@ -115,6 +90,7 @@ class Queue18(SchedulingQueue):
 
     def pods(self) -> list[QueuedPod]:
         """The queue, then the pods that back off, the first to end first."""
+        in_order = [self._items[key] for key in dict.fromkeys(self._keys) if key in self._items]
         queued = [
             QueuedPod(
                 pod=pod.key,
@@ -123,12 +99,12 @@ class Queue18(SchedulingQueue):
                 position=position,
                 moved_by=[Mover(MoverKind.POP)],
             )
-            for position, pod in enumerate(self.fifo.in_order(), start=1)
+            for position, pod in enumerate(in_order, start=1)
         ]
         waiting = [
             (until, self._unassigned[key])
             for key, until in self._waiting.items()
-            if key in self._unassigned and key not in self.fifo
+            if key in self._unassigned and key not in self._items
         ]
         return queued + [
             QueuedPod(

@@ -21,21 +21,22 @@ from kpreempt.schedulers.kube.bulk.dry_run import dry_run
 from kpreempt.schedulers.kube.bulk.limits import resource_limits
 from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Handle
+from kpreempt.schedulers.kube.framework.interface import AtOnce, Handle
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 
 
-def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) -> None:
-    """Have the plugins of ``handle`` use columns over the pods of its cluster; ``filters`` are those of its profile."""
-    framework = handle.framework
-    assert framework is not None
+def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
+    """Have the plugins of ``handle``, which ``framework`` runs, use columns over the pods of their cluster."""
 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
     ) -> AtOnce:
         table = tables.table_of(nodes) if framework.looks_at_nodes_alone(state) else tables.table
-        return dry_run(table, filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside)
+        return dry_run(
+            table, framework.plugins.filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside
+        )
 
     handle.tables = tables
     handle.dry_run_at_once = dry_run_at_once

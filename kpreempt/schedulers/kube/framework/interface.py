@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -25,7 +25,6 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -275,38 +274,6 @@ def points_of(kind: type[Plugin]) -> frozenset[str]:
     return frozenset(point for point, interface in EXTENSION_POINTS.items() if issubclass(kind, interface))
 
 
-class FilterRunner(Protocol):
-    """The part of the framework that a preemption plugin calls back."""
-
-    @property
-    def memory(self) -> Memory | None:
-        """What clusters before this one left, if there were any."""
-
-    @property
-    def has_foreign_plugins(self) -> bool:
-        """Whether an out-of-tree plugin runs, of which nothing is known."""
-
-    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Run all plugins' ``add_pod``."""
-
-    def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Run all plugins' ``remove_pod``."""
-
-    def without_pods(
-        self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
-    ) -> tuple[CycleState, NodeInfo]:
-        """Copies of state and node from which ``pods`` are removed."""
-
-    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Run the filters, twice where nominated pods count."""
-
-    def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
-        """The pods nominated to the node that count beside those on it."""
-
-    def looks_at_nodes_alone(self, state: CycleState) -> bool:
-        """Whether the filters that run look at nothing but the node."""
-
-
 class Victims(NamedTuple):
     """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""
 
@@ -341,7 +308,8 @@ class Handle:
         self.cluster = cluster
         self.behaviour = behaviour
         self.parallelism = parallelism
-        self.framework: FilterRunner | None = None
+        # The ``Framework`` that runs the plugin (``runner.py``), which a preemption calls back.
+        self.framework: object = None
         # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.
         self.tables: LatestTable | None = None
         self.dry_run_at_once: DryRunAtOnce | None = None

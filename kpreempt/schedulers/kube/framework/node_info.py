@@ -309,7 +309,9 @@ class NodeInfo:
             self.pods_with_affinity.append(pod_info)
         if pod_info.has_required_anti_affinity:
             self.pods_with_required_anti_affinity.append(pod_info)
-        self._update(pod_info, 1)
+        self._add_amounts(pod_info, 1)
+        self._take_ports(pod_info)
+        self._count_claims(pod_info, 1)
 
     def remove_pod(self, pod_info: PodInfo) -> None:
         """Take a pod off the node; raises ``ValueError`` if it is not there."""
@@ -320,20 +322,14 @@ class NodeInfo:
             self.pods_with_affinity.remove(pod_info)
         if pod_info.has_required_anti_affinity:
             self.pods_with_required_anti_affinity.remove(pod_info)
-        self._update(pod_info, -1)
+        self._add_amounts(pod_info, -1)
+        for port in pod_info.host_ports:
+            self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
+        self._count_claims(pod_info, -1)
 
     def _forget_labels(self) -> None:
         with suppress(AttributeError):
             del self.labels_by_namespace
-
-    def _update(self, pod_info: PodInfo, sign: int) -> None:
-        self._add_amounts(pod_info, sign)
-        if sign > 0:
-            self._take_ports(pod_info)
-        else:
-            for port in pod_info.host_ports:
-                self.used_ports.remove(port.host_ip, port.protocol, port.host_port)
-        self._count_claims(pod_info, sign)
 
     def _add_amounts(self, pod_info: PodInfo, sign: int) -> None:
         self.requested.add(pod_info.resource, sign)

@@ -38,11 +38,10 @@ class _ReadOnlyNode(NodeInfo):
         behind = object.__getattribute__(self, "_behind")
         return behind.frozen_node if name == "node" else _seen(getattr(behind, name))
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
+    __setattr__ = __delattr__ = add_pod = remove_pod = _refuse
 
     def snapshot(self) -> NodeInfo:
         """A copy that may be changed, with pods that may not."""
@@ -54,12 +53,6 @@ class _ReadOnlyNode(NodeInfo):
         own.allocatable = own.allocatable.clone()
         own.image_states = {name: copy(image) for name, image in own.image_states.items()}
         return own
-
-    def add_pod(self, pod_info: PodInfo) -> NoReturn:
-        raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
-
-    def remove_pod(self, pod_info: PodInfo) -> NoReturn:
-        raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
 
 
 class _ReadOnlyPod(PodInfo):
@@ -75,11 +68,10 @@ class _ReadOnlyPod(PodInfo):
         behind = object.__getattribute__(self, "_behind")
         return behind.frozen_pod if name == "pod" else _seen(getattr(behind, name))
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def _refuse(self, *_: object) -> NoReturn:
         raise AttributeError(f"pod {self._behind.key} is read-only")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"pod {self._behind.key} is read-only")
+    __setattr__ = __delattr__ = _refuse
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same pod on the same node, seen through a view or not."""

@@ -35,7 +35,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
+from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
@@ -62,7 +62,9 @@ class Evaluator:
     """Runs preemptions against one cluster, by the rules of a plugin."""
 
     def __init__(self, handle: Handle, rules: PreemptionRules) -> None:
+        assert isinstance(handle.framework, Framework)
         self._handle = handle
+        self._framework = handle.framework
         self._rules = rules
         self._cluster = handle.cluster
         self._chooses_victims = rules.chooses_victims
@@ -70,7 +72,7 @@ class Evaluator:
     @cached_property
     def _budgets(self) -> BudgetIndex:
         stops = self._handle.behaviour.stops_at_violated_budget
-        memory = self._handle.framework.memory if self._handle.framework is not None else None
+        memory = self._framework.memory
         before = memory.budgets if memory is not None else None
         budgets = BudgetIndex(self._cluster.cluster.pod_disruption_budgets, before, stops_at_violated=stops)
         if memory is not None:
@@ -239,22 +241,14 @@ class Evaluator:
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
-        framework = self._handle.framework
-        if (
-            state.findings is None
-            or framework is None
-            or self._chooses_victims
-            or not framework.looks_at_nodes_alone(state)
-        ):
+        if state.findings is None or self._chooses_victims or not self._framework.looks_at_nodes_alone(state):
             return None
         return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
-        framework = self._handle.framework
-        assert framework is not None
         try:
             now = self._cluster.now
-            outcome = select_victims(framework, self._rules, state, pod, node_info, self._budgets, now, orders)
+            outcome = select_victims(self._framework, self._rules, state, pod, node_info, self._budgets, now, orders)
         except FrameworkError as error:
             return Victims(error.status, [], 0, [])
         except PluginError as error:

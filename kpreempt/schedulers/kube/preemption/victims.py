@@ -16,10 +16,10 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError, Victims
+from kpreempt.schedulers.kube.framework.interface import FrameworkError, PluginError, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
-from kpreempt.schedulers.kube.framework.runner import cloned
+from kpreempt.schedulers.kube.framework.runner import Framework, cloned
 from kpreempt.schedulers.kube.preemption.importance import (
     BudgetIndex,
     PodWithBudgets,
@@ -41,7 +41,7 @@ class WithoutVictims(NamedTuple):
 
 
 def select_victims(
-    framework: FilterRunner,
+    framework: Framework,
     rules: PreemptionRules,
     state: CycleState,
     pod: Pod,
@@ -86,7 +86,7 @@ def select_victims(
 
 
 def without_potential_victims(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
+    framework: Framework, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
 ) -> WithoutVictims | None:
     """Take all pods off the node that may go for ``pod``; ``None`` where there are none. Nothing passed in changes."""
     if rules.overrides("may_evict"):
@@ -127,7 +127,7 @@ def _by_importance(
 
 
 def _status(
-    framework: FilterRunner,
+    framework: Framework,
     rules: PreemptionRules,
     state: CycleState,
     pod: Pod,
@@ -144,7 +144,7 @@ def _status(
 
 
 def _reprieve(
-    framework: FilterRunner,
+    framework: Framework,
     rules: PreemptionRules,
     state: CycleState,
     pod: Pod,
@@ -175,7 +175,7 @@ def _reprieve(
 
 
 def _in_other_orders(
-    framework: FilterRunner,
+    framework: Framework,
     rules: PreemptionRules,
     without: WithoutVictims,
     pod: Pod,
@@ -218,7 +218,7 @@ class _Trial:
 
     def __init__(
         self,
-        framework: FilterRunner,
+        framework: Framework,
         rules: PreemptionRules,
         without: WithoutVictims,
         pod: Pod,

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import msgspec
@@ -140,6 +140,9 @@ class PriorityQueue(SchedulingQueue):
         self._rules = rules
         self._behaviour = behaviour
         self._asks_hints = behaviour.scheduler_queueing_hints
+        # The events that a plugin waits for in this queue, and what each plugin waits for that an event is.
+        self.awaited_by = partial(awaited_by, asks_hints=self._asks_hints)
+        self._awaiting = partial(awaiting, asks_hints=self._asks_hints)
         self.pops_from_backoff = behaviour.scheduler_pop_from_backoff_q
         order = rules.comes_first or comes_first
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
@@ -208,7 +211,7 @@ class PriorityQueue(SchedulingQueue):
         if info is None:
             return None
         info.attempts += 1
-        self.in_flight.begin(info.pod)
+        self.in_flight.entries.append(info.pod.identity)
         self.scheduling_cycle += 1
         info.cycle = self.scheduling_cycle
         self._popped[info.key] = info
@@ -379,14 +382,6 @@ class PriorityQueue(SchedulingQueue):
                     return Strategy.IMMEDIATELY
                 strategy = Strategy.AFTER_BACKOFF
         return strategy
-
-    def awaited_by(self, plugin: str) -> Sequence[Awaited]:
-        """The events that a plugin waits for in this queue."""
-        return awaited_by(plugin, asks_hints=self._asks_hints)
-
-    def _awaiting(self, event: ClusterEvent) -> Awaiting:
-        """What each plugin waits for that ``event`` is."""
-        return awaiting(event, asks_hints=self._asks_hints)
 
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
         if strategy == Strategy.SKIP:
@@ -584,10 +579,6 @@ class InFlight:
 
     def __bool__(self) -> bool:
         return any(isinstance(entry, str) for entry in self.entries)
-
-    def begin(self, pod: Pod) -> None:
-        """The pod was popped."""
-        self.entries.append(pod.identity)
 
     def record(self, happenings: Iterable[Happening]) -> None:
         """Something happened; nobody needs to know where no pod is in flight."""
