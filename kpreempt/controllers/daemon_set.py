@@ -23,6 +23,7 @@ from kpreempt.controllers.actions import (
     DeletePod,
     scaled_value,
 )
+from kpreempt.model.meta import grouped
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
@@ -79,11 +80,9 @@ class _Sync:
         self._set = daemon_set
         self._nodes = {node.name: node for node in nodes}
         self._now = now
-        self._pods: dict[str, list[ControlledPod]] = {}
-        for pod in pods:
-            # One that has ended and was told to go is done with, and one that is tied to no node is nobody's.
-            if pod.target_node and not (pod.has_finished and pod.is_terminating):
-                self._pods.setdefault(pod.target_node, []).append(pod)
+        # One that has ended and was told to go is done with, and one that is tied to no node is nobody's.
+        own = (pod for pod in pods if pod.target_node and not (pod.has_finished and pod.is_terminating))
+        self._pods = grouped(own, lambda pod: pod.target_node)
 
     def manage(self) -> list[Action]:
         """What brings every node to the pods that it should have, whatever their template."""

@@ -19,7 +19,7 @@ import msgspec
 from kpreempt.controllers.actions import SyncError, is_ready, scaled_value
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelIndex
-from kpreempt.model.meta import OwnerReference, Time, controller_of
+from kpreempt.model.meta import OwnerReference, Time, controller_of, grouped
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
@@ -45,9 +45,7 @@ class Candidates:
     """Pods, found by the budgets of their namespace that select them."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
-        self._pods: dict[str, list[Pod]] = {}
-        for pod in pods:
-            self._pods.setdefault(pod.metadata.namespace, []).append(pod)
+        self._pods = grouped(pods, lambda pod: pod.metadata.namespace)
         # Whoever many budgets select is looked at once.
         self._indexes: dict[str, tuple[LabelIndex, list[bool]]] = {}
 

@@ -24,7 +24,7 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.labels import NodeSelectorRequirement
-from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of, grouped
 from kpreempt.model.pod import Pod
 from kpreempt.model.pod import ResourceClaimStatus as ClaimOfPod
 from kpreempt.model.quantity import quantity
@@ -107,9 +107,7 @@ def allocated(
 
     A claim for extended resources is made for it.
     """
-    found: dict[str, list[AllocatedDevice]] = {}
-    for each in devices:
-        found.setdefault(each.claim, []).append(each)
+    found = grouped(devices, lambda each: each.claim)
     generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
     names = (each.resource_claim_name or generated.get(each.name) for each in pod.spec.resource_claims)
     used = {f"{pod.metadata.namespace}/{name}" for name in names if name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
@@ -70,6 +71,8 @@ class Keyed:
 
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 
 def with_creation_time(meta: _Meta, now: datetime) -> _Meta:
@@ -86,6 +89,14 @@ def controller_name(meta: ObjectMeta) -> str:
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, or ``None``."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """The items by their key, both in the order in which they come."""
+    found: dict[_Key, list[_Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def later(time: datetime, seconds: float) -> datetime:

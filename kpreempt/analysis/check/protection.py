@@ -32,10 +32,9 @@ from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.meta import ObjectMeta, grouped
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.policy import (
-    PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
     PriorityClass,
@@ -294,9 +293,7 @@ class _Coverage:
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self.budgets = {each.key: each for each in cluster.pod_disruption_budgets}
-        self._in_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        for budget in cluster.pod_disruption_budgets:
-            self._in_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+        self._in_namespace = grouped(cluster.pod_disruption_budgets, lambda each: each.metadata.namespace)
         workloads = Workloads(cluster)
         protection = Protection(cluster)
         self.pods = {pod.key: pod for pod in cluster.pods if pod.is_active and not pod.is_mirror}

@@ -51,6 +51,7 @@ from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind, ClusterSummary
@@ -342,11 +343,8 @@ def _workloads(pods: Iterable[Pod], names: Workloads) -> dict[str, int]:
 
 
 def _by_node(cluster: ClusterSnapshot) -> dict[str, list[Pod]]:
-    found: dict[str, list[Pod]] = {}
-    for pod in cluster.pods:
-        if pod.spec.node_name and not pod.is_terminal:
-            found.setdefault(pod.spec.node_name, []).append(pod)
-    return found
+    assigned = (pod for pod in cluster.pods if pod.spec.node_name and not pod.is_terminal)
+    return grouped(assigned, lambda pod: pod.spec.node_name)
 
 
 _KIND = "Check"

@@ -22,7 +22,7 @@ from kpreempt.eviction.records import StoredBudget
 from kpreempt.eviction.subresource import failed_conditions, with_allowed_condition
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import SelectorIndex
-from kpreempt.model.meta import OwnerReference, controller_of
+from kpreempt.model.meta import OwnerReference, controller_of, grouped
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, check_selecting
 from kpreempt.model.workloads import ResourceQuota
@@ -43,13 +43,11 @@ class Budgets:
         self._before = [budget.allowed for budget in budgets]
         self._least = list(self._before)
         self._violations = [0] * len(budgets)
-        self._by_key: dict[str, list[int]] = {}
-        for index, budget in enumerate(budgets):
-            self._by_key.setdefault(budget.key, []).append(index)
-        self._by_namespace: dict[str, list[int]] = {}
-        for index, budget in enumerate(budgets):
-            if budget.spec.selector is not None:
-                self._by_namespace.setdefault(budget.metadata.namespace, []).append(index)
+        self._by_key = grouped(range(len(budgets)), lambda index: budgets[index].key)
+        self._by_namespace = grouped(
+            (index for index, budget in enumerate(budgets) if budget.spec.selector is not None),
+            lambda index: budgets[index].metadata.namespace,
+        )
         self._selectors = {
             namespace: SelectorIndex(selector for index in indexes if (selector := budgets[index].spec.selector))
             for namespace, indexes in self._by_namespace.items()
@@ -218,9 +216,7 @@ class Quotas:
         self._counts = QuotaCounts(cluster.pods)
         # Of those that were asked about a pod so far.
         self._used: dict[int, Amounts] = {}
-        self._quotas: dict[str, list[tuple[int, ResourceQuota]]] = {}
-        for index, quota in enumerate(cluster.resource_quotas):
-            self._quotas.setdefault(quota.metadata.namespace, []).append((index, quota))
+        self._quotas = grouped(enumerate(cluster.resource_quotas), lambda each: each[1].metadata.namespace)
         self.has_room: set[str] = set()
         self.refusals = 0
         # The first refusal of a workload's pods by one quota, and since when.

@@ -26,7 +26,7 @@ from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.controllers.actions import is_ready
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_name
+from kpreempt.model.meta import controller_name, grouped
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, outcomes_in_any_order, outcomes_of_scores
@@ -327,10 +327,7 @@ def _all_choices(choices: Sequence[PodChoice], alike: Alike) -> Iterator[tuple[l
 
 def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float]]:
     """Which of the pods go, and how likely that is: one way for each number of pods of a kind."""
-    kinds: dict[Hashable, list[str]] = {}
-    for pod in choice.pods:
-        kinds.setdefault(alike(pod), []).append(pod)
-    pools = list(kinds.values())
+    pools = list(grouped(choice.pods, alike).values())
     all_ways = comb(len(choice.pods), choice.count)
     for numbers in _divisions(choice.count, [len(pool) for pool in pools]):
         pods = [pod for pool, number in zip(pools, numbers, strict=True) for pod in pool[:number]]

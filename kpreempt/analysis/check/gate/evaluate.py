@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.check.gate.measures import MEASURES, Case, Facts, Measure, Part, grouped
+from kpreempt.analysis.check.gate.measures import MEASURES, Case, Facts, Measure, Part
 from kpreempt.analysis.check.gate.rules import GateRules, matches, rule_named
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
+from kpreempt.model.meta import grouped
 from kpreempt.verdict import API_VERSION
 from kpreempt.verdict.check import Change, Check, GateFinding, GateSource, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Simulation

@@ -6,24 +6,22 @@ of those of one family, and ``MEASURES`` has them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from math import ceil
-from typing import TypeVar
 
 import msgspec
 
 from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, matches
 from kpreempt.analysis.naming import some_of
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
+from kpreempt.model.meta import grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import Displaced, Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
 from kpreempt.verdict.unread import LIST
 
 _FINGERPRINT_LENGTH = 32
-_Item = TypeVar("_Item")
-_Key = TypeVar("_Key")
 
 
 class PodFacts(msgspec.Struct, frozen=True):
@@ -227,14 +225,6 @@ class Case:
             seen.add(owner)
             owner = self._owners[owner]
         return owner
-
-
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """The items by their key, both in the order in which they come."""
-    found: dict[_Key, list[_Item]] = {}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
 
 
 def namespace_of(text: str) -> str:

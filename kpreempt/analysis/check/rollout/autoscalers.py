@@ -14,6 +14,7 @@ from kpreempt.analysis.check.rollout.apply import last_applied
 from kpreempt.analysis.check.rollout.kinds import group_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.model.meta import grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 
 GROUP, KIND = "autoscaling", "HorizontalPodAutoscaler"
@@ -68,10 +69,7 @@ class Autoscalers:
         """``at_most``: all that the change has under an autoscaler is simulated at the most replicas."""
         self._at_most = at_most
         by_name = {describe(each): autoscaler_of(each) for each in (*live, *given)}
-        self._by_target: dict[Target, list[Autoscaler]] = {}
-        for each in by_name.values():
-            if each is not None:
-                self._by_target.setdefault(each.target, []).append(each)
+        self._by_target = grouped((each for each in by_name.values() if each is not None), lambda each: each.target)
 
     def sized(self, given: ManifestDocument, current: int | None) -> tuple[ManifestDocument, list[Assumption]]:
         """The manifest with the size that it is simulated at, and what is to be told of that.

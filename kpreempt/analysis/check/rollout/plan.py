@@ -63,7 +63,7 @@ from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import QUEUE_LABEL
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_of, grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind
 from kpreempt.verdict.unread import LIST, missing, unreadable_of
@@ -512,11 +512,8 @@ class _Planner:
     def _running(self) -> dict[str, list[str]]:
         """The pods of each workload that have not ended."""
         if self._pods_by_workload is None:
-            self._pods_by_workload = {}
-            workloads = Workloads(self._cluster)
-            for pod in self._cluster.pods:
-                if not pod.is_terminal:
-                    self._pods_by_workload.setdefault(workloads.of(pod), []).append(pod.key)
+            running = grouped((pod for pod in self._cluster.pods if not pod.is_terminal), Workloads(self._cluster).of)
+            self._pods_by_workload = {name: [pod.key for pod in pods] for name, pods in running.items()}
         return self._pods_by_workload
 
     def _empty(self, namespace: str) -> None:
