@@ -31,6 +31,7 @@ from kpreempt.admission.records import USUAL, Admission, ApiServerRules, rejecte
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.labels import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, format_requirement
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
 from kpreempt.model.workloads import RuntimeClass
@@ -121,8 +122,7 @@ def _with_default_tolerations(pod: Pod) -> Admission:
         return Admission(pod)
     tolerations = [*pod.spec.tolerations, *added]
     changes = _toleration_changes(pod.spec.tolerations, tolerations, _REASON)
-    spec = msgspec.structs.replace(pod.spec, tolerations=tolerations)
-    return Admission(msgspec.structs.replace(pod, spec=spec), changes)
+    return Admission(replace_in(pod, "spec", tolerations=tolerations), changes)
 
 
 def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list[Toleration]:
@@ -313,8 +313,7 @@ def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
         ]
     if not changes:
         return Admission(pod)
-    spec = msgspec.structs.replace(pod.spec, affinity=affinity, topology_spread_constraints=constraints)
-    return Admission(msgspec.structs.replace(pod, spec=spec), changes)
+    return Admission(replace_in(pod, "spec", affinity=affinity, topology_spread_constraints=constraints), changes)
 
 
 def _with_terms(affinity: Affinity, changed: Callable[[PodAffinityTerm, str], PodAffinityTerm]) -> Affinity:

@@ -11,6 +11,7 @@ import msgspec
 from kpreempt.admission.defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, USUAL, Admission, ApiServerRules
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.verdict import Admitted
 
@@ -100,7 +101,7 @@ def admit_pod_level_resources(pod: Pod, rules: ApiServerRules) -> Admission:
         if name not in limits and all(name in each.resources.limits for each in containers):
             limits[name] = max(total[name], request, key=lambda amount: amount.nano)
     resources = msgspec.structs.replace(resources, limits=limits)
-    completed = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=_rounded(resources)))
+    completed = replace_in(pod, "spec", resources=_rounded(resources))
     return Admission(completed, _added_to_pod(pod, completed))
 
 
@@ -127,8 +128,7 @@ def _with_all_requests(pod: Pod) -> Pod:
     filled = container_defaults(is_pod=True)
     spec = pod.spec
     containers, init_containers = filled(spec, spec.containers), filled(spec, spec.init_containers)
-    spec = msgspec.structs.replace(spec, containers=containers, init_containers=init_containers)
-    return msgspec.structs.replace(pod, spec=spec)
+    return replace_in(pod, "spec", containers=containers, init_containers=init_containers)
 
 
 def _pod_level_resources(

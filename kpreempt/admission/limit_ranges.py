@@ -14,6 +14,7 @@ import msgspec
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import Admission, rejected
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import MAX_INT64, Quantity
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -115,14 +116,9 @@ def _with_defaults(pod: Pod, limit_range: LimitRange, given: ResourceRequirement
         )
         return msgspec.structs.replace(container, resources=resources)
 
-    spec = msgspec.structs.replace(
-        pod.spec,
-        containers=[filled(each, f"spec.containers[{index}]") for index, each in enumerate(pod.spec.containers)],
-        init_containers=[
-            filled(each, f"spec.initContainers[{index}]") for index, each in enumerate(pod.spec.init_containers)
-        ],
-    )
-    return msgspec.structs.replace(pod, spec=spec)
+    containers = [filled(each, f"spec.containers[{index}]") for index, each in enumerate(pod.spec.containers)]
+    starting = [filled(each, f"spec.initContainers[{index}]") for index, each in enumerate(pod.spec.init_containers)]
+    return replace_in(pod, "spec", containers=containers, init_containers=starting)
 
 
 def _missing(path: str, have: ResourceList, defaults: ResourceList, reason: str) -> Iterator[Admitted]:

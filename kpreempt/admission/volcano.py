@@ -15,7 +15,7 @@ import msgspec
 from kpreempt.admission.pod_resources import add_amounts, format_nano, raise_amounts
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import is_label_key
-from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of, replace_in
 from kpreempt.model.pod import Container, Pod, PodAnnotations, PodSpec, ResourceList
 from kpreempt.model.quantity import quantity
 from kpreempt.model.volcano import (
@@ -54,9 +54,7 @@ def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHE
         group = _group_for(pod, queues)
         groups.setdefault(group.key, group)
         annotations = (pod.metadata.annotations or PodAnnotations()).changed(group_name=group.metadata.name)
-        pods.append(
-            msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
-        )
+        pods.append(replace_in(pod, "metadata", annotations=annotations))
     return msgspec.structs.replace(cluster, pods=pods, pod_groups=list(groups.values()))
 
 
@@ -65,8 +63,7 @@ def admit_pod_group(group: PodGroup, cluster: ClusterSnapshot) -> PodGroup:
     if group.spec.queue:
         return group
     queues = {each.metadata.name: each.metadata.annotations.get(QUEUE_NAME) for each in cluster.namespaces}
-    spec = msgspec.structs.replace(group.spec, queue=_queue_of(group.metadata.namespace, queues))
-    return msgspec.structs.replace(group, spec=spec)
+    return replace_in(group, "spec", queue=_queue_of(group.metadata.namespace, queues))
 
 
 def quota_usage(spec: PodSpec, count: int = 1) -> ResourceList:

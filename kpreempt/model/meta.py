@@ -71,6 +71,7 @@ class Keyed:
 
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
+_Record = TypeVar("_Record", bound=msgspec.Struct)
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
 
@@ -89,6 +90,11 @@ def controller_name(meta: ObjectMeta) -> str:
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, or ``None``."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def replace_in(record: _Record, part: str, **changes: object) -> _Record:
+    """The record with other fields in a part of it: its ``metadata``, ``spec`` or ``status``."""
+    return msgspec.structs.replace(record, **{part: msgspec.structs.replace(getattr(record, part), **changes)})
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:

@@ -16,6 +16,7 @@ from kpreempt.admission.limit_ranges import claim_out_of_bounds
 from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import NodeSelectorRequirement
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import (
     ObjectReference,
@@ -182,7 +183,7 @@ class _Binder:
         )
         made = PersistentVolume(spec=spec)
         name = f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
-        made = msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, name=name))
+        made = replace_in(made, "metadata", name=name)
         self._take(claim, made)
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
         self._assume(claim, "spec.volumeName", f"taken to be provisioned at once by {by}", AssumptionKind.TOLD)

@@ -20,7 +20,7 @@ from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim
-from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of, replace_in
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
@@ -143,8 +143,7 @@ class SimulatedCluster:
     def create(self, pod: Pod) -> Pod:
         """A pod is made; returns it as it is stored."""
         if pod.metadata.creation_timestamp is None:
-            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.now)
-            pod = msgspec.structs.replace(pod, metadata=metadata)
+            pod = replace_in(pod, "metadata", creation_timestamp=self.now)
         # The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node.
         if claims := list(_ephemeral_claims(pod)):
             there = self.snapshot.persistent_volume_claims
@@ -178,8 +177,7 @@ class SimulatedCluster:
             self._change_claims(allocated(claims, pod, devices, node, slices))
         labels = self._labels_of_nodes.get(node) if self.rules.pod_topology_labels_admission else None
         if labels:
-            metadata = msgspec.structs.replace(pod.metadata, labels={**pod.metadata.labels, **labels})
-            pod = msgspec.structs.replace(pod, metadata=metadata)
+            pod = replace_in(pod, "metadata", labels={**pod.metadata.labels, **labels})
         status = msgspec.structs.replace(
             pod.status, phase="Running", start_time=self.now, nominated_node_name="", conditions=[]
         )
@@ -193,8 +191,7 @@ class SimulatedCluster:
         """A pod that runs is ready."""
         pod = self.pods[key]
         condition = PodCondition(type="Ready", status="True", last_transition_time=self.now)
-        status = msgspec.structs.replace(pod.status, conditions=[*pod.status.conditions, condition])
-        pod = self.store(msgspec.structs.replace(pod, status=status))
+        pod = self.store(replace_in(pod, "status", conditions=[*pod.status.conditions, condition]))
         self.ready.add(key)
         self.readiness.append(Readiness(self.at, pod, 1))
         self.budgets.change(pod, 1)
@@ -205,17 +202,16 @@ class SimulatedCluster:
         if pod is None or key not in self.ready or ready_condition(pod) is not None:
             return pod
         ready = PodCondition(type="Ready", status="True")
-        status = msgspec.structs.replace(pod.status, conditions=[*pod.status.conditions, ready])
-        return msgspec.structs.replace(pod, status=status)
+        return replace_in(pod, "status", conditions=[*pod.status.conditions, ready])
 
     def nominate(self, key: str, node: str) -> list[tuple[Pod, Pod]]:
         """A pod waits for room on a node; lower ones that did lose their nomination. What changed, old and new."""
         pod = self.pods[key]
-        changed = [(pod, _nominated(pod, node))]
+        changed = [(pod, replace_in(pod, "status", nominated_node_name=node))]
         lower = {other for other in self._nominated.get(node, ()) if self.pods[other].priority < pod.priority}
         # In the order in which they came.
         losing = [self.pods[other] for other in filter(lower.__contains__, self.pods)] if lower else []
-        changed += [(other, _nominated(other, "")) for other in losing]
+        changed += [(other, replace_in(other, "status", nominated_node_name="")) for other in losing]
         for _, new in changed:
             self._put(new)
         return changed
@@ -227,8 +223,7 @@ class SimulatedCluster:
         condition = PodCondition(
             type=_DISRUPTION_TARGET, status="True", reason=_PREEMPTED, last_transition_time=self.now
         )
-        status = msgspec.structs.replace(pod.status, conditions=[*others, condition])
-        self.store(msgspec.structs.replace(pod, status=status))
+        self.store(replace_in(pod, "status", conditions=[*others, condition]))
 
     def lose(self, key: str) -> None:
         """A pod serves no more, though nobody has told it to go."""
@@ -247,8 +242,7 @@ class SimulatedCluster:
         if pod.spec.node_name and not pod.is_terminal:
             seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _LONGEST_GRACE_SECONDS)
         gone_at = self.at + seconds
-        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.started + timedelta(seconds=gone_at))
-        self._put(msgspec.structs.replace(pod, metadata=metadata))
+        self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=gone_at)))
         self.lose(key)
         return gone_at
 
@@ -256,7 +250,7 @@ class SimulatedCluster:
         """The containers of a pod have ended; it holds no room any more, and something keeps the object. Returns it."""
         pod = self.pods[key]
         self.lose(key)
-        ended = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
+        ended = replace_in(pod, "status", phase=phase)
         self._put(ended)
         self.quotas.count(ended, 1)
         self.quotas.count(pod, -1)
@@ -266,8 +260,7 @@ class SimulatedCluster:
         """A finalizer is taken off a pod."""
         pod = self.pods[key]
         finalizers = [each for each in pod.metadata.finalizers if each != finalizer]
-        metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
-        self.store(msgspec.structs.replace(pod, metadata=metadata))
+        self.store(replace_in(pod, "metadata", finalizers=finalizers))
 
     def remove(self, key: str) -> Pod:
         """A pod is gone; returns it as it was."""
@@ -400,10 +393,6 @@ def _copied_labels(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
 
 def _mixed(kind: tuple[OwnerKey, str, str, bool], count: int) -> int:
     return hash((kind, count)) & _HASH_MASK if count else 0
-
-
-def _nominated(pod: Pod, node: str) -> Pod:
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
 
 
 def _ephemeral_claims(pod: Pod) -> Iterable[PersistentVolumeClaim]:

@@ -39,6 +39,7 @@ from kpreempt.controllers.deployment import (
 from kpreempt.controllers.job import JobState, reconcile_job
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.affinity import tied_to
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod, Volume
 
 _LONGEST_STEM = 58
@@ -60,11 +61,9 @@ class Maker:
         """The next pod, under a ``name`` of its own where it has one to bear."""
         number = next(self._numbers)
         name = name or f"{self._stem}-{number}"
-        old = self.prototype.metadata
-        labels = {**old.labels, **(labels or {})}
+        labels = {**self.prototype.metadata.labels, **(labels or {})}
         # Where the name is that of a pod before, the number tells them apart.
-        metadata = msgspec.structs.replace(old, name=name, uid=f"{name}.{number}", labels=labels)
-        return msgspec.structs.replace(self.prototype, metadata=metadata)
+        return replace_in(self.prototype, "metadata", name=name, uid=f"{name}.{number}", labels=labels)
 
 
 def _carry_out(
@@ -286,7 +285,7 @@ def with_claims_of(pod: Pod, prototype_name: str) -> Pod:
         return msgspec.structs.replace(volume, persistent_volume_claim=claim)
 
     volumes = [own(volume) for volume in pod.spec.volumes]
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=volumes))
+    return replace_in(pod, "spec", volumes=volumes)
 
 
 class DaemonSetController(Controller):
@@ -304,7 +303,7 @@ class DaemonSetController(Controller):
         def create(action: CreatePods) -> Iterable[Pod]:
             pod = self._maker.make(labels={REVISION_LABEL: self._set.revision})
             affinity = tied_to(pod.spec.affinity, action.node_name)
-            return [msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, affinity=affinity))]
+            return [replace_in(pod, "spec", affinity=affinity)]
 
         pods = client.cluster.controlled(client.cluster.pods_of(self.owners[0]))
         actions = reconcile_daemon_set(self._set, pods, self._nodes, client.cluster.now)
@@ -355,8 +354,7 @@ class JobController(Controller):
             for _ in range(action.count):
                 pod = self._maker.make(labels=labels)
                 finalizers = [*pod.metadata.finalizers, JOB_FINALIZER]
-                metadata = msgspec.structs.replace(pod.metadata, finalizers=list(dict.fromkeys(finalizers)))
-                yield msgspec.structs.replace(pod, metadata=metadata)
+                yield replace_in(pod, "metadata", finalizers=list(dict.fromkeys(finalizers)))
 
         there = client.cluster.pods_of(self.owners[0])
         if _dismiss(client, [pod for pod in there if pod.key in self._strangers]):

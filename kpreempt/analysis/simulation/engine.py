@@ -51,7 +51,7 @@ from kpreempt.errors import InputError, NotFoundError
 from kpreempt.eviction.records import CREATED, Answer
 from kpreempt.eviction.subresource import answer_eviction, being_terminated
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_name, controller_of
+from kpreempt.model.meta import controller_name, controller_of, replace_in
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
@@ -388,8 +388,7 @@ class _Run:
         name, priority, policy = self._admitted[key]
         if (name, priority, policy) == key:
             return pod
-        spec = msgspec.structs.replace(spec, priority_class_name=name, priority=priority, preemption_policy=policy)
-        return msgspec.structs.replace(pod, spec=spec)
+        return replace_in(pod, "spec", priority_class_name=name, priority=priority, preemption_policy=policy)
 
     def _named(self, pod: Pod) -> Pod:
         """The pod under a name that no other has; that of a StatefulSet's is its own."""
@@ -398,8 +397,7 @@ class _Run:
             if f"{pod.metadata.namespace}/{name}" not in self.cluster.pods:
                 break
             name = f"{pod.metadata.name}-{number}"
-        metadata = msgspec.structs.replace(pod.metadata, name=name)
-        return pod if name == pod.metadata.name else msgspec.structs.replace(pod, metadata=metadata)
+        return pod if name == pod.metadata.name else replace_in(pod, "metadata", name=name)
 
     def delete(self, key: str, reason: str) -> None:
         """A controller, or whoever applies the change, tells a pod to go."""

@@ -22,7 +22,7 @@ from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of
+from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of, replace_in
 
 # The controllers that adopt, in the order in which they are asked.
 _KINDS = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job", "Deployment")
@@ -57,8 +57,7 @@ class _Adopter(NamedTuple):
         metadata = record.metadata
         finalizers = [*metadata.finalizers, *([JOB_FINALIZER] if kind == "Job" else [])]
         owners = [*metadata.owner_references, owner]
-        metadata = msgspec.structs.replace(metadata, owner_references=owners, finalizers=finalizers)
-        return msgspec.structs.replace(record, metadata=metadata)
+        return replace_in(record, "metadata", owner_references=owners, finalizers=finalizers)
 
 
 def adopted(

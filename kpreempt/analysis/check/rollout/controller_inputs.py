@@ -29,7 +29,7 @@ from kpreempt.controllers.job import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
-from kpreempt.model.meta import Time
+from kpreempt.model.meta import Time, replace_in
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.interface import Settings
@@ -219,17 +219,16 @@ class Prototypes:
             message = f"{message}; simulated with priority {priority}"
             taken = Assumption(f"PriorityClass {name}", "value", message)
         self.assumptions[taken] = None
-        spec = msgspec.structs.replace(pod.spec, priority_class_name="", priority=priority)
-        return msgspec.structs.replace(pod, spec=spec)
+        return replace_in(pod, "spec", priority_class_name="", priority=priority)
 
     def of_pod(self, pod: Pod) -> Pod:
         """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""
         made = replacement_of(pod, suffix="0", uid="", now=self._now, rules=self._rules)
-        return stripped(made if made is not None else pod)
+        return made if made is not None else pod
 
     def maker(self, pod: Pod, stem: str) -> Maker:
-        """Makes pods like this one."""
-        return Maker(stripped(pod), stem)
+        """Makes pods like this one; when each is made, whoever makes it says."""
+        return Maker(replace_in(pod, "metadata", creation_timestamp=None), stem)
 
     def add_claims(
         self, document: Document, name: str, namespace: str, ordinals: Iterable[int], reader: DocumentReader
@@ -272,12 +271,7 @@ def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) 
         changes[field] = [*there, *injected]
     if not names:
         return prototype, []
-    return msgspec.structs.replace(prototype, spec=msgspec.structs.replace(prototype.spec, **changes)), names
-
-
-def stripped(pod: Pod) -> Pod:
-    """The pod without a time of creation: whoever makes one like it sets that."""
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=None))
+    return replace_in(prototype, "spec", **changes), names
 
 
 def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> Pod:
@@ -289,8 +283,7 @@ def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> P
         for owner in pod.metadata.owner_references
     ]
     labels = {**pod.metadata.labels, TEMPLATE_HASH_LABEL: template_hash} if template_hash else pod.metadata.labels
-    metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, labels=labels)
-    return msgspec.structs.replace(pod, metadata=metadata)
+    return replace_in(pod, "metadata", owner_references=owners, labels=labels)
 
 
 USUAL_SECONDS = 600

@@ -44,7 +44,6 @@ from kpreempt.analysis.simulation.controllers import (
     DeletionController,
     DeploymentController,
     JobController,
-    Maker,
     ReplicaSetController,
     SimulatedReplicaSet,
     StatefulSetController,
@@ -317,7 +316,7 @@ class _Starter:
         for pod in pods:
             revision = pod.metadata.labels.get(REVISION_LABEL, "")
             if revision not in makers:
-                makers[revision] = Maker(self.prototypes.of_pod(pod), name)
+                makers[revision] = self.prototypes.maker(self.prototypes.of_pod(pod), name)
         reader = DocumentReader(f"StatefulSet {workload.key}", workload.change.source, workload.change.line)
         self.prototypes.add_claims(document, name, workload.namespace, range(start, start + replicas), reader)
         state = StatefulSetState(

@@ -36,6 +36,7 @@ from kpreempt.controllers.disruption import Candidates, Scales, failed_status, s
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
 from kpreempt.model.kinds import Kind
 from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import replace_in
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
@@ -404,8 +405,7 @@ class Overlay:
         if isinstance(record, PersistentVolume) and before is None:
             return msgspec.structs.replace(record, status=PersistentVolumeStatus(phase="Available"))
         if any(path.startswith("spec") for path in fields):
-            metadata = msgspec.structs.replace(record.metadata, generation=record.metadata.generation + 1)
-            record = msgspec.structs.replace(record, metadata=metadata)
+            record = replace_in(record, "metadata", generation=record.metadata.generation + 1)
         if isinstance(record, ResourceQuota):
             hard, used = record.spec.hard, record.status.used
             status = ResourceQuotaStatus(hard=hard, used={key: used[key] for key in used if key in hard})

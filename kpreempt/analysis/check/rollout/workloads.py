@@ -37,6 +37,7 @@ from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, des
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of
 from kpreempt.controllers.stateful_set import MAX_ORDINAL
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
@@ -412,7 +413,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     applied = mapping_in(last_applied(before) or {}, "metadata", "labels")
     kept = {key: value for key, value in record.metadata.labels.items() if key not in applied}
     labels = {**kept, **mine}
-    relabelled = msgspec.structs.replace(record, metadata=msgspec.structs.replace(record.metadata, labels=labels))
+    relabelled = replace_in(record, "metadata", labels=labels)
     if told := annotations_of(wanted):
         relabelled = with_annotations(relabelled, {**annotations_of(record), **told})
     change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **where)
