@@ -432,6 +432,15 @@ def pending_pods(cluster: ClusterSnapshot) -> list[Pod]:
     return [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
 
 
+def pods_by_node(pods: Iterable[Pod], nodes: Iterable[str]) -> dict[str, list[Pod]]:
+    """The pods on each of the nodes that have not finished, in their order."""
+    found: dict[str, list[Pod]] = {name: [] for name in nodes}
+    for pod in pods:
+        if pod.spec.node_name in found and not pod.is_terminal:
+            found[pod.spec.node_name].append(pod)
+    return found
+
+
 class Spread(Protocol):
     """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods
+from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods, pods_by_node
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.meta import controller_name
-from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import ClusterSummary, Verdict
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat
@@ -52,10 +51,11 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     places = {standing.pod: standing for order in orders for standing in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
     typical = typical_requests(running) if ranked else {}
-    rooms = _rooms(ranked, running, nodes)
-    items = [
-        _item(pod, threats.get(pod.key, []), rooms[pod.key], typical, search, places.get(pod.key)) for pod in ranked
-    ]
+    beside = pods_by_node(running, [pod.spec.node_name for pod in ranked])
+    items = []
+    for pod in ranked:
+        room = room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name])
+        items.append(_item(pod, threats.get(pod.key, []), room, typical, search, places.get(pod.key)))
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *unread_of(cluster, ["Node", "Pod", *([BUDGETS] if items else [])])]
@@ -92,15 +92,6 @@ def _standing_out(pod: Pod, threats: Sequence[Threat]) -> tuple[int, int, float]
 
 def _first_position(threats: Sequence[Threat]) -> int:
     return min((_LAST - 1 if each.position is None else each.position for each in threats), default=_LAST)
-
-
-def _rooms(pods: Sequence[Pod], running: Sequence[Pod], nodes: dict[str, Node]) -> dict[str, dict[str, int]]:
-    """Each pod's room, by its name."""
-    beside: dict[str, list[Pod]] = {pod.spec.node_name: [] for pod in pods}
-    for pod in running:
-        if pod.spec.node_name in beside:
-            beside[pod.spec.node_name].append(pod)
-    return {pod.key: room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name]) for pod in pods}
 
 
 def _item(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol
 
 import msgspec
 
@@ -36,13 +37,11 @@ from kpreempt.model.workloads import ReplicaSet
 from kpreempt.verdict import Admitted, Assumption
 from kpreempt.verdict.unread import missing
 
-_Record = TypeVar("_Record")
-
 
 class Decode(Protocol):
     """Turns plain data of a kind into its record; raises ``InputError`` with the source and line."""
 
-    def __call__(self, kind: str, document: Document, *, source: str = "", line: int = 0) -> object:
+    def __call__(self, kind: str, document: Document, *, source: str = "", line: int = 0) -> Any:
         """Decode one object."""
 
 
@@ -126,7 +125,7 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
     """
     if not overrides:
         return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes, found=found.found)])
-    pod = apply_api_defaults(_as(Pod, decode("Pod", override_pod(pod_document(found.pod), overrides))))
+    pod = apply_api_defaults(decode("Pod", override_pod(pod_document(found.pod), overrides)))
     admission = _reread_priority(pod, found.pod, overrides, found.cluster)
     question = Question(
         pod=admission.pod,
@@ -155,22 +154,14 @@ def _expanded(
 
 
 def _unadmitted(template: PodTemplate, decode: Decode) -> _Unadmitted:
-    def decoded(kind: str, document: Document, record: type[_Record]) -> _Record:
-        return _as(record, decode(kind, document, source=template.source, line=template.line))
-
+    decoded = partial(decode, source=template.source, line=template.line)
     claims = [*template.claims, *ephemeral_claims(template.document)]
     return _Unadmitted(
         template=template,
-        pod=decoded("Pod", template.document, Pod),
-        claims=[decoded("PersistentVolumeClaim", claim, PersistentVolumeClaim) for claim in claims],
-        owners=[decoded("ReplicaSet", owner, ReplicaSet) for owner in template.owners],
+        pod=decoded("Pod", template.document),
+        claims=[decoded("PersistentVolumeClaim", claim) for claim in claims],
+        owners=[decoded("ReplicaSet", owner) for owner in template.owners],
     )
-
-
-def _as(record: type[_Record], decoded: object) -> _Record:
-    if not isinstance(decoded, record):
-        raise TypeError(f"decoding gave {type(decoded).__name__}, not {record.__name__}")
-    return decoded
 
 
 def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: ClusterSnapshot) -> Admission:

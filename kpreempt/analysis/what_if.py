@@ -22,7 +22,6 @@ import msgspec
 from kpreempt.analysis.document_reader import Document
 from kpreempt.errors import UsageError, nearest
 from kpreempt.model.pod import Pod, annotations_of
-from kpreempt.model.quantity import Quantity
 
 __all__ = ["Overrides", "override_pod", "pod_document"]
 
@@ -83,14 +82,8 @@ def pod_document(pod: Pod) -> Document:
 
 def plain_document(record: msgspec.Struct) -> Document:
     """A typed object as plain data, in the API's words, without its kind."""
-    document: Document = _without_nulls(msgspec.to_builtins(record, enc_hook=_plain))
+    document: Document = _without_nulls(msgspec.to_builtins(record, enc_hook=str))
     return document
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Quantity):
-        return str(value)
-    raise NotImplementedError(f"{type(value).__name__} has no plain form")
 
 
 def _without_nulls(value: Any) -> Any:

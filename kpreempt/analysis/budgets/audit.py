@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import fill_budget_statuses
-from kpreempt.analysis.algorithms import AnalysisContext, Spread, decide_pending, one_by_one, pending_pods
+from kpreempt.analysis.algorithms import AnalysisContext, Spread, decide_pending, one_by_one, pending_pods, pods_by_node
 from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
@@ -574,11 +574,7 @@ def search_priorities(
         if running:
             least[budget.key] = min(running, key=_importance)
     chosen = sorted(least, key=lambda key: (least[key].priority, key))[:_MOST_SEARCHED]
-    wanted = {least[key].spec.node_name for key in chosen}
-    beside: dict[str, list[Pod]] = {name: [] for name in wanted}
-    for pod in cluster.pods:
-        if pod.spec.node_name in wanted and not pod.is_terminal:
-            beside[pod.spec.node_name].append(pod)
+    beside = pods_by_node(cluster.pods, [least[key].spec.node_name for key in chosen])
     for key in chosen:
         pod = least[key]
         node = pod.spec.node_name

@@ -6,10 +6,11 @@ step leaves for the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import combinations, groupby
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -243,18 +244,6 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join([*names[:_NAMED], f"{len(names) - _NAMED} more"] if len(names) > _NAMED else names) or "none"
 
 
-class Prepare(Protocol):
-    """Makes a cluster ready for a scheduler."""
-
-    def __call__(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
-        """As ``Scheduler.prepare`` does."""
-
-
-def prepare_anew(scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
-    """As ``Scheduler.prepare`` does."""
-    return scheduler.prepare(cluster, now=now, is_queued=is_queued)
-
-
 def compare_pods(
     cluster: ClusterSnapshot,
     questions: Sequence[Question],
@@ -262,20 +251,21 @@ def compare_pods(
     *,
     now: datetime,
     is_queued: bool = True,
-    prepare: Prepare = prepare_anew,
+    prepare: Callable[..., Any] | None = None,
     assumptions: Iterable[Assumption] = (),
     phases: Phases = NO_PHASES,
 ) -> Comparison:
     """What each scheduler decides about each pod on its own; the schedulers are by the name to show.
 
     ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the queue. ``prepare`` makes a
-    cluster ready for a scheduler, and may know it from before. Assumptions of a verdict are told with the name of the
-    scheduler, unless all make them.
+    cluster ready for a scheduler, as that does itself, and may know it from before. Assumptions of a verdict are told
+    with the name of the scheduler, unless all make them.
     """
     verdicts: dict[str, list[Verdict]] = {}
     for name, scheduler in schedulers.items():
         with phases.phase("prepare"):
-            prepared = prepare(scheduler, cluster, now=now, is_queued=is_queued)
+            make = scheduler.prepare if prepare is None else partial(prepare, scheduler)
+            prepared = make(cluster, now=now, is_queued=is_queued)
         verdicts[name] = [scheduler.decide(prepared, question.pod, phases=phases) for question in questions]
     items = [
         _compared({name: verdicts[name][index] for name in schedulers}, question)

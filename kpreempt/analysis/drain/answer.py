@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, pods_by_node
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings, summed_up
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
@@ -358,10 +358,7 @@ def removals(
     Those with the fewest pods to move are tried first, each beside those that go already. This is greedy: another
     choice might let more of them go.
     """
-    by_node: dict[str, list[Pod]] = {name: [] for name in nodes}
-    for pod in cluster.pods:
-        if pod.spec.node_name in by_node:
-            by_node[pod.spec.node_name].append(pod)
+    by_node = pods_by_node(cluster.pods, nodes)
     keeps = {name: [each for pod in pods for each in _keeps(pod, cluster)] for name, pods in by_node.items()}
     order = sorted(
         (name for name in nodes if not keeps[name]), key=lambda name: (sum(map(_moves, by_node[name])), name)

@@ -401,10 +401,9 @@ def worth_trying(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[i
         node = node or ("" if each.spec.node_name else each.status.nominated_node_name)
         if node and not each.is_terminal and each.key != pod.key:
             going.setdefault(node, []).append(each)
-    wanted: set[int] = set()
-    for name, pods in going.items():
-        wanted.update(_of_node(pods, pod, verdict.filter.get(name)))
-    return sorted(wanted)
+    return sorted(
+        {priority for name, pods in going.items() for priority in _of_node(pods, pod, verdict.filter.get(name))}
+    )
 
 
 def least(priorities: Sequence[int], ask: Ask, *, only_grows: bool) -> Reached | None:

@@ -28,6 +28,7 @@ from kpreempt.analysis.algorithms import (
     likeness_to,
     one_by_one,
     pending_pods,
+    pods_by_node,
     timed_by_part,
 )
 from kpreempt.analysis.explain.change_search import Situation
@@ -115,7 +116,8 @@ def explain_pending(
 
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
-    known = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
+    nominated = {pod.status.nominated_node_name for pod in asked} - {""}
+    known = PendingContext(pods_by_node(cluster.pods, nominated), attempts, scheduler.scheduler_names, at, max_backoff)
     situations = {id(pod): situation_of(pod, verdicts[id(pod)], known) for pod in asked}
     rules = scheduler.queue_rules(lambda: prepared, phases)
     positions = queue_positions(cluster, scheduler, attempts, rules)
@@ -335,18 +337,6 @@ def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
         PendingGroup(cause, outcome, state, pods, for_good)
         for (cause, outcome, state, for_good), pods in members.items()
     ]
-
-
-def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list[Pod]]:
-    """The pods of the nodes that pending ones are nominated to."""
-    nodes: dict[str, list[Pod]] = {
-        pod.status.nominated_node_name: [] for pod in pending if pod.status.nominated_node_name
-    }
-    if nodes:
-        for pod in cluster.pods:
-            if pod.spec.node_name in nodes and not pod.is_terminal:
-                nodes[pod.spec.node_name].append(pod)
-    return nodes
 
 
 def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapshot) -> PendingChanges:

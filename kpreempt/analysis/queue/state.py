@@ -137,10 +137,7 @@ def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
     Extenders that refuse nodes go by one name together (``schedule_one.go`` of v1.36.3).
     """
     statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
-    refusing: set[str] = set()
-    for status in statuses:
-        if status.plugin and status.plugin not in refusing and status.is_rejected:
-            refusing.add(status.plugin)
+    refusing = {status.plugin for status in statuses if status.plugin and status.is_rejected}
     refusing -= {call.extender for call in verdict.extender_calls}
     if any(call.refused for call in verdict.extender_calls if call.verb == "filter"):
         refusing.add(EXTENDER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -15,13 +16,11 @@ import msgspec
 from kpreempt.admission import admit, admit_claim
 from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Decode, set_aside_namesakes
 from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_refusals, once_enqueued
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
@@ -246,18 +245,9 @@ def _with_gang(
     cluster: ClusterSnapshot, gang: Gang, now: datetime, decode: Decode, job: VolcanoJob
 ) -> tuple[ClusterSnapshot, list[Assumption]]:
     """The cluster with a job's group, claims and pods, as the API server would store them."""
-
-    def decoded(kind: str, document: Document) -> object:
-        return decode(kind, document, source=job.reader.source, line=job.reader.line)
-
-    group = decoded("PodGroup", gang.group)
-    assert isinstance(group, PodGroup)
-    cluster = _with_group(cluster, _stamped(group, now))
-    claims = [
-        claim
-        for document in gang.claims
-        if isinstance(claim := decoded("PersistentVolumeClaim", document), PersistentVolumeClaim)
-    ]
+    decoded = partial(decode, source=job.reader.source, line=job.reader.line)
+    cluster = _with_group(cluster, _stamped(decoded("PodGroup", gang.group), now))
+    claims = [decoded("PersistentVolumeClaim", document) for document in gang.claims]
     known = {claim.key for claim in cluster.persistent_volume_claims}
     new_claims = [admit_claim(claim, cluster) for claim in claims if claim.key not in known]
     cluster = msgspec.structs.replace(
@@ -265,9 +255,7 @@ def _with_gang(
     )
     pods, said, rules = [], [], api_server_of(cluster)
     for document in gang.pods:
-        pod = decoded("Pod", document)
-        assert isinstance(pod, Pod)
-        admission = admit(pod, cluster, rules)
+        admission = admit(decoded("Pod", document), cluster, rules)
         said += admission.assumptions
         pods.append(_stamped(admission.pod, now))
     said += [

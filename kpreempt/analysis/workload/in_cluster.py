@@ -173,7 +173,7 @@ class _Maker:
             document = pod_document(as_new(self._model))
             affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
             affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
-            names = daemon_node_names(self._decoded(document), self._cluster.nodes)
+            names = daemon_node_names(self._decode("Pod", document), self._cluster.nodes)
             have = {pod.spec.node_name or tied_node(pod) for pod in there}
             return [self._on_node(name) for name in names if name not in have]
         if desired is None:
@@ -240,18 +240,15 @@ class _Maker:
             claim = volume.get("persistentVolumeClaim") or {}
             if str(claim.get("claimName", "")).endswith(f"-{old}"):
                 claim["claimName"] = f"{claim['claimName'].removesuffix(old)}{name}"
-        return self._decoded(document)
+        pod: Pod = self._decode("Pod", document)
+        return pod
 
     def _on_node(self, node_name: str) -> Pod:
         document = pod_document(as_new(self._model))
         document["metadata"].pop("uid", None)
         document["metadata"]["name"] = joined(self._workload.name, node_name)
         tie_to_node(document["spec"], node_name)
-        return self._decoded(document)
-
-    def _decoded(self, document: Document) -> Pod:
-        pod = self._decode("Pod", document)
-        assert isinstance(pod, Pod)
+        pod: Pod = self._decode("Pod", document)
         return pod
 
 

@@ -368,9 +368,7 @@ Json = dict[str, Any]
 
 def share_text(share: float) -> str:
     """A share as Go writes a float."""
-    if math.isinf(share):
-        return "+Inf"
-    return format(Decimal(repr(share)), "f").removesuffix(".0")
+    return "+Inf" if math.isinf(share) else format(Decimal(repr(share)), "f").removesuffix(".0")
 
 
 def amounts_told(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:

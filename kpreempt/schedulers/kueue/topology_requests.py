@@ -158,8 +158,8 @@ def place_all(asked: ByFlavor, queue: Queue, *, is_empty: bool = False) -> dict[
         topology = queue.topologies[flavor]
         # The same node may belong to several flavors.
         assumed = shared if topology.has_nodes else {}
-        for each in _place_flavor(topology, asked[flavor], assumed, flavor, is_empty=is_empty):
-            found[each.pod_set] = each
+        placements = _place_flavor(topology, asked[flavor], assumed, flavor, is_empty=is_empty)
+        found |= {each.pod_set: each for each in placements}
     return found
 
 
