@@ -24,7 +24,7 @@ import msgspec
 
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
 from kpreempt.admission.defaults import CLAIM_SPEC, RECORDS
-from kpreempt.admission.priority import global_default, known_classes, with_class
+from kpreempt.admission.priority import fill_in, global_default, known_classes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import (
     ResourceClaim,
@@ -172,7 +172,7 @@ def fill_priorities(
             case = _Case(default.metadata.name, _DEFAULT, pod.key in created)
         cases.setdefault(case, []).append(pod.key)
         if case.is_given:
-            changed[index] = with_class(pod, classes[case.class_name])
+            changed[index] = fill_in(pod, classes[case.class_name], "").pod
     if changed:
         pods = [changed.get(index, pod) for index, pod in enumerate(cluster.pods)]
         cluster = msgspec.structs.replace(cluster, pods=pods)

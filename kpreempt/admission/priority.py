@@ -43,12 +43,12 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if not pod.spec.priority_class_name:
         default = global_default(cluster.priority_classes)
         by_class = f"PriorityClass {default.metadata.name}, the global default" if default else REASON_API_DEFAULT
-        filled = _fill_in(pod, default, by_class)
+        filled = fill_in(pod, default, by_class)
         is_open = bool(unread) and pod.spec.priority is None and may_have_default(cluster)
         return msgspec.structs.replace(filled, assumptions=unread if is_open else [])
     chosen = known.get(pod.spec.priority_class_name)
     if chosen is not None:
-        return _fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
+        return fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
     if unread and pod.spec.priority is None:
         raise NotFoundError(
             f'Pod {pod.key}: spec.priorityClassName: which priority "{pod.spec.priority_class_name}" stands for is '
@@ -66,7 +66,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
             f'Pod {pod.key}: spec.priorityClassName: there is no PriorityClass "{name}"; there is: {listed}',
             hint=near[0] if near else "",
         )
-    filled = _fill_in(pod, None, REASON_API_DEFAULT)
+    filled = fill_in(pod, None, REASON_API_DEFAULT)
     assumption = Assumption(
         subject=f"Pod {pod.key}",
         field="spec.priorityClassName",
@@ -86,11 +86,6 @@ def may_have_default(cluster: ClusterSnapshot) -> bool:
     return not is_absent or any(pod.spec.priority_class_name for pod in cluster.pods)
 
 
-def with_class(pod: Pod, chosen: PriorityClass) -> Pod:
-    """The pod with what the class gives it, as far as it does not state that itself."""
-    return _fill_in(pod, chosen, "").pod
-
-
 def known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
     """The cluster's classes and the built-in ones, by name."""
     return {each.metadata.name: each for each in (*SYSTEM_PRIORITY_CLASSES, *cluster.priority_classes)}
@@ -101,7 +96,8 @@ def global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
     return min((each for each in classes if each.global_default), key=lambda each: each.value, default=None)
 
 
-def _fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
+def fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
+    """The pod with what a class gives it, or none does, as far as it does not state that itself."""
     spec = pod.spec
     value = chosen.value if chosen is not None else 0
     policy = (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY

@@ -83,10 +83,11 @@ def reconcile_deployment(
 
     Raises ``SyncError`` where the strategy's amounts are no percentages.
     """
+    with_pods = [each for each in (*old, new) if each is not None and each.replicas > 0]
     # Whether one with pods has noted another size of the Deployment than it has now.
-    is_scaled = any(each.desired_replicas not in (None, deployment.replicas) for each in _with_pods(new, old))
+    is_scaled = any(each.desired_replicas not in (None, deployment.replicas) for each in with_pods)
     if deployment.paused or is_scaled:
-        return _scale(deployment, new, old)
+        return _scale(deployment, new, old, with_pods)
     if deployment.strategy == "Recreate":
         # Everything old goes, to its last pod, before anything new comes.
         ending: list[Action] = [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
@@ -125,14 +126,14 @@ def _creation(deployment: DeploymentState, replicas: int) -> CreateReplicaSet:
 
 def _grown(deployment: DeploymentState, new: ReplicaSetState, old: Sequence[ReplicaSetState]) -> int:
     """The new ReplicaSet's size once it has taken the room that the surge leaves."""
-    room = deployment.replicas + allowances(deployment).surge - total_replicas((*old, new))
+    room = deployment.replicas + allowances(deployment).surge - sum(each.replicas for each in (*old, new))
     return new.replicas + min(max(room, 0), deployment.replicas - new.replicas)
 
 
 def _shrink_old(deployment: DeploymentState, new: ReplicaSetState, old: list[ReplicaSetState]) -> list[Action]:
     """The old ReplicaSets lose what is unhealthy, and then as much as may be missing, the oldest first."""
     least = deployment.replicas - allowances(deployment).unavailable
-    most_removed = total_replicas((*old, new)) - least - (new.replicas - new.available)
+    most_removed = sum(each.replicas for each in (*old, new)) - least - (new.replicas - new.available)
     if not old or most_removed <= 0:
         return []
     ordered = oldest_first(old)
@@ -166,12 +167,16 @@ def _without_unhealthy(ordered: list[ReplicaSetState], most: int) -> tuple[list[
     return result, True
 
 
-def _scale(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[Action]:
+def _scale(
+    deployment: DeploymentState,
+    new: ReplicaSetState | None,
+    old: Sequence[ReplicaSetState],
+    active: list[ReplicaSetState],
+) -> list[Action]:
     """The sizes after scaling: all to the only ReplicaSet with pods, or else in proportion to their sizes.
 
     Raises ``SyncError`` where the strategy's amounts are no percentages.
     """
-    active = _with_pods(new, old)
     # The only one with pods, or where none has any the new or the youngest.
     only = active[0] if active else new or (oldest_first(old)[-1] if old else None)
     if only is not None and len(active) <= 1:
@@ -181,13 +186,9 @@ def _scale(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequen
     return _in_proportion(deployment, active) if deployment.strategy == "RollingUpdate" else []
 
 
-def _with_pods(new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[ReplicaSetState]:
-    return [each for each in (*old, new) if each is not None and each.replicas > 0]
-
-
 def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -> list[Action]:
     most = deployment.replicas + allowances(deployment).surge if deployment.replicas > 0 else 0
-    to_add = most - total_replicas(active)
+    to_add = most - sum(each.replicas for each in active)
     # The biggest first; of equals the youngest grow first, and the oldest shrink first.
     by_age = oldest_first(active)
     ordered = sorted(reversed(by_age) if to_add > 0 else by_age, key=lambda each: -each.replicas)
@@ -242,11 +243,6 @@ def allowances(deployment: DeploymentState) -> Allowances:
 def oldest_first(replica_sets: Iterable[ReplicaSetState]) -> list[ReplicaSetState]:
     """By creation, then by name; those that do not say when they were made come first."""
     return sorted(replica_sets, key=lambda each: (each.created or _BEFORE_ALL, each.name))
-
-
-def total_replicas(replica_sets: Iterable[ReplicaSetState]) -> int:
-    """How many pods they should have together."""
-    return sum(each.replicas for each in replica_sets)
 
 
 def resized(deployment: DeploymentState, name: str, replicas: int) -> ScaleReplicaSet:

@@ -101,6 +101,8 @@ class _Members:
         owned = {ordinal_of(pod.name): pod for pod in pods if pod.name.rpartition("-")[0] == stateful_set.name}
         self._pods = {ordinal: pod for ordinal, pod in owned.items() if ordinal >= 0}
         self._made: dict[int, CreatePods] = {}
+        # How many of the first pods no update reaches.
+        self._kept = max(stateful_set.partition or 0, 0)
 
     def fill(self, actions: list[Action]) -> bool:
         """Makes what is missing and deletes what has finished; whether the step ends here."""
@@ -187,11 +189,6 @@ class _Members:
         if kept is None:
             kept = state.current_replicas if state.strategy == "RollingUpdate" else 0
         return state.current_revision if ordinal < state.start + kept else state.update_revision
-
-    @property
-    def _kept(self) -> int:
-        """How many of the first pods no update reaches."""
-        return max(self._set.partition or 0, 0)
 
     def _is_outdated(self, ordinal: int) -> bool:
         pod = self._pods.get(ordinal)

@@ -277,11 +277,6 @@ class SimulatedCluster:
         self._changed()
         return pod
 
-    def seconds_until_gone(self, pod: Pod) -> float:
-        """How long a pod that is on its way out already takes still."""
-        deletion = pod.metadata.deletion_timestamp
-        return max((deletion - self.started).total_seconds(), 0.0) if deletion is not None else 0.0
-
     @property
     def changes(self) -> tuple[int, int]:
         """Changes when a pod does, or whether it is ready."""

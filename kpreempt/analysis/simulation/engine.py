@@ -186,8 +186,9 @@ class _Run:
         self._scheduling = Scheduling(self.cluster, scheduler, start.choose, waiting)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
-            if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
-                self._do_later(self.cluster.seconds_until_gone(pod), partial(self._gone, pod.key))
+            until = pod.metadata.deletion_timestamp
+            if until is not None and (pod.spec.node_name or not pod.is_terminal):
+                self._do_later(max((until - now).total_seconds(), 0.0), partial(self._gone, pod.key))
             elif pod.spec.node_name and not pod.is_terminal:
                 self._end_later(pod)
 

@@ -117,6 +117,13 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     tool = table.value(APPLIED_BY) if APPLIED_BY in table else None
     if tool is not None and tool not in [*Applier]:
         raise table.bad(APPLIED_BY, f"{_shown(tool)} is not a tool that is known", ", ".join(Applier))
+    kinds = table.value(ASSUME_NONE) if ASSUME_NONE in table else []
+    if not isinstance(kinds, list) or not all(isinstance(each, str) for each in kinds):
+        raise table.bad(ASSUME_NONE, f"{_shown(kinds)} is not an array of kinds", '["pdb", "quota"]')
+    try:
+        assume_none = kinds_named(kinds, ASSUME_NONE)
+    except UsageError as error:
+        raise table.bad(ASSUME_NONE, error.message.removeprefix(f"{ASSUME_NONE} "), error.hint) from None
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
@@ -126,7 +133,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         rules=rules,
         job_seconds=job_seconds,
         applied_by=Applier(tool) if tool is not None else None,
-        assume_none=_assume_none(table),
+        assume_none=assume_none,
     )
 
 
@@ -257,16 +264,6 @@ def _compiled(table: _Table, expression: str) -> Rule:
         return compile_rule(expression, VARIABLES)
     except CompileError as error:
         raise table.bad("expression", f"is not an expression: {str(error).partition(chr(10))[0]}") from None
-
-
-def _assume_none(table: _Table) -> frozenset[str]:
-    value = table.value(ASSUME_NONE) if ASSUME_NONE in table else []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise table.bad(ASSUME_NONE, f"{_shown(value)} is not an array of kinds", '["pdb", "quota"]')
-    try:
-        return kinds_named(value, ASSUME_NONE)
-    except UsageError as error:
-        raise table.bad(ASSUME_NONE, error.message.removeprefix(f"{ASSUME_NONE} "), error.hint) from None
 
 
 def _override(table: _Table) -> Override:

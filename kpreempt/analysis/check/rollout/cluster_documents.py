@@ -6,7 +6,7 @@ says of which objects, so that whoever reads the cluster keeps those and no othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -205,6 +205,16 @@ class ClusterObjects:
             known = {(each.metadata.namespace, each.metadata.name): each for each in records}
             self._by_kind[kind] = known
         return known
+
+
+def laid_over(cluster: ClusterSnapshot, new: Mapping[str, Mapping[tuple[str, str], Any]]) -> ClusterSnapshot:
+    """The cluster with ``new`` records by field, and by namespace and name; ``None`` is for one that is gone."""
+    fields: dict[str, Any] = {}
+    for field, records in new.items():
+        left = dict(records)
+        there = [left.pop((each.metadata.namespace, each.metadata.name), each) for each in getattr(cluster, field)]
+        fields[field] = [each for each in (*there, *left.values()) if each is not None]
+    return msgspec.structs.replace(cluster, **fields) if fields else cluster
 
 
 def record_document(kind: str, record: Any) -> Document:

@@ -18,6 +18,7 @@ from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.admission.pod_resources import format_nano
 from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.apply import same_template
+from kpreempt.analysis.check.rollout.cluster_documents import laid_over
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
     amount,
@@ -159,17 +160,7 @@ class _Starter:
                 source, line = workload.change.source, workload.change.line
                 record = self._decode(workload.kind, workload.after, source=source, line=line)
             changed.setdefault(CLUSTER_KINDS[workload.kind].field, {})[workload.namespace, workload.name] = record
-        cluster = self.prototypes.cluster
-        for field, records in changed.items():
-            left = dict(records)
-            there = []
-            for each in getattr(cluster, field):
-                key = (each.metadata.namespace, each.metadata.name)
-                new = left.pop(key, None) if key in records else each
-                there += [new] if new is not None else []
-            there += [record for record in left.values() if record is not None]
-            cluster = msgspec.structs.replace(cluster, **{field: there})
-        self.prototypes.cluster = cluster
+        self.prototypes.cluster = laid_over(self.prototypes.cluster, changed)
 
     def controller_of_workload(self, workload: PlannedWorkload) -> Controller:
         """The controller of a workload."""

@@ -15,7 +15,7 @@ import msgspec
 from kpreempt.admission import admit_claim, apply_object_defaults
 from kpreempt.analysis.check.rollout.apply import below, last_applied
 from kpreempt.analysis.check.rollout.autoscalers import is_autoscaler
-from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
+from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, laid_over, record_document
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import (
     ADMISSION,
@@ -322,8 +322,8 @@ class Overlay:
         document, metadata = given.document, given.document["metadata"]
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")
         before = self._objects.find(kind.name, namespace, name)
-        laid_over = _laid_over(document, kind.name, before, removed_labels)
-        record: Any = self._decode(kind.name, laid_over, source=given.source, line=given.line)
+        wanted = _with_manifest(document, kind.name, before, removed_labels)
+        record: Any = self._decode(kind.name, wanted, source=given.source, line=given.line)
         if before is None:
             # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
             if kind.name != "Node":
@@ -365,16 +365,7 @@ class Overlay:
         A budget whose terms are new has the status that the disruption controller gives it at once, while the pods are
         still those from before.
         """
-        fields: dict[str, Any] = {}
-        for field, new in self._new.items():
-            waiting = dict(new)
-            kept = []
-            for record in getattr(self._cluster, field):
-                latest = waiting.pop((record.metadata.namespace, record.metadata.name), record)
-                if latest is not None:
-                    kept.append(latest)
-            fields[field] = [*kept, *(each for each in waiting.values() if each is not None)]
-        cluster = msgspec.structs.replace(self._cluster, **fields) if fields else self._cluster
+        cluster = laid_over(self._cluster, self._new)
         return self._with_statuses(cluster) if self._changed_budgets else cluster
 
     def _with_statuses(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
@@ -415,7 +406,7 @@ class Overlay:
         return apply_object_defaults(record)
 
 
-def _laid_over(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:
+def _with_manifest(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:
     """The manifest over what is there, without a status, which the API server does not take from it."""
     wanted = deepcopy({key: each for key, each in document.items() if key != "status"})
     metadata = wanted["metadata"]

@@ -208,37 +208,32 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.applied_by or Applier.KUBECTL
 
     def prepared(self, documents: Sequence[ManifestDocument]) -> Prepared:
-        """``prepared`` with these options."""
-        return prepared(documents, self.namespace, self.applier)
+        """Objects that say no namespace are in ``namespace``; of several documents of one object the last counts.
 
-
-def prepared(documents: Sequence[ManifestDocument], namespace: str, applier: Applier) -> Prepared:
-    """Objects that say no namespace are in ``namespace``; of several documents of one object the last counts.
-
-    One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no
-    name, kind or API version, or is nested too deeply.
-    """
-    versions: dict[tuple[str, str, str], list[ManifestDocument]] = {}
-    hooks: dict[tuple[str, str, str], ManifestDocument] = {}
-    names = _Names(documents)
-    for index, given in enumerate(documents):
-        document = _named(given, namespace, names)
-        each = msgspec.structs.replace(given, document=document)
-        # What is the same for documents of one object, in whichever version of its API; one without a name is alone.
-        kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
-        metadata = document["metadata"]
-        key = kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
-        if hook_of(document, applier)[0]:
-            hooks[key] = each
-        if not is_left_out(document, applier):
-            versions[key] = [*versions.pop(key, []), each]
-    ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, applier)[0]}
-    return Prepared(
-        given=documents,
-        documents=[own[-1] for own in versions.values()],
-        replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
-        hooks=[each for key, each in hooks.items() if key not in ordinary],
-    )
+        One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no
+        name, kind or API version, or is nested too deeply.
+        """
+        versions: dict[tuple[str, str, str], list[ManifestDocument]] = {}
+        hooks: dict[tuple[str, str, str], ManifestDocument] = {}
+        names = _Names(documents)
+        for index, given in enumerate(documents):
+            document = _named(given, self.namespace, names)
+            each = msgspec.structs.replace(given, document=document)
+            # The same for documents of one object, in whichever version of its API; one without a name is alone.
+            kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
+            metadata = document["metadata"]
+            key = kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
+            if hook_of(document, self.applier)[0]:
+                hooks[key] = each
+            if not is_left_out(document, self.applier):
+                versions[key] = [*versions.pop(key, []), each]
+        ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, self.applier)[0]}
+        return Prepared(
+            given=documents,
+            documents=[own[-1] for own in versions.values()],
+            replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
+            hooks=[each for key, each in hooks.items() if key not in ordinary],
+        )
 
 
 class _Names:
