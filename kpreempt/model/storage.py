@@ -20,7 +20,7 @@ from kpreempt.model.pod import (
     VolumeResources,
     VsphereVolume,
 )
-from kpreempt.model.quantity import Quantity
+from kpreempt.model.quantity import Quantity, quantity
 
 
 class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -187,3 +187,46 @@ class VolumeAttachment(msgspec.Struct, frozen=True, rename="camel", omit_default
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+
+BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+STORAGE = "storage"
+
+
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """The storage class that the claim asks for; empty if it names none."""
+    annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """The storage class of the volume."""
+    return volume.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, volume.spec.storage_class_name)
+
+
+def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
+    """How much the claim asks for; 0 if it says nothing."""
+    return claim.spec.resources.requests.get(STORAGE) or quantity("0")
+
+
+def storage_capacity(volume: PersistentVolume) -> Quantity:
+    """How large the volume is; 0 if it says nothing."""
+    return volume.spec.capacity.get(STORAGE) or quantity("0")
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume, and the binding is done."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
+
+
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume is kept for the claim; a UID counts only if the volume's reference has one."""
+    reference = volume.spec.claim_ref
+    if reference is None:
+        return False
+    if (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
+        return False
+    return not reference.uid or reference.uid == claim.metadata.uid

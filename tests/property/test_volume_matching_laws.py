@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.csi_translation import requested_storage, storage_capacity
+from kpreempt.model.storage import (
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    requested_storage,
+    storage_capacity,
+)
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
 from kpreempt.schedulers.kube.versions import behaviour
 from tests.volume_factories import make_claim, make_volume

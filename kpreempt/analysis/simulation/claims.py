@@ -19,26 +19,25 @@ from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import (
+    BIND_COMPLETED_ANNOTATION,
+    NO_PROVISIONER,
+    STORAGE,
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeSpec,
     StorageClass,
     VolumeNodeAffinity,
-)
-from kpreempt.schedulers.interface import Settings
-from kpreempt.schedulers.kube.framework.csi_translation import (
-    BIND_COMPLETED_ANNOTATION,
-    NO_PROVISIONER,
-    STORAGE,
-    claim_name_of,
     class_of_claim,
     class_of_volume,
+    is_bound_to,
     requested_storage,
     storage_capacity,
 )
+from kpreempt.schedulers.interface import Settings
+from kpreempt.schedulers.kube.framework.csi_translation import claim_name_of
 from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes, is_bound_to
+from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Assumption, AssumptionKind
 

@@ -21,9 +21,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity_text
+from kpreempt.model.storage import class_of_claim
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.assumptions import qos_class
-from kpreempt.schedulers.kube.framework.csi_translation import DRIVERS, PORTWORX, class_of_claim, in_tree_plugin
+from kpreempt.schedulers.kube.framework.csi_translation import DRIVERS, PORTWORX, in_tree_plugin
 from kpreempt.schedulers.kube.framework.node_info import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource, pod_requests
 

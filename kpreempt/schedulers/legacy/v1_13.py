@@ -16,9 +16,19 @@ from typing import ClassVar
 
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolumeClaim, class_of_claim, is_fully_bound
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
+from kpreempt.schedulers.disks import (
+    AZURE_DISK,
+    CSI_LIMIT_PREFIX,
+    EBS,
+    GCE_PD,
+    LIMIT_PREFIX,
+    DiskType,
+    csi_limit_key,
+    default_disk_limit,
+)
 from kpreempt.schedulers.extender_protocol import V1_13
 from kpreempt.schedulers.legacy.base.configuration import CONFIGURATION_GROUP, PRIORITIES, SERVICE_AFFINITY, Dialect
 from kpreempt.schedulers.legacy.base.node_info import (
@@ -40,14 +50,8 @@ from kpreempt.schedulers.legacy.base.node_info import (
     sum_of_containers,
 )
 from kpreempt.schedulers.legacy.base.predicates import (
-    AZURE_DISK,
-    CSI_LIMIT_PREFIX,
-    EBS,
-    GCE_PD,
-    LIMIT_PREFIX,
     PASSES,
     Check,
-    DiskType,
     Filter,
     LegacyError,
     Metadata,
@@ -56,9 +60,6 @@ from kpreempt.schedulers.legacy.base.predicates import (
     check_claims,
     claim_names,
     claim_of,
-    class_of_claim,
-    csi_limit_key,
-    default_disk_limit,
     disk_conflict,
     general_predicates,
     is_reachable,
@@ -85,7 +86,7 @@ MAX_VOLUMES_EXCEEDED = "node(s) exceed max volume count"
 ZONE_CONFLICT = "node(s) had no available volume zone"
 NODE_AFFINITY_CONFLICT = "node(s) had volume node affinity conflict"
 
-_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+
 _INSTANCE_TYPE = "beta.kubernetes.io/instance-type"
 
 
@@ -152,7 +153,7 @@ def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:
         claim = claim_of(meta.cluster, meta.pod.pod, name)
         if claim is None:
             raise LegacyError(f'error getting PVC "{meta.pod.pod.metadata.namespace}/{name}": not found')
-        if claim.spec.volume_name and _BIND_COMPLETED in claim.metadata.annotations:
+        if is_fully_bound(claim):
             bound.append(claim)
         elif claim.spec.volume_name or not _waits_for_first_pod(meta.cluster, claim):
             raise LegacyError("pod has unbound immediate PersistentVolumeClaims")

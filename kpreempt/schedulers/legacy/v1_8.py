@@ -21,6 +21,7 @@ from kpreempt.model.labels import matches_requirement
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM
+from kpreempt.schedulers.disks import AZURE_DISK, EBS, GCE_PD, DiskType, default_disk_limit
 from kpreempt.schedulers.extender_protocol import V1_8
 from kpreempt.schedulers.legacy.base.configuration import PRIORITIES, Dialect
 from kpreempt.schedulers.legacy.base.node_info import (
@@ -40,20 +41,15 @@ from kpreempt.schedulers.legacy.base.node_info import (
     sum_of_containers,
 )
 from kpreempt.schedulers.legacy.base.predicates import (
-    AZURE_DISK,
-    EBS,
-    GCE_PD,
     PASSES,
     ZONE_LABELS,
     Check,
-    DiskType,
     Filter,
     LegacyError,
     Metadata,
     PodWithBudgets,
     claim_names,
     claim_of,
-    default_disk_limit,
     disk_conflict,
     general_predicates,
     host_ports,

@@ -57,10 +57,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import NANO_PER_UNIT
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolumeClaim, class_of_claim, requested_storage
 from kpreempt.model.workloads import ReplicaSet
 from kpreempt.schedulers.interface import Settings
-from kpreempt.schedulers.kube.framework.csi_translation import class_of_claim, requested_storage
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
 

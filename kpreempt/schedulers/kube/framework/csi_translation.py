@@ -21,16 +21,9 @@ from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
 from kpreempt.model.labels import NodeSelectorRequirement, format_requirement
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod, Volume
-from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
 
-BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
-SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
 MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
-
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
-STORAGE = "storage"
 
 
 def claim_name_of(pod: Pod, volume: Volume) -> str | None:
@@ -57,27 +50,6 @@ def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
 def not_found(kind: str, name: str) -> str:
     """The error of a lister that has no such object; ``kind`` as in ``persistentvolumeclaim``."""
     return f'{kind} "{name}" not found'
-
-
-def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; empty where it names none."""
-    annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION)
-    return annotated if annotated is not None else claim.spec.storage_class_name or ""
-
-
-def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume."""
-    return volume.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, volume.spec.storage_class_name)
-
-
-def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
-    """How much the claim asks for; 0 where it says nothing."""
-    return claim.spec.resources.requests.get(STORAGE) or quantity("0")
-
-
-def storage_capacity(volume: PersistentVolume) -> Quantity:
-    """How large the volume is; 0 where it says nothing."""
-    return volume.spec.capacity.get(STORAGE) or quantity("0")
 
 
 def required_nodes(volume: PersistentVolume) -> NodeSelector | None:

@@ -7,24 +7,20 @@ may set another limit for all nodes, which is not known here.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar
 
-from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod, Volume
-from kpreempt.model.storage import CSINode, PersistentVolumeClaim, PersistentVolumeSpec
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import CSINode, PersistentVolumeClaim
+from kpreempt.schedulers import disks
+from kpreempt.schedulers.disks import INSTANCE_TYPE_LABELS, LIMIT_PREFIX, DiskType
 from kpreempt.schedulers.kube.framework.csi_translation import (
-    AWS_EBS,
     MIGRATED_PLUGINS_ANNOTATION,
     claim_name_of,
     is_ephemeral,
     not_found,
     ownership_error,
 )
-from kpreempt.schedulers.kube.framework.csi_translation import AZURE_DISK as AZURE_DISK_PLUGIN
-from kpreempt.schedulers.kube.framework.csi_translation import CINDER as CINDER_PLUGIN
-from kpreempt.schedulers.kube.framework.csi_translation import GCE_PD as GCE_PD_PLUGIN
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.events import Action, Awaited, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
@@ -37,51 +33,29 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.resources import ATTACHABLE_VOLUMES_PREFIX
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 REASON_LIMIT = "node(s) exceed max volume count"
-
-# Machines of these kinds take fewer EBS volumes.
-_NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
-_INSTANCE_TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
-_Source = Volume | PersistentVolumeSpec
-
-
-class Cloud(NamedTuple):
-    """One cloud's disks: who makes them, and how a node's own limit is called.
-
-    ``disk`` names the disk of a volume, ``None`` where it is another's. ``limit`` is that of a node without its own.
-    """
-
-    provisioner: str
-    key: str
-    disk: Callable[[_Source], str | None]
-    limit: Callable[[Node], int]
-
-
-def _ebs_limit(node: Node) -> int:
-    kind = next((node.labels[label] for label in _INSTANCE_TYPES if label in node.labels), "")
-    return 25 if _NITRO.search(kind) else 39
 
 
 class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Counts the disks of one cloud on the node, each once, and those that the pod would add."""
 
     is_local = True
-    cloud: ClassVar[Cloud]
+    disk_type: ClassVar[DiskType]
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._is_announced = handle.behaviour.migrates_disks_by_annotation and self.cloud.provisioner != CINDER_PLUGIN
+        self._is_announced = handle.behaviour.migrates_disks_by_annotation and self.disk_type is not disks.CINDER
+        self._provisioner = f"kubernetes.io/{self.disk_type.plugin}"
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Skip pods without claims and without disks of the cloud."""
         volumes = pod.spec.volumes
-        may_count = any(self.cloud.disk(each) is not None or claim_name_of(pod, each) is not None for each in volumes)
+        may_count = any(self.disk_type.of(each) is not None or claim_name_of(pod, each) is not None for each in volumes)
         return None, SUCCESS if may_count else SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -97,25 +71,27 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
         added = len(new - used)
-        limit = node_info.allocatable.scalar.get(f"{ATTACHABLE_VOLUMES_PREFIX}{self.cloud.key}")
+        limit = node_info.allocatable.scalar.get(f"{LIMIT_PREFIX}{self.disk_type.plugin}")
         if limit is None:
-            limit = self.cloud.limit(node_info.node)
+            labels = node_info.node.labels
+            kind = next((labels[label] for label in INSTANCE_TYPE_LABELS if label in labels), "")
+            limit = disks.default_disk_limit(self.disk_type, kind)
         if len(used) + added <= limit:
             return SUCCESS
-        detail = details.VolumeLimitExceeded(self.cloud.provisioner, len(used), added, limit)
+        detail = details.VolumeLimitExceeded(self._provisioner, len(used), added, limit)
         return Status(Code.UNSCHEDULABLE, [REASON_LIMIT], detail=detail)
 
     def _is_migrated(self, csi_node: CSINode | None) -> bool:
         if csi_node is None or not self._is_announced:
             return csi_node is not None
         announced = csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
-        return self.cloud.provisioner in announced
+        return self._provisioner in announced
 
     def _disks(self, pod: Pod, *, is_incoming: bool) -> set[str]:
         """The pod's disks of the cloud. Claims that do not exist are an error of the incoming pod only."""
         found: set[str] = set()
         for volume in pod.spec.volumes:
-            disk = self.cloud.disk(volume)
+            disk = self.disk_type.of(volume)
             if disk is not None:
                 found.add(disk)
                 continue
@@ -142,9 +118,9 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
         """The disk behind the claim; where there is none yet, one of the claim's own."""
         volume = self._cluster.persistent_volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is not None:
-            return self.cloud.disk(volume.spec)
+            return self.disk_type.of(volume.spec)
         storage_class = self._cluster.storage_classes.get(claim.spec.storage_class_name or "")
-        is_ours = storage_class is not None and storage_class.provisioner == self.cloud.provisioner
+        is_ours = storage_class is not None and storage_class.provisioner == self._provisioner
         # Upstream puts a random prefix before the key, so that no disk has that name.
         return f"claim {claim.key}" if is_ours else None
 
@@ -153,45 +129,28 @@ class EBSLimits(InTreeVolumeLimits):
     """AWS disks."""
 
     name = "EBSLimits"
-    cloud = Cloud(
-        AWS_EBS,
-        "aws-ebs",
-        lambda source: source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None,
-        _ebs_limit,
-    )
+    disk_type = disks.EBS
 
 
 class GCEPDLimits(InTreeVolumeLimits):
     """Google's disks."""
 
     name = "GCEPDLimits"
-    cloud = Cloud(
-        GCE_PD_PLUGIN,
-        "gce-pd",
-        lambda source: source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None,
-        lambda _: 16,
-    )
+    disk_type = disks.GCE_PD
 
 
 class AzureDiskLimits(InTreeVolumeLimits):
     """Azure's disks."""
 
     name = "AzureDiskLimits"
-    cloud = Cloud(
-        AZURE_DISK_PLUGIN,
-        "azure-disk",
-        lambda source: source.azure_disk.disk_name if source.azure_disk else None,
-        lambda _: 16,
-    )
+    disk_type = disks.AZURE_DISK
 
 
 class CinderLimits(InTreeVolumeLimits):
     """OpenStack's disks."""
 
     name = "CinderLimits"
-    cloud = Cloud(
-        CINDER_PLUGIN, "cinder", lambda source: source.cinder.volume_id if source.cinder else None, lambda _: 256
-    )
+    disk_type = disks.CINDER
 
 
 def _awaits() -> list[Awaited]:

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod, Volume
-from kpreempt.model.storage import CSINode, PersistentVolumeClaim
+from kpreempt.model.storage import CSINode, PersistentVolumeClaim, class_of_claim
+from kpreempt.schedulers.disks import csi_limit_key
 from kpreempt.schedulers.kube.framework.csi_translation import (
     CINDER,
     DRIVERS,
@@ -22,7 +23,6 @@ from kpreempt.schedulers.kube.framework.csi_translation import (
     CSIHandle,
     TranslationError,
     claim_name_of,
-    class_of_claim,
     in_tree_plugin,
     is_ephemeral,
     not_found,
@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_LIMIT = "node(s) exceed max volume count"
-
-_CSI_PREFIX = f"{ATTACHABLE_VOLUMES_PREFIX}csi-"
-# Names of resources are shorter; what is kept of a driver's name that is not, and of its hash.
-_LONGEST_NAME = 63
-_DRIVER_PART = 23
-_HASH_PART = 16
 
 # Stands before the handle of a volume that does not exist yet; upstream puts 32 random letters there.
 _UNBOUND = "unbound:"
@@ -140,7 +134,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             for name, amount in node_info.allocatable.scalar.items()
             if name.startswith(ATTACHABLE_VOLUMES_PREFIX)
         }
-        of_drivers = {driver: of_node[key] for driver in new.values() if (key := attach_limit_key(driver)) in of_node}
+        of_drivers = {driver: of_node[key] for driver in new.values() if (key := csi_limit_key(driver)) in of_node}
         return {**of_node, **of_drivers, **limits}
 
     def _is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
@@ -278,17 +272,6 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
                 name = f"{attacher}/{volume.spec.csi.volume_handle}"
                 by_node.setdefault(attachment.spec.node_name, {})[name] = attacher
         return by_node
-
-
-def attach_limit_key(driver: str) -> str:
-    """The resource that stands for a CSI driver's volumes (``GetCSIAttachLimitKey``, ``pkg/volume/util``)."""
-    key = f"{_CSI_PREFIX}{driver}"
-    if len(key.encode()) < _LONGEST_NAME:
-        return key
-    import hashlib  # noqa: PLC0415 - only old versions need it
-
-    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
-    return f"{_CSI_PREFIX}{driver[:_DRIVER_PART]}{digest[:_HASH_PART]}"
 
 
 def _exceeded(detail: details.VolumeLimitExceeded) -> Status:

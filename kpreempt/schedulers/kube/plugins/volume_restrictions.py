@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.model.pod import GCEPersistentDisk, ISCSIVolume, Pod, RBDVolume, Volume
+from kpreempt.model.pod import Pod, Volume
+from kpreempt.schedulers.disks import excludes
 from kpreempt.schedulers.kube.framework.csi_translation import not_found
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on, on_node, on_pod
@@ -130,7 +131,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             holders = [
                 info.key
                 for info in node_info.pods
-                if any(_is_same_disk(volume, existing) for existing in info.pod.spec.volumes)
+                if any(excludes(volume, existing) for existing in info.pod.spec.volumes)
             ]
             if holders:
                 disk = details.VolumeConflict(volume=_disk_name(volume), problem="in use on the node", holders=holders)
@@ -162,36 +163,6 @@ def _is_restricted(volume: Volume) -> bool:
         or volume.rbd is not None
         or volume.iscsi is not None
     )
-
-
-def _is_same_disk(wanted: Volume, existing: Volume) -> bool:
-    """Whether both are one disk; EBS volumes are never shared, the others only where both are read-only."""
-    aws, other_aws = wanted.aws_elastic_block_store, existing.aws_elastic_block_store
-    if aws is not None and other_aws is not None and aws.volume_id == other_aws.volume_id:
-        return True
-    gce, other_gce = wanted.gce_persistent_disk, existing.gce_persistent_disk
-    if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name and _is_written(gce, other_gce):
-        return True
-    iscsi, other_iscsi = wanted.iscsi, existing.iscsi
-    if (
-        iscsi is not None
-        and other_iscsi is not None
-        and iscsi.iqn == other_iscsi.iqn
-        and _is_written(iscsi, other_iscsi)
-    ):
-        return True
-    rbd, other_rbd = wanted.rbd, existing.rbd
-    return rbd is not None and other_rbd is not None and _is_same_image(rbd, other_rbd) and _is_written(rbd, other_rbd)
-
-
-def _is_same_image(one: RBDVolume, other: RBDVolume) -> bool:
-    return not set(one.monitors).isdisjoint(other.monitors) and one.pool == other.pool and one.image == other.image
-
-
-def _is_written(
-    one: GCEPersistentDisk | ISCSIVolume | RBDVolume, other: GCEPersistentDisk | ISCSIVolume | RBDVolume
-) -> bool:
-    return not (one.read_only and other.read_only)
 
 
 def _disk_name(volume: Volume) -> str:

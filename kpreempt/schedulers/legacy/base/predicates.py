@@ -15,19 +15,18 @@ a budget makes a pod's eviction a violation differs between versions (``BudgetRu
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
-from kpreempt.model.pod import ContainerPort, Pod, Volume
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
+from kpreempt.model.pod import ContainerPort, Pod
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.model.taints import Taint, find_untolerated_taint
 from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
+from kpreempt.schedulers.disks import excludes
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.node_info import (
     ALWAYS_COUNTED,
@@ -379,40 +378,8 @@ def term_selects(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
     )
 
 
-BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-LIMIT_PREFIX = "attachable-volumes-"
-CSI_LIMIT_PREFIX = f"{LIMIT_PREFIX}csi-"
-_LONGEST_LIMIT_KEY = 63
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
 _ZONE_DELIMITER = "__"
-
-
-class DiskType(NamedTuple):
-    """A kind of disk whose number on a node is limited: its name, its plugin's, and its identity in a source."""
-
-    name: str
-    plugin: str
-    of: Callable[[Volume | PersistentVolumeSpec], str | None]
-
-
-EBS = DiskType(
-    "EBS", "aws-ebs", lambda source: None if (disk := source.aws_elastic_block_store) is None else disk.volume_id
-)
-GCE_PD = DiskType(
-    "GCE", "gce-pd", lambda source: None if (disk := source.gce_persistent_disk) is None else disk.pd_name
-)
-AZURE_DISK = DiskType(
-    "AzureDisk", "azure-disk", lambda source: None if (disk := source.azure_disk) is None else disk.disk_name
-)
-CINDER = DiskType("Cinder", "cinder", lambda source: None if (disk := source.cinder) is None else disk.volume_id)
-_NITRO = re.compile("^[cmr]5.*|t3|z1d")
-
-
-def default_disk_limit(disk_type: DiskType, instance_type: str = "") -> int:
-    """How many disks a node takes that does not say so."""
-    if disk_type is EBS and _NITRO.search(instance_type):
-        return 25
-    return {EBS: 39, CINDER: 256}.get(disk_type, 16)
 
 
 def too_many_disks(
@@ -432,28 +399,11 @@ def disk_conflict(pod: Pod, node_info: NodeInfo) -> VolumeConflict | None:
     """A disk of the pod that another pod on the node uses in a way that excludes it, or ``None``."""
     for volume in pod.spec.volumes:
         holders = [
-            info.key for info in node_info.pods if any(_excludes(volume, other) for other in info.pod.spec.volumes)
+            info.key for info in node_info.pods if any(excludes(volume, other) for other in info.pod.spec.volumes)
         ]
         if holders:
             return VolumeConflict(volume=volume.name, problem="the disk is in use", holders=holders)
     return None
-
-
-def _excludes(volume: Volume, other: Volume) -> bool:
-    """Two users of one disk: never for EBS, only where both only read for the others."""
-    disk, used_disk = volume.gce_persistent_disk, other.gce_persistent_disk
-    block, used_block = volume.aws_elastic_block_store, other.aws_elastic_block_store
-    target, used_target = volume.iscsi, other.iscsi
-    if disk and used_disk and disk.pd_name == used_disk.pd_name and not (disk.read_only and used_disk.read_only):
-        return True
-    if block and used_block and block.volume_id == used_block.volume_id:
-        return True
-    if target and used_target and target.iqn == used_target.iqn:
-        return not (target.read_only and used_target.read_only)
-    image, used = volume.rbd, other.rbd
-    if image is None or used is None or (image.pool, image.image) != (used.pool, used.image):
-        return False
-    return not set(image.monitors).isdisjoint(used.monitors) and not (image.read_only and used.read_only)
 
 
 def claim_names(pod: Pod) -> Iterator[str]:
@@ -476,17 +426,6 @@ def check_claims(cluster: Cluster, pod: Pod) -> None:
             raise LegacyError(f'persistentvolumeclaim "{name}" not found')
         if claim.metadata.deletion_timestamp is not None:
             raise LegacyError(f'persistentvolumeclaim "{name}" is being deleted')
-
-
-def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; empty where it names none."""
-    annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS)
-    return annotated if annotated is not None else claim.spec.storage_class_name or ""
-
-
-def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume."""
-    return volume.metadata.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
 
 
 def zone_conflict(volume: PersistentVolume, node: Node) -> str | None:
@@ -512,14 +451,6 @@ def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bo
         term.matches("", node_labels) and all(field.operator == "NotIn" for field in term.match_fields)
         for term in required.node_selector_terms
     )
-
-
-def csi_limit_key(driver: str) -> str:
-    """The resource that limits a driver's volumes (``GetCSIAttachLimitKey``); a name that is too long is hashed."""
-    if len(CSI_LIMIT_PREFIX) + len(driver) < _LONGEST_LIMIT_KEY:
-        return CSI_LIMIT_PREFIX + driver
-    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
-    return f"{CSI_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"
 
 
 # Whether the first pod is put back before the second.

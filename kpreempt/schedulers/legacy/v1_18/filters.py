@@ -21,6 +21,7 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import LabelSelector, is_label_key
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.schedulers.disks import LIMIT_PREFIX
 from kpreempt.schedulers.legacy.base.node_info import (
     HUGE_PAGES_PREFIX,
     NATIVE_PREFIX,
@@ -34,7 +35,6 @@ from kpreempt.schedulers.legacy.base.node_info import (
     largest_request,
 )
 from kpreempt.schedulers.legacy.base.predicates import (
-    LIMIT_PREFIX,
     Check,
     LegacyError,
     disk_conflict,

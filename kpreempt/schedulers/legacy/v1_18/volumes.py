@@ -16,25 +16,36 @@ from functools import partial
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.quantity import Quantity, quantity
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
-from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo
-from kpreempt.schedulers.legacy.base.predicates import (
+from kpreempt.model.storage import (
+    NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    class_of_claim,
+    class_of_volume,
+    is_bound_to,
+    is_fully_bound,
+    requested_storage,
+    storage_capacity,
+)
+from kpreempt.schedulers.disks import (
     AZURE_DISK,
     CINDER,
     EBS,
     GCE_PD,
+    INSTANCE_TYPE_LABELS,
     LIMIT_PREFIX,
-    ZONE_LABELS,
     DiskType,
+    csi_limit_key,
+    default_disk_limit,
+)
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
+from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import (
+    ZONE_LABELS,
     LegacyError,
     claim_names,
     claim_of,
-    class_of_claim,
-    class_of_volume,
-    csi_limit_key,
-    default_disk_limit,
     is_reachable,
     refusal,
     too_many_disks,
@@ -47,7 +58,7 @@ from kpreempt.verdict.details import VolumeConflict, VolumeLimitExceeded
 
 REASON = "node(s) exceed max volume count"
 
-INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+
 # Provisioners whose claims count as the in-tree plugin's and not as a CSI driver's (``csi-translation-lib`` v0.18).
 MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd"))
 
@@ -338,15 +349,10 @@ class _Binder:
 
     def _serves(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
         """Whether the volume is of the claim's class, large enough, and kept for no other claim."""
-        reference = volume.spec.claim_ref
-        if reference is not None:
-            if (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
-                return False
-            if reference.uid and reference.uid != claim.metadata.uid:
-                return False
         return (
+            (volume.spec.claim_ref is None or is_bound_to(volume, claim))
             # The index is by the field alone, whatever the annotation says.
-            volume.spec.storage_class_name == class_of_claim(claim)
+            and volume.spec.storage_class_name == class_of_claim(claim)
             and storage_capacity(volume).nano >= requested_storage(claim).nano
             and (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
             and volume.metadata.deletion_timestamp is None
@@ -394,23 +400,4 @@ def _is_available(volume: PersistentVolume, claim: PersistentVolumeClaim) -> boo
     )
 
 
-BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
-SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
-_STORAGE = "storage"
-
-
-def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
-    """How much the claim asks for; 0 where it says nothing."""
-    return claim.spec.resources.requests.get(_STORAGE) or quantity("0")
-
-
-def storage_capacity(volume: PersistentVolume) -> Quantity:
-    """How large the volume is; 0 where it says nothing."""
-    return volume.spec.capacity.get(_STORAGE) or quantity("0")
-
-
-def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume, and the binding is done."""
-    return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations

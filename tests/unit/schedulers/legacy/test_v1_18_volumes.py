@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import AWSElasticBlockStore, GCEPersistentDisk, Volume
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.legacy.base.predicates import csi_limit_key
+from kpreempt.schedulers.disks import csi_limit_key
 from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Verdict
 from tests.factories import NOW, make_node, make_pod

@@ -25,7 +25,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec
 from kpreempt.model.taints import Taint
 from kpreempt.model.workloads import Namespace
-from kpreempt.schedulers.kube.plugins.node_volume_limits import attach_limit_key
+from kpreempt.schedulers.disks import csi_limit_key
 from kpreempt.schedulers.volcano import configuration_of
 from kpreempt.verdict.volcano import AttemptOutcome
 from tests.factories import make_node
@@ -298,9 +298,9 @@ def attached(volume: str) -> VolumeAttachment:
     ("of_node", "of_driver", "objects", "is_refused"),
     [
         pytest.param({}, {DRIVER: 0}, {}, True, id="the CSINode says the limit"),
-        pytest.param({attach_limit_key(DRIVER): "0"}, None, {}, True, id="the node's allocatable says it, too"),
-        pytest.param({attach_limit_key(DRIVER): "0"}, {DRIVER: 1}, {}, False, id="of the two the CSINode's counts"),
-        pytest.param({attach_limit_key("other"): "0"}, None, {}, False, id="another driver's limit does not"),
+        pytest.param({csi_limit_key(DRIVER): "0"}, None, {}, True, id="the node's allocatable says it, too"),
+        pytest.param({csi_limit_key(DRIVER): "0"}, {DRIVER: 1}, {}, False, id="of the two the CSINode's counts"),
+        pytest.param({csi_limit_key("other"): "0"}, None, {}, False, id="another driver's limit does not"),
         pytest.param(
             {}, {DRIVER: 1}, {"volume_attachments": [attached("gone")]}, False, id="an attachment does not count"
         ),
@@ -334,7 +334,7 @@ def test_limits_of_volumes(
     ],
 )
 def test_the_resource_of_a_drivers_limit_has_its_name(driver: str, key: str) -> None:
-    assert attach_limit_key(driver) == key
+    assert csi_limit_key(driver) == key
 
 
 EBS = "kubernetes.io/aws-ebs"

@@ -1,0 +1,75 @@
+"""Disks of clouds: which are one, and how many of them a node takes (``plugins/nodevolumelimits`` up to v1.31).
+
+The rules have not changed from 1.8 on, but for the names of limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kpreempt.model.pod import Volume
+from kpreempt.model.storage import PersistentVolumeSpec
+
+LIMIT_PREFIX = "attachable-volumes-"
+CSI_LIMIT_PREFIX = f"{LIMIT_PREFIX}csi-"
+# Names of resources are shorter.
+_LONGEST_NAME = 63
+INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+
+
+class DiskType(NamedTuple):
+    """A kind of disk whose number on a node is limited: its name, its plugin's, and its identity in a source."""
+
+    name: str
+    plugin: str
+    of: Callable[[Volume | PersistentVolumeSpec], str | None]
+
+
+EBS = DiskType(
+    "EBS", "aws-ebs", lambda source: None if (disk := source.aws_elastic_block_store) is None else disk.volume_id
+)
+GCE_PD = DiskType(
+    "GCE", "gce-pd", lambda source: None if (disk := source.gce_persistent_disk) is None else disk.pd_name
+)
+AZURE_DISK = DiskType(
+    "AzureDisk", "azure-disk", lambda source: None if (disk := source.azure_disk) is None else disk.disk_name
+)
+CINDER = DiskType("Cinder", "cinder", lambda source: None if (disk := source.cinder) is None else disk.volume_id)
+_NITRO = re.compile("^[cmr]5.*|t3|z1d")
+
+
+def default_disk_limit(disk_type: DiskType, instance_type: str = "") -> int:
+    """How many disks a node takes that does not say so."""
+    if disk_type is EBS and _NITRO.search(instance_type):
+        return 25
+    return {EBS: 39, CINDER: 256}.get(disk_type, 16)
+
+
+def excludes(volume: Volume, other: Volume) -> bool:
+    """Whether both are one disk that two pods cannot use: EBS volumes never, others only if both only read them."""
+    block, used_block = volume.aws_elastic_block_store, other.aws_elastic_block_store
+    if block and used_block and block.volume_id == used_block.volume_id:
+        return True
+    disk, used_disk = volume.gce_persistent_disk, other.gce_persistent_disk
+    if disk and used_disk and disk.pd_name == used_disk.pd_name and not (disk.read_only and used_disk.read_only):
+        return True
+    target, used_target = volume.iscsi, other.iscsi
+    if target and used_target and target.iqn == used_target.iqn and not (target.read_only and used_target.read_only):
+        return True
+    image, used = volume.rbd, other.rbd
+    if image is None or used is None or (image.pool, image.image) != (used.pool, used.image):
+        return False
+    return not set(image.monitors).isdisjoint(used.monitors) and not (image.read_only and used.read_only)
+
+
+def csi_limit_key(driver: str) -> str:
+    """The resource that limits a CSI driver's volumes (``GetCSIAttachLimitKey``); a name that is too long is hashed."""
+    key = f"{CSI_LIMIT_PREFIX}{driver}"
+    if len(key.encode()) < _LONGEST_NAME:
+        return key
+    import hashlib  # noqa: PLC0415 - only old versions need it
+
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return f"{CSI_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"
