@@ -18,15 +18,15 @@ import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.csi_translation import (
+from kpreempt.model.storage import (
     SELECTED_NODE_ANNOTATION,
-    claim_name_of,
-    is_ephemeral,
-    ownership_error,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.csi_translation import claim_name_of, is_ephemeral, ownership_error
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     ClaimMatches,
@@ -110,7 +110,7 @@ class SessionVolumes:
         """Note where a claim might as well take another volume, which is not the same to all others."""
         taken: set[str] = set()
         for claim, volume in found.bindings:
-            equals = binder.suitable(matches, claim).equals_of(volume, node.node.labels, taken)
+            equals = matches.suitable(claim, binder).equals_of(volume, node.node.labels, taken)
             taken.add(volume.metadata.name)
             if len(set(map(_use, equals))) < 2:
                 continue

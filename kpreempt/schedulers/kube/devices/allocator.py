@@ -36,7 +36,6 @@ from kpreempt.schedulers.kube.devices.search import (
     Allocated,
     AllocationError,
     ClaimWishes,
-    Constraint,
     Counters,
     Search,
     Steps,
@@ -177,18 +176,15 @@ class Allocator:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
             )
-        return ClaimWishes(claim.key, requests, self._constraints_of(claim))
-
-    def _constraints_of(self, claim: ResourceClaim) -> list[Constraint]:
         constraints = []
-        for index, stated in enumerate(claim.spec.devices.constraints):
-            constraint = constraint_of(stated, compares_all=self.rules.compares_all)
-            if constraint is None or (stated.match_attribute is None and not self.rules.knows_distinct):
+        for index, constrained in enumerate(claim.spec.devices.constraints):
+            constraint = constraint_of(constrained, compares_all=self.rules.compares_all)
+            if constraint is None or (constrained.match_attribute is None and not self.rules.knows_distinct):
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
                 )
             constraints.append(constraint)
-        return constraints
+        return ClaimWishes(claim.key, requests, constraints)
 
     def _wish(
         self,

@@ -55,19 +55,15 @@ def devices_in_use(claims: Iterable[ResourceClaim], *, shares: bool) -> InUse:
                 continue
             shared.add(result.id)
             if result.consumed_capacity:
-                add_consumed(consumed.setdefault(result.id, {}), result.consumed_capacity)
+                of_device = consumed.setdefault(result.id, {})
+                for name, amount in result.consumed_capacity.items():
+                    of_device[name] = of_device.get(name, 0) + amount.nano
     return InUse(frozenset(devices), frozenset(shared), consumed)
 
 
 def results_of(claim: ResourceClaim) -> Iterable[DeviceResult]:
     """The devices that were allocated for the claim."""
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
-
-
-def add_consumed(consumed: Consumed, more: Mapping[str, Quantity]) -> None:
-    """Count ``more`` as consumed."""
-    for name, amount in more.items():
-        consumed[name] = consumed.get(name, 0) + amount.nano
 
 
 _NOTHING: Mapping[str, int] = {}

@@ -247,7 +247,9 @@ class PodDevices:
         idle = [
             self.claims[index].key
             for index in sorted(self._unavailable)
-            if self.claims[index] is not special and _is_idle(self.claims[index], self._pod)
+            if self.claims[index] is not special
+            # No other pod has the claim reserved.
+            and [user.uid for user in self.claims[index].status.reserved_for] in ([], [self._pod.metadata.uid])
         ]
         if idle:
             self.deallocated, self.rivals = idle[:1], idle
@@ -269,7 +271,14 @@ class PodDevices:
                 names: Iterable[str] = (each.request for each in claim.status.allocation.devices.results)
             else:
                 names = (each.request for each in next(allocated))
-            total += _rating(claim, frozenset(names))
+            requests = frozenset(names)
+            total += sum(
+                MOST_ALTERNATIVES - index
+                for request in claim.spec.devices.requests
+                if request.exactly is None
+                for index, each in enumerate(request.first_available)
+                if f"{request.name}/{each.name}" in requests
+            )
         return total
 
 
@@ -280,22 +289,6 @@ def _refusal(reason: str, detail: Detail | None = None) -> Status:
 def _may_be_served(resource: str) -> bool:
     """Whether the name is one that devices may stand for (``pkg/scheduler/util/utils.go``)."""
     return is_extended_resource(resource) or resource.startswith(CLASS_RESOURCE_PREFIX)
-
-
-def _is_idle(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether no other pod has the claim reserved."""
-    users = claim.status.reserved_for
-    return not users or (len(users) == 1 and users[0].uid == pod.metadata.uid)
-
-
-def _rating(claim: ResourceClaim, allocated: frozenset[str]) -> int:
-    return sum(
-        MOST_ALTERNATIVES - index
-        for request in claim.spec.devices.requests
-        if request.exactly is None
-        for index, each in enumerate(request.first_available)
-        if f"{request.name}/{each.name}" in allocated
-    )
 
 
 REASON_NOT_CREATED = "ResourceClaim not created yet"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.affinity import NodeSelector
-from kpreempt.model.devices import Counter, CounterSet, Device, DeviceId, ResourceSlice
+from kpreempt.model.devices import CounterSet, Device, DeviceId, ResourceSlice
 from kpreempt.model.node import Node
 
 PoolId = tuple[str, str]
@@ -105,8 +105,15 @@ class Slices:
     def _gathered(self, node: Node) -> list[Pool]:
         by_pool: dict[PoolId, list[Slice]] = {}
         for each in (*self._of_node.get(node.name, ()), *self._shared):
-            if self._is_relevant(each, node):
-                _add(by_pool, each)
+            if not self._is_relevant(each, node):
+                continue
+            # Only the slices of the newest generation count.
+            known = by_pool.setdefault(each.pool_id, [])
+            generation = each.spec.pool.generation
+            if known and generation > known[0].spec.pool.generation:
+                known.clear()
+            if not known or generation == known[0].spec.pool.generation:
+                known.append(each)
         first: list[Pool] = []
         last: list[Pool] = []
         for pool_id in sorted(by_pool):
@@ -174,18 +181,6 @@ class Slices:
         return Pool(pool_id, devices, elsewhere, counters, invalid=problem)
 
 
-def _add(by_pool: dict[PoolId, list[Slice]], slice_: Slice) -> None:
-    """Only the slices of the newest generation count."""
-    known = by_pool.setdefault(slice_.pool_id, [])
-    if known:
-        generation, newest = slice_.spec.pool.generation, known[0].spec.pool.generation
-        if generation < newest:
-            return
-        if generation > newest:
-            known.clear()
-    known.append(slice_)
-
-
 def is_for(node: Node, device: Device) -> bool:
     """Whether a device that says so itself can be reached from the node."""
     return reaches(node, device.node_name, device.all_nodes, device.node_selector)
@@ -205,23 +200,17 @@ def _has_groups(slice_: Slice) -> bool:
 def _duplicate(what: str, names: Sequence[str]) -> str:
     if len(set(names)) == len(names):
         return ""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return f"duplicate {what} name {name}"
-        seen.add(name)
-    return ""
+    # The first that was there before.
+    return f"duplicate {what} name {next(name for at, name in enumerate(names) if name in names[:at])}"
 
 
 def _missing_counter(counters: Mapping[str, CounterSet], devices: Iterable[PoolDevice]) -> str:
     for each in devices:
         for consumption in each.device.consumes_counters:
-            known: Mapping[str, Counter] | None = (
-                counters[consumption.counter_set].counters if consumption.counter_set in counters else None
-            )
+            known = counters.get(consumption.counter_set)
             if known is None:
                 return f"counter set {consumption.counter_set} not found"
             for name in consumption.counters:
-                if name not in known:
+                if name not in known.counters:
                     return f"counter {name} not found in counter set {consumption.counter_set}"
     return ""

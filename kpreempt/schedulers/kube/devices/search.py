@@ -10,8 +10,9 @@ v0.36.3).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kpreempt.model.devices import (
     MOST_RESULTS,
@@ -30,16 +31,40 @@ from kpreempt.schedulers.kube.devices.rules import AllocatorRules
 from kpreempt.schedulers.kube.devices.selectors import SelectorError, Selectors
 
 
-class Constraint(Protocol):
-    """A constraint of one claim, with the devices that were added to it."""
+class Constraint(ABC):
+    """A constraint of one claim, with the values of the devices that were added to it."""
+
+    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
+        self._requests = frozenset(stated.requests)
+        self._attribute = attribute
+        self._values: list[_Value] = []
 
     def add(self, request: str, alternative: str, device: Device, driver: str) -> bool:
-        """Take a device in for a request, and say whether it satisfies the constraint beside those before it."""
-        ...
+        """Take a device in for a request, and say whether it satisfies the constraint with those before it."""
+        if not self._concerns(request, alternative):
+            return True
+        attribute = attribute_of(device, driver, self._attribute)
+        return attribute is not None and self._take(request, attribute.typed)
 
     def remove(self, request: str, alternative: str) -> None:
         """Take back the last device that was added, which was for this request."""
-        ...
+        if self._concerns(request, alternative):
+            self._drop(request)
+
+    def _concerns(self, request: str, alternative: str) -> bool:
+        named = self._requests
+        return not named or request in named or (bool(alternative) and f"{request}/{alternative}" in named)
+
+    @abstractmethod
+    def _take(self, request: str, value: _Value) -> bool:
+        """Keep the value of a device, if it is allowed; a value of a type that is not known is ``None``."""
+
+    def _drop(self, request: str) -> None:
+        self._values.pop()
+
+
+# With its type.
+_Value = tuple[str, object] | None
 
 
 def constraint_of(stated: DeviceConstraint, *, compares_all: bool) -> Constraint | None:
@@ -56,93 +81,43 @@ def constraint_of(stated: DeviceConstraint, *, compares_all: bool) -> Constraint
     return kind(stated, stated.distinct_attribute)
 
 
-class _OnRequests:
-    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
-        self._requests = frozenset(stated.requests)
-        self._attribute = attribute
-
-    def _concerns(self, request: str, alternative: str) -> bool:
-        named = self._requests
-        return not named or request in named or (bool(alternative) and f"{request}/{alternative}" in named)
-
-
-class _Match(_OnRequests):
+class _Match(Constraint):
     """All devices have the same value."""
 
-    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
-        super().__init__(stated, attribute)
-        self._value: tuple[str, object] | None = None
-        self._count = 0
-
-    def add(self, request: str, alternative: str, device: Device, driver: str) -> bool:
-        if not self._concerns(request, alternative):
-            return True
-        attribute = attribute_of(device, driver, self._attribute)
-        if attribute is None:
+    def _take(self, request: str, value: _Value) -> bool:
+        if self._values and (value is None or value != self._values[0]):
             return False
-        value = attribute.typed
-        if not self._count:
-            self._value = value
-        # A value of a type that is not known matches none.
-        elif value is None or value != self._value:
-            return False
-        self._count += 1
+        self._values.append(value)
         return True
 
-    def remove(self, request: str, alternative: str) -> None:
-        if self._concerns(request, alternative):
-            self._count -= 1
 
-
-class _DistinctByRequest(_OnRequests):
-    """The value differs from that of the last device of each request."""
-
-    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
-        super().__init__(stated, attribute)
-        self._values: dict[str, tuple[str, object] | None] = {}
-        self._count = 0
-
-    def add(self, request: str, alternative: str, device: Device, driver: str) -> bool:
-        if not self._concerns(request, alternative):
-            return True
-        attribute = attribute_of(device, driver, self._attribute)
-        if attribute is None:
-            return False
-        value = attribute.typed
-        if self._count and self._values and (value is None or value in self._values.values()):
-            return False
-        self._values[request] = value
-        self._count += 1
-        return True
-
-    def remove(self, request: str, alternative: str) -> None:
-        if self._concerns(request, alternative):
-            self._values.pop(request, None)
-            self._count -= 1
-
-
-class _DistinctFromAll(_OnRequests):
+class _DistinctFromAll(Constraint):
     """The value differs from that of every device."""
 
-    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
-        super().__init__(stated, attribute)
-        self._values: list[tuple[str, object] | None] = []
-
-    def add(self, request: str, alternative: str, device: Device, driver: str) -> bool:
-        if not self._concerns(request, alternative):
-            return True
-        attribute = attribute_of(device, driver, self._attribute)
-        if attribute is None:
-            return False
-        value = attribute.typed
+    def _take(self, request: str, value: _Value) -> bool:
         if self._values and (value is None or value in self._values):
             return False
         self._values.append(value)
         return True
 
-    def remove(self, request: str, alternative: str) -> None:
-        if self._concerns(request, alternative):
-            self._values.pop()
+
+class _DistinctByRequest(Constraint):
+    """The value differs from that of the last device of each request, which is forgotten when a device is dropped."""
+
+    def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
+        super().__init__(stated, attribute)
+        self._last: dict[str, _Value] = {}
+
+    def _take(self, request: str, value: _Value) -> bool:
+        if self._values and self._last and (value is None or value in self._last.values()):
+            return False
+        self._last[request] = value
+        self._values.append(value)
+        return True
+
+    def _drop(self, request: str) -> None:
+        self._last.pop(request, None)
+        self._values.pop()
 
 
 def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
@@ -257,22 +232,17 @@ class Search:
         except _TooManyError:
             raise AllocationError("allocation max size exceeded") from None
 
-    def _claim(self, index: int) -> bool:
-        """The claims from this one on."""
-        if index == len(self._claims):
-            return True
-        try:
-            return self._request(index, 0)
-        except _TooManyError:
-            return False
-
     def _request(self, claim: int, index: int) -> bool:
         """The requests of a claim from this one on, and the claims after it."""
         if claim == len(self._claims):
             return True
         requests = self._claims[claim].requests
         if index == len(requests):
-            return self._claim(claim + 1)
+            # After the first claim, too many results are a dead end and no error.
+            try:
+                return self._request(claim + 1, 0)
+            except _TooManyError:
+                return False
         self.reached = max(self.reached, (claim, index))
         if not requests[index][0].alternative:
             return self._devices(claim, index, requests[index][0], 0)
@@ -379,8 +349,10 @@ class Search:
             return None
         if stated.consumes_counters and not self._rules.pools.partitions:
             return None
-        skips_counters = is_shared and self._is_shared_already(device.id)
-        counts = bool(stated.consumes_counters) and not skips_counters
+        # A device that is shared already takes no more of its counters.
+        is_counted = device.id in self._in_use.consumed or bool(self._shares.get(device.id))
+        is_counted |= self._rules.counts_every_share and device.id in self._in_use.shared
+        counts = bool(stated.consumes_counters) and not (is_shared and is_counted)
         if counts and not self._counters.reserve(pool, device):
             return None
         undo = _Undo(counts, 0, is_shared)
@@ -409,11 +381,6 @@ class Search:
             self._taken.setdefault(device.id, set()).add(claim)
         self.found[claim].append(Allocated(wish.full_name, pool, device, is_shared, consumed))
         return undo
-
-    def _is_shared_already(self, device: DeviceId) -> bool:
-        if device in self._in_use.consumed or self._shares.get(device):
-            return True
-        return self._rules.counts_every_share and device in self._in_use.shared
 
     def _give_back_parts(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice, undo: _Undo) -> None:
         for constraint in reversed(self._claims[claim].constraints[: undo.constraints]):

@@ -159,15 +159,14 @@ def _is_valid_term(term: NodeSelectorTerm) -> bool:
 
 def _terms_of(selector: NodeSelector) -> list[str]:
     """The terms of which one would do, in selector syntax."""
-    return [_format_term(term) for term in selector.node_selector_terms]
-
-
-def _format_term(term: NodeSelectorTerm) -> str:
-    parts = [
-        format_requirement(requirement.key, requirement.operator, requirement.values)
-        for requirement in (*term.match_expressions, *term.match_fields)
+    return [
+        ",".join(
+            format_requirement(requirement.key, requirement.operator, requirement.values)
+            for requirement in (*term.match_expressions, *term.match_fields)
+        )
+        or "(empty term)"
+        for term in selector.node_selector_terms
     ]
-    return ",".join(parts) or "(empty term)"
 
 
 def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:

@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolumeClaim, class_of_claim
 from kpreempt.schedulers.kube.framework.csi_translation import (
     BETA_REGION,
     BETA_ZONE,
     REGION,
     ZONE,
     ZONE_DELIMITER,
-    class_of_claim,
     not_found,
 )
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
@@ -113,7 +112,12 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
             if volume is None:
                 missing = details.VolumeConflict(claim.key, claim.spec.volume_name, "the volume does not exist")
                 return topologies, _refused(not_found("persistentvolume", claim.spec.volume_name), missing)
-            topologies += _topologies(claim, volume)
+            # A label with an empty zone in its list is ignored, as upstream.
+            for label in _TOPOLOGY_LABELS:
+                stated = volume.metadata.labels.get(label)
+                values = [value.strip() for value in stated.split(ZONE_DELIMITER)] if stated is not None else [""]
+                if all(values):
+                    topologies.append(VolumeTopology(claim.key, volume.metadata.name, label, frozenset(values)))
         return topologies, None
 
     def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> str | None:
@@ -152,17 +156,6 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         from kpreempt.schedulers.kube.bulk.limits import node_limits  # noqa: PLC0415
 
         return node_limits(self.name, [self._of_node(state, node_info) for node_info in nodes], table)
-
-
-def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
-    """The volume's topology labels; a label with an empty zone in its list is ignored, as upstream."""
-    found = []
-    for key in _TOPOLOGY_LABELS:
-        if key in volume.metadata.labels:
-            values = [value.strip() for value in volume.metadata.labels[key].split(ZONE_DELIMITER)]
-            if all(values):
-                found.append(VolumeTopology(claim.key, volume.metadata.name, key, frozenset(values)))
-    return found
 
 
 def _refused(reason: str, detail: details.VolumeConflict | None = None) -> Status:

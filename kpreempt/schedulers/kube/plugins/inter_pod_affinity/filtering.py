@@ -182,18 +182,16 @@ def with_selected_namespaces(
 
     Unless the version ``keeps_selectors``, nothing is left but these names.
     """
-    return [_with_selected_namespaces(term, namespaces, keeps_selectors) for term in terms]
-
-
-def _with_selected_namespaces(term: _Term, namespaces: SelectedNamespaces, keeps_selector: bool) -> _Term:
-    selector = term.namespace_selector
-    if selector is None or selector.is_empty():
-        return term
-    merged = copy(term)
-    merged.namespaces = term.namespaces | namespaces(selector)
-    if not keeps_selector:
-        merged.namespace_selector = None
-    return merged
+    found = []
+    for term in terms:
+        selector, merged = term.namespace_selector, term
+        if selector is not None and not selector.is_empty():
+            merged = copy(term)
+            merged.namespaces = term.namespaces | namespaces(selector)
+            if not keeps_selectors:
+                merged.namespace_selector = None
+        found.append(merged)
+    return found
 
 
 def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:

@@ -21,31 +21,30 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.storage import (
+    NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
+    STORAGE,
     CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
-    TopologySelectorLabelRequirement,
     TopologySelectorTerm,
+    class_of_claim,
+    class_of_volume,
+    is_fully_bound,
+    requested_storage,
 )
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.csi_translation import (
-    BIND_COMPLETED_ANNOTATION,
     MIGRATED_PLUGINS_ANNOTATION,
-    NO_PROVISIONER,
-    SELECTED_NODE_ANNOTATION,
-    STORAGE,
     TranslationError,
     claim_name_of,
-    class_of_claim,
-    class_of_volume,
     format_selector,
     in_tree_plugin,
     is_ephemeral,
     is_reachable,
     not_found,
     ownership_error,
-    requested_storage,
     required_nodes,
     translated_nodes,
 )
@@ -91,21 +90,17 @@ def claims_of(pod: Pod, cluster: ClusterState) -> list[PersistentVolumeClaim]:
                 waiting = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
                 raise IllegalClaimError(waiting, key, "not made yet for this ephemeral volume")
             raise IllegalClaimError(not_found("persistentvolumeclaim", name), key, "does not exist")
-        _check(claim)
+        volume_name = claim.spec.volume_name
+        if claim.status.phase == "Lost":
+            reason = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_name}"'
+            raise IllegalClaimError(reason, key, f"has lost its volume {volume_name}")
+        if claim.metadata.deletion_timestamp is not None:
+            raise IllegalClaimError(f'persistentvolumeclaim "{name}" is being deleted', key, "is being deleted")
         problem = ownership_error(pod, claim) if is_ephemeral(volume) else None
         if problem is not None:
             raise IllegalClaimError(problem, key, "belongs to another pod, or to none")
         claims.append(claim)
     return claims
-
-
-def _check(claim: PersistentVolumeClaim) -> None:
-    name, volume = claim.metadata.name, claim.spec.volume_name
-    if claim.status.phase == "Lost":
-        reason = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
-        raise IllegalClaimError(reason, claim.key, f"has lost its volume {volume}")
-    if claim.metadata.deletion_timestamp is not None:
-        raise IllegalClaimError(f'persistentvolumeclaim "{name}" is being deleted', claim.key, "is being deleted")
 
 
 def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> PodClaims:
@@ -115,7 +110,7 @@ def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> P
     """
     sorted_claims = PodClaims([], [], [])
     for claim in claims:
-        if claim.spec.volume_name and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations:
+        if is_fully_bound(claim):
             sorted_claims.bound.append(claim)
         elif _waits_for_node(claim, cluster) and not claim.spec.volume_name:
             sorted_claims.delayed.append(claim)
@@ -135,20 +130,15 @@ def hosts_of(bound: Iterable[PersistentVolumeClaim], cluster: ClusterState) -> f
         volume = cluster.persistent_volumes.get(claim.spec.volume_name)
         if volume is None:
             return None
-        names = _hosts_of_volume(volume)
+        selector = required_nodes(volume)
+        names: set[str] = set()
+        for term in selector.node_selector_terms if selector is not None else ():
+            wanted = [each for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
+            if wanted:
+                names |= set.intersection(*(set(each.values) for each in wanted))
         if names:
-            hosts = names if hosts is None else hosts & names
+            hosts = frozenset(names) if hosts is None else hosts & names
     return hosts
-
-
-def _hosts_of_volume(volume: PersistentVolume) -> frozenset[str]:
-    selector = required_nodes(volume)
-    hosts: set[str] = set()
-    for term in selector.node_selector_terms if selector is not None else ():
-        named = [set(each.values) for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
-        if named:
-            hosts |= set.intersection(*named)
-    return frozenset(hosts)
 
 
 def _waits_for_node(claim: PersistentVolumeClaim, cluster: ClusterState) -> bool:
@@ -272,10 +262,6 @@ class VolumeBinder:
             self._classes[name] = ClassVolumes(self.volumes_of_class(name))
         return self._classes[name]
 
-    def suitable(self, matches: ClaimMatches, claim: PersistentVolumeClaim) -> SuitableVolumes:
-        """The volumes that suit a claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
-        return matches.suitable(claim, self)
-
     def find_pod_volumes(
         self, matches: ClaimMatches, node: Node, picks: Sequence[PersistentVolume | None] | None = None
     ) -> PodVolumes:
@@ -297,7 +283,13 @@ class VolumeBinder:
                 return found
             to_provision.append(claim)
         if picks is None:
-            picks = self._choose(matches, node.labels)
+            picks = []
+            chosen: set[str] = set()
+            for claim in matches.to_match:
+                volume = matches.suitable(claim, self).on_node(node.labels, chosen)
+                if volume is not None:
+                    chosen.add(volume.metadata.name)
+                picks.append(volume)
         for claim, volume in zip(matches.to_match, picks, strict=True):
             if volume is None:
                 to_provision.append(claim)
@@ -334,17 +326,6 @@ class VolumeBinder:
                 conflicts[self._reason_node_affinity] = VolumeConflict(claim.key, volume.metadata.name, problem)
                 return
 
-    def _choose(self, matches: ClaimMatches, node_labels: Mapping[str, str]) -> list[PersistentVolume | None]:
-        """An existing volume for every claim, or ``None`` for those that find none."""
-        chosen: set[str] = set()
-        picks = []
-        for claim in matches.to_match:
-            volume = self.suitable(matches, claim).on_node(node_labels, chosen)
-            if volume is not None:
-                chosen.add(volume.metadata.name)
-            picks.append(volume)
-        return picks
-
     def _provision(
         self, claim: PersistentVolumeClaim, matches: ClaimMatches, node_labels: Mapping[str, str], found: PodVolumes
     ) -> bool:
@@ -357,7 +338,7 @@ class VolumeBinder:
             raise PluginError(f'failed to find storage class "{class_name}"')
         if storage_class.provisioner in ("", NO_PROVISIONER):
             wanted = f"{requested_storage(claim)} of storage class {class_name}"
-            suitable = self.suitable(matches, claim).number
+            suitable = matches.suitable(claim, self).number
             if not suitable:
                 problem = f"no available volume suits ({wanted})"
             else:
@@ -374,22 +355,15 @@ class VolumeBinder:
             problem = f"storage class {class_name} makes volumes for {allowed} only"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
-        check = self._capacities.check(claim, storage_class, node_labels)
-        if not check.is_sufficient:
+        is_sufficient, pool = self._capacities.check(claim, storage_class, node_labels)
+        if not is_sufficient:
             largest = self._capacities.largest_in_reach(class_name, node_labels)
             has = f"at most {largest} is free" if largest is not None else "no pool is"
             problem = f"wants {requested_storage(claim)} of storage class {class_name}, {has} within the node's reach"
             found.conflicts[REASON_NO_SPACE] = VolumeConflict(claim=claim.key, problem=problem)
             return False
-        found.provisions.append(Provision(claim, check.pool))
+        found.provisions.append(Provision(claim, pool))
         return True
-
-
-class CapacityCheck(NamedTuple):
-    """Whether there is room, and the pool that has it where pools are tracked."""
-
-    is_sufficient: bool
-    pool: CSIStorageCapacity | None
 
 
 class StorageCapacities:
@@ -407,20 +381,20 @@ class StorageCapacities:
 
     def check(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, node_labels: Mapping[str, str]
-    ) -> CapacityCheck:
-        """Look for a pool within the node's reach that is large enough.
+    ) -> tuple[bool, CSIStorageCapacity | None]:
+        """Whether a pool within the node's reach is large enough, and the pool where pools are tracked.
 
         Drivers that do not publish capacity, and claims without a size, always have room.
         """
         requested = claim.spec.resources.requests.get(STORAGE)
         driver = self._cluster.csi_drivers.get(storage_class.provisioner)
         if requested is None or driver is None or not driver.spec.storage_capacity:
-            return CapacityCheck(True, None)
+            return True, None
         for pool in self._by_class.get(storage_class.metadata.name, ()):
             limit = largest_volume(pool)
             if limit is not None and limit.value >= requested.value and _is_in_reach(pool, node_labels):
-                return CapacityCheck(True, pool)
-        return CapacityCheck(False, None)
+                return True, pool
+        return False, None
 
     def largest_in_reach(self, class_name: str, node_labels: Mapping[str, str]) -> Quantity | None:
         """The largest volume of the class that could be made for the node; ``None`` where no pool is in its reach."""
@@ -444,16 +418,14 @@ def _is_in_reach(pool: CSIStorageCapacity, node_labels: Mapping[str, str]) -> bo
 
 def admits_node(terms: Sequence[TopologySelectorTerm], node_labels: Mapping[str, str]) -> bool:
     """Whether a storage class's allowed topologies include the node; none at all include every node."""
-    return not terms or any(_matches(term, node_labels) for term in terms)
-
-
-def _matches(term: TopologySelectorTerm, node_labels: Mapping[str, str]) -> bool:
-    """An empty term, or one that cannot be a selector, matches no node."""
-    expressions = term.match_label_expressions
-    return bool(expressions) and all(
-        _is_valid(each) and node_labels.get(each.key) in each.values for each in expressions
+    # An empty term, or one that cannot be a selector, matches no node.
+    return not terms or any(
+        bool(term.match_label_expressions)
+        and all(
+            is_label_key(each.key)
+            and all(map(is_label_value, each.values))
+            and node_labels.get(each.key) in each.values
+            for each in term.match_label_expressions
+        )
+        for term in terms
     )
-
-
-def _is_valid(requirement: TopologySelectorLabelRequirement) -> bool:
-    return is_label_key(requirement.key) and bool(requirement.values) and all(map(is_label_value, requirement.values))

@@ -14,13 +14,14 @@ from heapq import merge
 import msgspec
 
 from kpreempt.model.labels import LabelIndex
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.csi_translation import (
-    is_reachable,
+from kpreempt.model.storage import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    is_bound_to,
     requested_storage,
-    required_nodes,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.framework.csi_translation import is_reachable, required_nodes
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -83,7 +84,14 @@ class SuitableVolumes:
 
         Raises ``PluginError`` where the claim cannot be matched at all.
         """
-        _check(claim, behaviour)
+        if not behaviour.volume_attributes_class and claim.spec.volume_attributes_class_name:
+            raise PluginError(
+                f"unsupported volumeAttributesClassName is set on claim {claim.key} "
+                "when the feature-gate VolumeAttributesClass is disabled"
+            )
+        error = selector_error(claim.spec.selector, as_json=behaviour.tells_selectors_as_json)
+        if error is not None:
+            raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
         attributes = (claim.spec.volume_attributes_class_name or "") if behaviour.volume_attributes_class else ""
         self.prebound = [each for each in volumes.prebound(claim) if _suits(each, claim, attributes)]
         self._available = volumes.available(claim, attributes)
@@ -157,27 +165,6 @@ class VolumesByReach:
         for index in merge(self._others, *found):
             if is_reachable(required_nodes(self.volumes[index]), node_labels):
                 yield self.volumes[index]
-
-
-def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is kept for the claim; a UID counts only where the volume's reference has one."""
-    reference = volume.spec.claim_ref
-    if reference is None:
-        return False
-    if (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
-        return False
-    return not reference.uid or reference.uid == claim.metadata.uid
-
-
-def _check(claim: PersistentVolumeClaim, behaviour: Behaviour) -> None:
-    if not behaviour.volume_attributes_class and claim.spec.volume_attributes_class_name:
-        raise PluginError(
-            f"unsupported volumeAttributesClassName is set on claim {claim.key} "
-            "when the feature-gate VolumeAttributesClass is disabled"
-        )
-    error = selector_error(claim.spec.selector, as_json=behaviour.tells_selectors_as_json)
-    if error is not None:
-        raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, attributes_class: str) -> bool:

@@ -16,13 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.model.node import Node
-from kpreempt.model.storage import PersistentVolume
-from kpreempt.schedulers.kube.framework.csi_translation import (
-    class_of_claim,
-    is_reachable,
-    required_nodes,
-    storage_capacity,
-)
+from kpreempt.model.storage import PersistentVolume, class_of_claim, storage_capacity
+from kpreempt.schedulers.kube.framework.csi_translation import is_reachable, required_nodes
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import VolumesByReach
 from kpreempt.schedulers.volume_orders import Result, Wishes, results_of_orders
@@ -103,7 +98,7 @@ class VolumeChoices:
         """Whether an order can matter anywhere: claims wish for different ones of equal volumes."""
         claims = self.matches.to_match
         per_class = Counter(class_of_claim(claim) for claim in claims)
-        suitable = [self._binder.suitable(self.matches, claim) for claim in claims]
+        suitable = [self.matches.suitable(claim, self._binder) for claim in claims]
         has_prebound = any(len(each.prebound) > 1 for each in suitable)
         if not has_prebound and max(per_class.values(), default=0) < 2:
             return False

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.storage import requested_storage, storage_capacity
 from kpreempt.schedulers.kube.framework.arg_types import INT64, SHAPE, child, invalid
-from kpreempt.schedulers.kube.framework.csi_translation import requested_storage, storage_capacity
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
