@@ -45,8 +45,14 @@ def output_of(rule: RuleId) -> str:
 
 def part_about(rule: RuleId, text: str) -> str:
     """What a report says first, and the part about a rule: as much as a page shows of it."""
-    lines = text.splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith((f"✗ {rule}", f"! {rule}")))
-    end = next(number for number, line in enumerate([*lines[start:], ""], start) if not line)
-    head = lines[: next(number for number, line in enumerate(lines) if not line)]
-    return "\n".join([*head, "", *lines[start:end]]) + "\n"
+    head, *sections = text.split("\n\n")
+    label, *lines = next(
+        each for each in sections if each.startswith(("FINDINGS", "WARNINGS")) and rule in each
+    ).splitlines()
+    shown: list[str] = []
+    is_about = False
+    for line in lines:
+        # What belongs to a finding is further to the right.
+        is_about = is_about if line.startswith("    ") else line.startswith((f"  ✗ {rule}  ", f"  ! {rule}  "))
+        shown += [line] if is_about else []
+    return "\n".join([head, "", label, *shown]) + "\n"

@@ -27,9 +27,6 @@ PENDING_FORMATS = (*PAGE_FORMATS, "wide")
 # Written by a template of the user's, wherever there is JSON (``templates``).
 TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
-    "text": "check.text:render",
-    "markdown": "check.markdown:render",
-    "html": "check.html:render",
     "junit": "check.junit:render",
     "sarif": "check.sarif:render",
     "github": "check.github:render",
@@ -48,7 +45,7 @@ _OF_REPORTS = {
     "markdown": "markdown:render_markdown",
     "html": "html.report:render_page",
 }
-CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
+CHECK_FORMATS = (*PAGE_FORMATS, *_CHECK)
 BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
 VERIFY_FORMATS = (*ANSWER_FORMATS, "openmetrics")
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
@@ -89,8 +86,11 @@ class Row(NamedTuple):
         if format in self.renderers:
             text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
         else:
-            # What is verbose of a page is that it is unfolded.
-            told = msgspec.structs.replace(options, verbose=options.verbose and format != "html")
+            told = options
+            if format != "text":
+                # What is verbose of a page is that it is unfolded.
+                is_verbose = options.verbose and format != "html"
+                told = msgspec.structs.replace(options, verbose=is_verbose, extent=Extent.DOCUMENT)
             report = _imported(f"report.{self.report}")(shown, told)
             text = _imported(f"report.{_OF_REPORTS[format]}")(report, options)
         return text
@@ -191,6 +191,7 @@ ROWS = (
         lambda check: _once(victim.pod for victim in check.simulation.displaced),
         items=attrgetter("findings"),
         formats=CHECK_FORMATS,
+        report="check.report:report",
     ),
     Row(
         "verdict.drain:Drain",
@@ -198,6 +199,7 @@ ROWS = (
         lambda drain: _once(victim.pod for victim in drain.simulation.displaced),
         items=attrgetter("findings"),
         formats=CHECK_FORMATS,
+        report="check.report:report",
     ),
     Row(
         "verdict.queue:SchedulingQueueState",
@@ -310,10 +312,10 @@ ROWS = (
     ),
     Row(
         "report.rules:GateRuleList",
-        {"text": "rules:render_rules"},
-        lambda rules: [each.name for each in rules.items],
+        names=lambda rules: [each.name for each in rules.items],
         kind="",
         formats=("text", "json", "yaml", "name"),
+        report="rules:report",
     ),
     Row(
         "report.algorithms:Versions",

@@ -77,10 +77,15 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 class Code(msgspec.Struct, frozen=True):
-    """Text to the letter: a message of the scheduler, or, if ``is_command``, a line to paste, which never breaks."""
+    """Text to the letter, of one line or several: a message, a file, or, if ``is_command``, what never breaks."""
 
-    text: str
+    text: str | Sequence[str]
     is_command: bool = False
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines, in each of which a line feed is shown as what it is."""
+        return [self.text] if isinstance(self.text, str) else self.text
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -151,11 +156,16 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """Lines that follow from one another."""
+    """Lines that follow from one another. What hangs below is of the same ``noun`` if ``is_alike``, and counts, too."""
 
     items: Sequence[Node]
     noun: str = "line"
     shown: int = 0
+    is_alike: bool = False
+
+    def size(self, nodes: Sequence[Node]) -> int:
+        """How many items these are."""
+        return sum(1 + (self.size(node.children) if self.is_alike else 0) for node in nodes)
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -205,9 +215,11 @@ class Section(msgspec.Struct, frozen=True):
     section without a lead and blocks is not shown. Pages have the sections that are reasoning after the others, and
     Markdown folds them. Those with a ``priority`` are on a screen, the highest first, as ``short`` if that is given.
 
+    A card has a mark if its ``style`` is good, bad or warn; ``standing`` is the word to which a search keeps it.
+
     Without a label a section is a report of its own, one of several of that ``noun``. One that is there for screens or
     pages ``only`` is nowhere else. So many lines as it ``keeps`` do not count if the longest section of a screen is to
-    be cut.
+    be cut; ``least`` of them are there as long as the section is.
     """
 
     label: str
@@ -222,7 +234,9 @@ class Section(msgspec.Struct, frozen=True):
     short: Section | None = None
     noun: str = "section"
     keeps: int = 0
+    least: int = 2
     only: Literal["", "screen", "page"] = ""
+    standing: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -278,8 +292,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ``lead`` is its first sentences, ``facts`` what it rests on; ``short_lead`` and ``short_facts`` are for a screen.
     ``title`` heads a page, in a ``tone``, and Markdown; ``counts`` and ``page_facts`` are on pages alone. ``more`` are
     options that show more, with what they show, ``hint`` the one that lists what a report leaves out. ``command`` wrote
-    it. On a screen that ``is_compact`` sections stand beside their labels without lines between them, and the facts are
-    below. One that ``is_whole`` is never cut to a screen.
+    it. A page has a search if the ``standings`` of its cards are given, to which it can keep. Markdown has the
+    reasoning below the words ``folded``, and with it the facts, unless it has these always. On a screen that
+    ``is_compact`` sections stand beside their labels without lines between them, and the facts are below. One that
+    ``is_whole`` is never cut to a screen.
     """
 
     lead: Words
@@ -294,6 +310,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     short_facts: Words = ""
     hint: str = "-v"
     command: str = ""
+    standings: Sequence[str] | None = None
+    folded: str = "The reasoning"
+    always_facts: bool = False
     is_compact: bool = False
     is_whole: bool = False
 

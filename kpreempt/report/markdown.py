@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from tabulate import tabulate
 
@@ -28,75 +29,137 @@ from kpreempt.report.blocks import (
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 
-_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~!&$]|://|(?i:www\.)")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~!&$@]|://|(?i:www\.)")
 _BACKTICKS = re.compile(r"`+")
-# A comment of a pull request holds 64 KiB.
+_WITHIN = re.compile(r"([\s,;:]*)(.*?)([\s,;:]*)", re.DOTALL)
+# What may stand in a code span within a table, too.
+_PLAIN_CODE = re.compile(r"[^`|]*")
+_NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
+# A comment of a pull request holds 64 KiB. So many bytes are for all, for a block, and for what the report is about.
+_ROOM, _ROOM_OF_BLOCK, _ROOM_OF_MAIN = 64_000, 8_000, 24_000
 _ITEMS_SHOWN = 100
 _CARDS_SHOWN = 10
+# Around a cell of a table.
+_BORDER = 3
 
 
 def render_markdown(report: Report, _options: RenderOptions) -> str:
     """The report for a ticket or a pull request: the answer, and the reasoning folded away."""
-    title = f"### {emphasised(report.title)}" if report.title else ""
+    comment = _Comment(report.folded)
     facts = "<br>\n".join(emphasised(fact) for fact in report.facts)
-    parts = [title, emphasised(report.lead), *_sections(report.shown_sections(), facts)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    start = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
+    parts = [part for each in (*start, facts if report.always_facts else "") for part in comment.taken(each)]
+    parts += comment.sections(report.shown_sections(), "" if report.always_facts else facts)
+    if comment.is_cut:
+        parts.append("The rest is left out: there is no room for it in a comment.")
+    return "\n\n".join(parts) + "\n"
 
 
-def _sections(blocks: Sequence[Block | Section], facts: str = "") -> list[str]:
-    """Blocks and sections, and those of the reasoning folded at the end."""
-    parts: list[str] = []
-    reasoning = [facts]
-    for block in blocks:
-        if not isinstance(block, Section):
-            parts += _block(block)
-        elif not block.is_empty and not block.only:
-            (reasoning if block.is_reasoning else parts).extend(_section(block))
-    if not any(reasoning[1:]):
-        return [*parts, facts]
-    return [*parts, "<details><summary>The reasoning</summary>", *reasoning, "</details>"]
+class _Comment:
+    """Writes as long as there is room, and the reasoning below the words ``folded``."""
 
+    def __init__(self, folded: str) -> None:
+        self.is_cut = False
+        self._folded = folded
+        self._left = _ROOM
 
-def _section(section: Section, title: str = "") -> list[str]:
-    title = escaped(title or section.title)
-    if not section.label:
-        start = f"### {title}\n\n{emphasised(section.lead)}"
-    else:
-        start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasised(section.lead)}".rstrip()
-    return [start, *_sections(section.blocks)]
+    def taken(self, part: str) -> list[str]:
+        """The part, unless it is empty or there is no room for it."""
+        # Bots look for commands at the beginning of a line.
+        part = f"\\{part}" if part.startswith("/") else part
+        size = len(part.encode()) + 2
+        if not part or size > self._left:
+            self.is_cut = self.is_cut or bool(part)
+            return []
+        self._left -= size
+        return [part]
 
+    def sections(self, blocks: Sequence[Block | Section], facts: str = "") -> list[str]:
+        """Blocks and sections, and those of the reasoning folded at the end."""
+        parts: list[str] = []
+        reasoning: list[Section] = []
+        for block in blocks:
+            if not isinstance(block, Section):
+                parts += self._block(block)
+            elif not block.is_empty and not block.only:
+                if block.is_reasoning:
+                    reasoning.append(block)
+                else:
+                    parts += self._section(block)
+        if not reasoning:
+            return [*parts, *self.taken(facts)]
+        start = self.taken(f"<details><summary>{self._folded}</summary>")
+        inside = [*self.taken(facts), *(part for each in reasoning for part in self._section(each))]
+        return [*parts, *start, *inside, "</details>"] if start else parts
 
-def _block(block: Block) -> list[str]:
-    match block:
-        case Sentence():
-            return [emphasised(block.words)]
-        case Code():
-            return [fenced(block.text)]
-        case Rows():
-            return ["\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows)]
-        case Fold():
-            return [f"<details><summary>{escaped(block.summary)}</summary>", *_sections(block.blocks), "</details>"]
-    if isinstance(block, Cards):
-        shown = [block.draw(item) for item in block.items[: block.shown or _CARDS_SHOWN]]
-        left = 0 if block.is_summarized else len(block.items) - len(shown)
-        cards = [part for each in shown for part in _section(each, each.label)]
-        return [*cards, *([f"… and {count(left, f'more {block.noun}')}"] if left else [])]
-    if not isinstance(block, Table | Listing | Timeline | Tree) or not block.items:
+    def _section(self, section: Section, title: str = "") -> list[str]:
+        title = escaped(title or section.title)
+        if not section.label:
+            start = f"### {title}\n\n{emphasised(section.lead)}"
+        else:
+            start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasised(section.lead)}".rstrip()
+        return [*self.taken(start), *self.sections(section.blocks)]
+
+    def _block(self, block: Block) -> list[str]:
+        match block:
+            case Sentence():
+                return self.taken(emphasised(block.words))
+            case Code():
+                return self.taken(fenced(block.lines))
+            case Rows():
+                return self.taken("\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows))
+            case Fold():
+                start = self.taken(f"<details><summary>{escaped(block.summary)}</summary>")
+                return [*start, *self.sections(block.blocks), "</details>"] if start else []
+            case Cards():
+                least = self._left - _ROOM_OF_MAIN
+                cards: list[str] = []
+                shown = 0
+                for item in block.items[: block.shown or _CARDS_SHOWN]:
+                    if self._left < least:
+                        break
+                    section = block.draw(item)
+                    cards += self._section(section, section.label)
+                    shown += 1
+                return [*cards, *self._rest(block, 0 if block.is_summarized else len(block.items) - shown)]
+            case Table() if block.items:
+                room = min(self._left, _ROOM_OF_MAIN if block.is_main else _ROOM_OF_BLOCK)
+                titles = [escaped(column.title) for column in block.columns]
+                rows = [[emphasised(cell) for cell in row] for row in block.items[:_ITEMS_SHOWN]]
+                rows = rows[: max(_fitting([titles, titles, *rows], room) - 2, 0)]
+                aligns = [column.align for column in block.columns]
+                text = table(titles, rows, aligns) if rows else ""
+                return [*self.taken(text), *self._rest(block, len(block.items) - len(rows))]
+            case Listing() | Timeline() | Tree():
+                lines = _lines(block)
+                sizes = accumulate(len(line.encode()) + 1 for line in lines[:_ITEMS_SHOWN])
+                number = sum(size <= min(self._left, _ROOM_OF_BLOCK) for size in sizes)
+                return [*self.taken("\n".join(lines[:number])), *self._rest(block, len(lines) - number)]
         return []
-    rest = len(block.items) - _ITEMS_SHOWN
+
+    def _rest(self, block: Cards | Table | Listing | Timeline | Tree, left: int) -> list[str]:
+        return self.taken(f"… and {count(left, f'more {block.noun}')}" if left > 0 else "")
+
+
+def _lines(block: Listing | Timeline | Tree) -> list[str]:
     match block:
-        case Table():
-            titles = [escaped(column.title) for column in block.columns]
-            aligns = [column.align for column in block.columns]
-            lines = [table(titles, [[emphasised(cell) for cell in row] for row in block.items[:_ITEMS_SHOWN]], aligns)]
         case Listing():
             number = "1." if block.is_numbered and len(block.items) > 1 else "-"
-            lines = [f"{number} {'<br>'.join(map(emphasised, item))}" for item in block.items[:_ITEMS_SHOWN]]
+            return [f"{number} {'<br>'.join(map(emphasised, item))}" for item in block.items]
         case Timeline():
-            lines = [f"- {code(clock)} {emphasised(words)}" for clock, words in block.items[:_ITEMS_SHOWN]]
+            return [f"- {code(clock)} {emphasised(words)}" for clock, words in block.items]
         case Tree():
-            lines = [line for node in block.items[:_ITEMS_SHOWN] for line in _branch(node, "")]
-    return ["\n".join(lines), *([f"… and {count(rest, f'more {block.noun}')}"] if rest > 0 else [])]
+            return [line for node in block.items for line in _branch(node, "")]
+
+
+def _fitting(rows: Sequence[Sequence[str]], room: int) -> int:
+    """How many of the rows there is room for, in columns as wide as their widest cell."""
+    widths = [0] * len(rows[0])
+    for number, row in enumerate(rows):
+        widths = [max(width, len(cell.encode()) + _BORDER) for width, cell in zip(widths, row, strict=True)]
+        if (number + 1) * sum(widths) > room:
+            return number
+    return len(rows)
 
 
 def _branch(node: Node, indent: str) -> list[str]:
@@ -110,31 +173,43 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], aligns: Sequenc
 
 
 def escaped(text: str) -> str:
-    """Text of which no character is markup, and that no one turns into a link."""
-    return _SPECIAL.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", printable(text))
+    """Text of which no character is markup, and that no one turns into a link, a call or a reference to an issue."""
+    return _inert(printable(text))
+
+
+def _inert(shown: str) -> str:
+    # A backslash does not keep GitHub from calls and references; a character without width does.
+    return _SPECIAL.sub(
+        lambda match: f"{match[0]}&#8203;" if match[0] in "@#" else f"{match[0][:-1]}\\{match[0][-1]}", shown
+    )
 
 
 def emphasised(words: Words) -> str:
     """Words with what stands out in bold type, and names and code in code spans."""
     parts = []
-    for text, role, _ in spans_of(words):
+    for text, role, link in spans_of(words):
         if role in ("name", "code"):
-            parts.append(code(text))
-            continue
-        shown = escaped(text)
-        is_bold = role in ("strong", "bad") and shown.strip()
-        parts.append(f"{shown[: len(shown) - len(shown.lstrip())]}**{shown.strip()}**" if is_bold else shown)
+            # Of kpreempt's documentation; others lead to a place on a page.
+            parts.append(f"[{code(text)}]({link})" if link and not link.startswith("#") else code(text))
+        elif role in ("strong", "bad") and (match := _WITHIN.fullmatch(printable(text))) and match[2]:
+            # Beside a word asterisks only count if a word is on their other side.
+            before, inside, after = map(_inert, match.groups())
+            parts.append(f"{before}**{inside}**{after}")
+        else:
+            parts.append(escaped(text))
     return "".join(parts)
 
 
 def code(text: str) -> str:
-    """Text in a code span that also holds inside a table."""
-    shown = printable(text).replace("|", "\\|")
-    if not shown:
-        return ""
-    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-    padding = " " if "`" in shown else ""
-    return f"{fence}{padding}{shown}{padding}{fence}"
+    r"""Text in a code span that also holds in a table. If one could end early, each sign is written by its number.
+
+    In tables of GitHub's Markdown ``\\|`` ends a cell within a code span.
+    """
+    shown = printable(text)
+    if _PLAIN_CODE.fullmatch(shown):
+        return f"`{shown}`" if shown.strip() else ""
+    numbered = _NO_WORD.sub(lambda match: f"&#{ord(match[0])};", shown)
+    return f"<code>{numbered}</code>".replace("&#64;", "&#64;&#8203;")
 
 
 def fenced_report(text: str) -> str:
@@ -142,9 +217,9 @@ def fenced_report(text: str) -> str:
     return _in_fence(text.rstrip("\n"))
 
 
-def fenced(text: str) -> str:
-    """Text as a block that keeps its columns."""
-    return _in_fence(printable(text))
+def fenced(lines: Iterable[str]) -> str:
+    """Lines as a block that keeps its columns."""
+    return _in_fence("\n".join(map(printable, lines)))
 
 
 def _in_fence(shown: str) -> str:

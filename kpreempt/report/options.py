@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class Extent(StrEnum):
-    """How much a text tells that comes in several lengths: one line, what fits a screen, or every section."""
+    """How much is told: one line, what fits a screen, every section, or all that there is, for pages and Markdown."""
 
     LINE = "line"
     SCREEN = "screen"
     REPORT = "report"
+    DOCUMENT = "document"
 
 
 STREAM_NAME = "kpreempt-input.yaml"
@@ -56,6 +57,11 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     occupancy: Occupancy | None = None
     stream_name: str = STREAM_NAME
     docs_url: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is left out, except by limits of the format."""
+        return self.verbose or self.extent is Extent.DOCUMENT
 
     def facts_of_time(self, at: datetime | None) -> list[str]:
         """Which time an answer is for, as a fact of a page; nothing for the clock's: equal input makes equal pages."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.layout import Part, Phrase, Span, Style
+from kpreempt.report.blocks import Part, Phrase, Role, Span, Words, spans_of
+from kpreempt.report.escape import printable
 
 _NAMES_SHOWN = 3
 # Kubernetes' names with a namespace and a kind are shorter.
@@ -12,7 +13,12 @@ _LONGEST_NAME = 360
 _LONGEST_MESSAGE = 500
 
 
-def name(text: str, style: Style = "strong") -> Span:
+def plain(words: Words) -> str:
+    """The words without their roles, made safe to show."""
+    return "".join(printable(span.text) for span in spans_of(words))
+
+
+def name(text: str, style: Role = "name") -> Span:
     """A name from the input, cut where it is longer than names can be."""
     return Span(shortened(text, _LONGEST_NAME), style)
 
@@ -22,7 +28,7 @@ def message(text: str) -> Span:
     return Span(shortened(" ".join(text.split()), _LONGEST_MESSAGE))
 
 
-def names(texts: Sequence[str], *, limit: int = _NAMES_SHOWN, style: Style = "strong") -> Phrase:
+def names(texts: Sequence[str], *, limit: int | None = _NAMES_SHOWN, style: Role = "name") -> Phrase:
     """``a``, ``a and b``, ``a, b, c and 4 more``, each a name of its own."""
     parts: list[Part] = []
     shown = texts[:limit]

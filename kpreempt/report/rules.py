@@ -7,12 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
-from kpreempt.report.colour import finished
+from kpreempt.report.blocks import Block, Code, Report, Rows, Section, Sentence, Table, Words, columns, strong
 from kpreempt.report.escape import printable
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 
-_INDENT = 2
 _LINK = """
 [The gate](../gate.md) says how limits are set and what lets a finding pass.
 """
@@ -63,36 +61,30 @@ def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
     )
 
 
-def render_rules(rules: GateRuleList, options: RenderOptions) -> str:
+def report(rules: GateRuleList, _options: RenderOptions) -> Report:
     """All in a table; one alone is explained."""
-    page = Page(options.width)
-    if len(rules.items) == 1:
-        _explain(page, rules.items[0])
-    else:
-        rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in ("RULE", "DEFAULT", "SEVERITY", ""))]
-        rows += [((strong(each.name),), (each.default,), (each.severity,), (each.promise,)) for each in rules.items]
-        page.table(rows, aligns=("left", "left", "left", "left"))
-    return finished(page, options)
-
-
-def _explain(page: Page, rule: GateRule) -> None:
-    page.paragraph(strong(rule.name), f"  {rule.promise}")
-    page.blank()
-    page.paragraph(rule.meaning)
-    page.blank()
-    for label, words in (("default", rule.default), ("severity", rule.severity), ("what helps", rule.advice)):
-        page.labelled(Span(label, "dim"), words, column=LABEL_COLUMN)
-    if not rule.fails:
-        return
-    page.blank()
-    page.paragraph(Span("EXAMPLE", "heading"), f"  {rule.example.replace('`', '')}")
+    if len(rules.items) != 1:
+        rows: list[list[Words]] = [
+            [strong(each.name), each.default, each.severity, each.promise] for each in rules.items
+        ]
+        table = Table(columns("RULE", "DEFAULT", "SEVERITY", ""), rows, noun="rule")
+        return Report(lead="", sections=[Section("", blocks=[table])], is_whole=True)
+    [rule] = rules.items
     asked = f"with {' '.join(rule.options)}, " if rule.options else ""
-    for label, text in ((f"{asked}this fails:", rule.fails), (f"{asked}this passes:", rule.fix)):
-        page.blank()
-        page.paragraph(label, indent=_INDENT)
-        for line in text.splitlines():
-            words = line.lstrip()
-            page.paragraph(Span(words), indent=_INDENT * 2 + len(line) - len(words), hanging=_INDENT)
+    facts = [("default", rule.default), ("severity", rule.severity), ("what helps", rule.advice)]
+    example: list[Block] = [
+        block
+        for label, text in ((f"{asked}this fails:", rule.fails), (f"{asked}this passes:", rule.fix))
+        for block in (Sentence(label), Code(text.splitlines()))
+    ]
+    return Report(
+        lead=(strong(rule.name), f"  {rule.promise}"),
+        sections=[
+            Section("MEANING", rule.meaning, [Rows(facts)]),
+            Section("EXAMPLE", rule.example.replace("`", ""), example if rule.fails else []),
+        ],
+        is_whole=True,
+    )
 
 
 def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:

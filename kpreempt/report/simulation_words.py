@@ -1,6 +1,6 @@
 """A simulation in words: its steps by the clock, who is displaced for whom, what budgets came to.
 
-What stems from the input is a ``Span`` of its own, unstyled or strong.
+What stems from the input is a ``Span`` of its own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Phrase, Role, Span, strong
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Page, Phrase, Span, Style, strong
-from kpreempt.report.quoting import names
+from kpreempt.report.quoting import name, names
 from kpreempt.verdict.simulation import (
     COMPLETED,
     DRAINED,
-    BudgetLow,
     Displaced,
     Simulation,
     SimulationEnd,
@@ -27,9 +26,6 @@ from kpreempt.verdict.simulation import (
 _Teller = Callable[[Sequence[SimulationStep]], Phrase]
 
 _OTHERS_SHOWN = 2
-INDENT = 2
-# Longer chains go on below one another.
-_DEEPEST_INDENT = 10
 # Why a controller deletes pods, in words.
 _REASONS = {
     "scale-down": "scale-down",
@@ -124,7 +120,7 @@ def _pods(steps: Sequence[SimulationStep]) -> Phrase:
     return names([step.pod for step in steps])
 
 
-def _several(texts: Sequence[str], style: Style = "") -> Phrase:
+def _several(texts: Sequence[str], style: Role = "name") -> Phrase:
     """Names, each once, in their order."""
     return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
 
@@ -136,14 +132,14 @@ def _scales(steps: Sequence[SimulationStep]) -> Phrase:
         # What happens between is told on other lines.
         size += f", in {len(steps):,} steps"
     if last.owner:
-        return (Span(last.owner), " scales ", strong(last.pod), size)
+        return (name(last.owner), " scales ", strong(last.pod), size)
     return (strong(last.pod), f" is scaled{size}")
 
 
 def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
     owner, causes = steps[0].owner, [step.cause for step in steps]
     if any(causes):
-        maker: Phrase = (Span(owner), " creates ") if owner else ()
+        maker: Phrase = (name(owner), " creates ") if owner else ()
         return (*maker, *_pods(steps), " to replace ", *_several(causes))
     return (*_pods(steps), f" {agree(len(steps), 'is')} created")
 
@@ -151,7 +147,7 @@ def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
 def _is_made(steps: Sequence[SimulationStep]) -> Phrase:
     """Pods of which it is told whose they are, even where they take nobody's place."""
     if steps[0].owner and not steps[0].cause:
-        return (Span(steps[0].owner), " creates ", *_pods(steps))
+        return (name(steps[0].owner), " creates ", *_pods(steps))
     return _arrives(steps)
 
 
@@ -174,8 +170,8 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
         return (*_pods(steps), evicted, *_several([step.node for step in steps]), *violates)
     if first.reason:
         why = _REASONS.get(first.reason)
-        reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")
-        maker: Phrase = (Span(first.owner), " deletes ") if first.owner else ("deleted: ",)
+        reason: Phrase = (f" ({why})",) if why else (" (", name(first.reason), ")")
+        maker: Phrase = (name(first.owner), " deletes ") if first.owner else ("deleted: ",)
         return (*maker, *_pods(steps), *reason, *violates)
     told = Span(f" {agree(len(steps), 'is')} {'preempted' if first.cause else 'deleted'}", "warn")
     preemptors: Phrase = (" by ", *_several([step.cause for step in steps])) if first.cause else ()
@@ -193,7 +189,7 @@ def _waits(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 def _refused(steps: Sequence[SimulationStep]) -> Phrase:
-    maker: Phrase = (Span(steps[0].owner), " may not create ") if steps[0].owner else ("refused: ",)
+    maker: Phrase = (name(steps[0].owner), " may not create ") if steps[0].owner else ("refused: ",)
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 
 
@@ -214,8 +210,14 @@ _WORDS: dict[StepKind, _Teller] = {
 }
 
 
-def displaced_phrase(displaced: Displaced) -> Phrase:
-    """Who leaves which node, what that breaks, and where what takes its place ends."""
+def displaced_phrase(displaced: Displaced, *, is_full: bool = False) -> Phrase:
+    """Who leaves which node, what that breaks, and where what takes its place ends; with ``is_full`` for whom, too."""
+    about: Phrase = ()
+    cause: Phrase = ()
+    if is_full:
+        of = displaced.workload or displaced.owner
+        about = (f" (priority {displaced.priority:,}", *((", ", name(of)) if of else ()), ")")
+        cause = (" for ", name(displaced.cause)) if displaced.cause else ()
     broken: Phrase = (
         (Span(", violates ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
     )
@@ -226,22 +228,8 @@ def displaced_phrase(displaced: Displaced) -> Phrase:
             if displaced.lands_on
             else (Span(" is left pending", "bad"),)
         )
-        then = ("; ", Span(displaced.replacement), *where)
+        then = ("; ", name(displaced.replacement), *where)
     if displaced.lost:
         then = (Span("; nothing recreates it", "bad"),)
     leaves = " is lost with " if displaced.with_node else " leaves "
-    return (strong(displaced.pod), leaves, Span(displaced.node), *broken, *then)
-
-
-def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDENT) -> None:
-    """A line for each, those that follow from another below it."""
-    for each in displaced:
-        depth = min(max(each.depth, 1), _DEEPEST_INDENT)
-        page.paragraph(*displaced_phrase(each), indent=indent + INDENT * depth, hanging=2)
-
-
-def budget_phrase(budget: BudgetLow) -> Phrase:
-    """What a budget allows from the start to the end, and how many victims break it."""
-    counts = f": allowed disruptions {budget.before} before, {budget.least} at worst, {budget.after} in the end"
-    broken = Span(f"; violated by {count(budget.violations, 'victim')}", "bad") if budget.violations else ""
-    return ("budget ", Span(budget.budget), counts, broken)
+    return (strong(displaced.pod), *about, leaves, name(displaced.node), *cause, *broken, *then)

@@ -58,6 +58,8 @@ _STYLES: dict[Role, str] = {
     "heading": "bold cyan",
     "code": "dim",
 }
+# Before cards.
+_MARKS: dict[Role, str] = {"good": "✓ ", "bad": "✗ ", "warn": "! "}
 _WORD = re.compile(r" *[^ ]+ *")
 _INDENT = 2
 _GAP = 2
@@ -161,13 +163,15 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
     ]
     room = options.height - _AROUND - len(head) - len(end) - 1 - gap
     lines = head
-    for number, shown in enumerate(_fitted(sections, [each.keeps for each in ranked], room, gap, width)):
+    for number, shown in enumerate(_fitted(sections, ranked, room, gap, width)):
         lines += [*([] if number and not gap else [Text()]), *shown]
     lines += [*([Text()] if gap and end else []), *end]
     return [_elided(line, width) for line in lines]
 
 
-def _fitted(sections: list[list[_Chunk]], keeps: Sequence[int], room: int, gap: int, width: int) -> list[list[Text]]:
+def _fitted(
+    sections: list[list[_Chunk]], ranked: Sequence[Section], room: int, gap: int, width: int
+) -> list[list[Text]]:
     """The lines of as many sections as there is room for, with a last line on those that are left out.
 
     The longest section is cut by a line until all fit, the last one of several; once all are short, the last goes.
@@ -175,9 +179,9 @@ def _fitted(sections: list[list[_Chunk]], keeps: Sequence[int], room: int, gap: 
     shown = [_shortened(chunks, max(room, _LEAST_LINES), width) for chunks in sections]
     left: Counter[str] = Counter()
     while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > room:
-        longest = [at for at in range(len(shown)) if len(shown[at]) > _LEAST_LINES]
+        longest = [at for at in range(len(shown)) if len(shown[at]) > ranked[at].least]
         if longest:
-            at = max(longest, key=lambda at: (len(shown[at]) - keeps[at], at))
+            at = max(longest, key=lambda at: (len(shown[at]) - ranked[at].keeps, at))
             shown[at] = _shortened(sections[at], len(shown[at]) - 1, width)
             continue
         shown.pop()
@@ -302,7 +306,8 @@ class _Drawing:
 
     def _card(self, section: Section, noun: str, width: int) -> _Chunk:
         """An item that is a section: a paragraph that the label begins, and the blocks below."""
-        lines = _wrapped((Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
+        mark = Span(_MARKS.get(section.style, ""), section.style)
+        lines = _wrapped((mark, Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
         lines += _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
         return _Chunk(lines, noun)
 
@@ -314,7 +319,12 @@ class _Drawing:
             case Hint():
                 return [_Chunk(_wrapped(_text(block.words, "dim"), width, _INDENT))]
             case Code():
-                return [_Chunk([_text(block.text)] if block.is_command else _wrapped(block.text, width))]
+                lines = [
+                    line
+                    for each in block.lines
+                    for line in ([_text(each)] if block.is_command else _wrapped(each, width))
+                ]
+                return [_Chunk(lines)]
             case Rows():
                 return _terms(block.rows, width, "")
             case Fold() if block.is_brief and self._height:
@@ -334,6 +344,8 @@ class _Drawing:
             return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun)]
         if isinstance(block, Table) and block.numbers:
             rest = sum(block.numbers[limit:])
+        if isinstance(block, Tree):
+            rest = block.size(block.items[limit:])
         return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun)]
 
     def _rest(self, rest: int, noun: str) -> list[_Chunk]:
@@ -354,7 +366,9 @@ def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, 
         case Listing():
             return _listing(block, block.items[:limit], width)
         case Tree():
-            return [_branch(node, width, block.noun) for node in block.items[:limit]]
+            return [
+                _branch(node, width, block.noun)._replace(number=block.size([node])) for node in block.items[:limit]
+            ]
 
 
 def _terms(rows: Sequence[tuple[Words, Words]], width: int, noun: str) -> list[_Chunk]:

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from kpreempt.report.check.html import render as render_check_html
+from kpreempt.report.answers import render_answer
 from kpreempt.report.html.search import SCRIPT
 from kpreempt.report.options import RenderOptions
 from tests.browser.chromium import Chromium
@@ -18,13 +18,13 @@ from tests.html_pages import parse
 
 pytestmark = pytest.mark.browser
 
-WHOLE = render_check_html(whole_check(), RenderOptions())
-HOSTILE_PAGE = render_check_html(hostile_check(), RenderOptions())
-LONG = render_check_html(big_check(pods=20, name_length=230), RenderOptions())
+WHOLE = render_answer(whole_check(), "html", RenderOptions())
+HOSTILE_PAGE = render_answer(hostile_check(), "html", RenderOptions())
+LONG = render_answer(big_check(pods=20, name_length=230), "html", RenderOptions())
 FOLDED = big_check(pods=20, name_length=5)
 PARTS = [
-    "findings", "rules", "changes", "timeline", "victims", "nodes", "budgets", "workloads", "waiting",
-    "stranded", "outcomes", "assumptions",
+    "findings", "not-counted", "rules", "changes", "timeline", "victims", "budgets", "workloads", "waiting",
+    "stranded", "outcomes", "nodes", "waivers", "assumptions",
 ]  # fmt: skip
 # What reaches beyond the window; an element that is hidden from sight alone does not count.
 TOO_WIDE = """[...document.querySelectorAll("body *")].filter(each => {
@@ -96,7 +96,7 @@ def test_the_search_is_let_in_by_the_policy_and_absent_without_its_script(chromi
     ],
 )
 def test_a_search_leaves_what_has_all_the_words(chromium: Chromium, words: str, standing: str, cards: int) -> None:
-    page = render_check_html(whole_check(), RenderOptions())
+    page = render_answer(whole_check(), "html", RenderOptions())
     asked = f"""(() => {{
       const words = document.querySelector(".search input"), kind = document.querySelector(".search select");
       words.value = {json.dumps(words)}; kind.value = {json.dumps(standing)};
@@ -119,7 +119,7 @@ def test_what_is_folded_is_hidden_on_a_screen_until_it_is_opened(chromium: Chrom
         "(document.querySelectorAll('details').forEach(each => each.open = true),"
         "[...document.querySelectorAll('.folded')].map(each => each.getBoundingClientRect().height > 0))",
     )
-    page = render_check_html(FOLDED, RenderOptions())
+    page = render_answer(FOLDED, "html", RenderOptions())
     closed, opened = (json.loads(chromium.probe(page, each)) for each in heights)
     assert len(closed) > 5
     assert not any(closed)
@@ -128,7 +128,7 @@ def test_what_is_folded_is_hidden_on_a_screen_until_it_is_opened(chromium: Chrom
 
 def test_what_is_folded_is_on_paper(chromium: Chromium) -> None:
     """Folded or not, as many sheets are printed."""
-    folded, unfolded = (render_check_html(FOLDED, RenderOptions(verbose=verbose)) for verbose in (False, True))
+    folded, unfolded = (render_answer(FOLDED, "html", RenderOptions(verbose=verbose)) for verbose in (False, True))
     assert folded != unfolded
     without = folded.replace('class="folded"', 'class="folded" hidden')
     sheets = [sheets_of(chromium.pdf(page)) for page in (folded, unfolded, without)]

@@ -17,9 +17,8 @@ from kpreempt.report.check.gitlab import report_of
 from kpreempt.report.check.junit import suite, xml_text
 from kpreempt.report.check.sarif import FINGERPRINT, log_of
 from kpreempt.report.escape import printable
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.quoting import shortened
+from kpreempt.report.quoting import plain, shortened
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.budgets import BudgetAudit, FindingId, Severity
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.blocks import Phrase
 from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.escape import is_hidden
-from kpreempt.report.layout import Phrase
 from kpreempt.report.quoting import names
 from kpreempt.verdict.check import GateFinding
 

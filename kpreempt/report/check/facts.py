@@ -9,16 +9,16 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kpreempt.report.amounts import count
+from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.check.words import how_often
 from kpreempt.report.escape import printable
-from kpreempt.report.layout import Part, Phrase
-from kpreempt.report.quoting import name, names
+from kpreempt.report.quoting import name
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import PRUNED, Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
 from kpreempt.verdict.drain import Drain
-from kpreempt.verdict.simulation import SimulationEnd, Stranded, StrandedKind
+from kpreempt.verdict.simulation import SimulationEnd
 
-_SHARES_SHOWN = 3
+_SHARES_SHOWN = 6
 _RULES_NAMED = 3
 _STREAMS = frozenset({"-", "standard input"})
 # What a shell puts in the place of a file.
@@ -142,21 +142,6 @@ def replicas_text(change: Change) -> str:
     return f"{before:,} → {count(after, 'replica')}"
 
 
-def stranded_phrase(stranded: Stranded) -> Phrase:
-    """Who is left without what."""
-    span = "" if stranded.until is None else f" until {clock(stranded.until)}"
-    when = f" from {clock(stranded.since)} on" if stranded.until is None else f" from {clock(stranded.since)}{span}"
-    node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
-    missing: Phrase = ("; gone: ", *names(stranded.missing)) if stranded.missing else ()
-    what = {
-        StrandedKind.AFFINITY: "is no longer near the pods that it requires",
-        StrandedKind.SERVICE: "has no ready pod",
-        StrandedKind.DAEMON_SET: "does not come back",
-    }[stranded.kind]
-    subject = f"service {stranded.subject}" if stranded.kind is StrandedKind.SERVICE else stranded.subject
-    return (name(subject), *node, f" {what}{when}", *missing)
-
-
 def outcome_phrase(share: OutcomeShare, runs: int) -> Phrase:
     """``in 37 of 50 runs (seed 3): settled; 2 victims of Deployment a; …``."""
     victims, violations, pending = (sum(each.values()) for each in (share.victims, share.violations, share.pending))
@@ -228,6 +213,12 @@ def place_of(record: Change | GateFinding) -> Place:
     if record.source in _STREAMS or record.source.startswith(_STREAM_FOLDERS):
         return Place(_plain_path(record.origin), 0, record.source, line)
     return Place(_plain_path(record.source), line)
+
+
+def full_place(record: Change | GateFinding) -> str:
+    """Where the record is written, with what it says that it came from: ``chart/api.yaml (out.yaml:12)``."""
+    at = f"{record.source}:{record.line}" if record.source and record.line else record.source
+    return f"{record.origin} ({at})" if record.origin and at else record.origin or at
 
 
 def fingerprint_of(finding: GateFinding) -> str:

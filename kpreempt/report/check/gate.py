@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.layout import Phrase
+from kpreempt.report.blocks import Phrase
 from kpreempt.report.quoting import name, names
 from kpreempt.verdict.check import Check
 

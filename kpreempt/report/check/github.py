@@ -15,8 +15,8 @@ from kpreempt.report.check.facts import failing, files_without_objects, place_of
 from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import Check
 
 _MOST = 10

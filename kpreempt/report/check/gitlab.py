@@ -11,8 +11,8 @@ from kpreempt.report.check.facts import digest, files_without_objects, fingerpri
 from kpreempt.report.check.gate import gate_phrases, is_qualified
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 

@@ -14,8 +14,8 @@ from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary
 from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
 
 _SUITE = "kpreempt check"

@@ -9,14 +9,14 @@ from typing import Any
 
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
+from kpreempt.report.blocks import Phrase
 from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of, tally
 from kpreempt.report.check.gate import gate_phrases
 from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
-from kpreempt.report.layout import Phrase, plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.quoting import shortened
+from kpreempt.report.quoting import plain, shortened
 from kpreempt.report.rules import rule_page
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, Since

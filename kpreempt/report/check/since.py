@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kpreempt.report.layout import Phrase, Span
+from kpreempt.report.blocks import Phrase, Span
 from kpreempt.report.quoting import name
 from kpreempt.verdict.check import Check, Drift, DriftKind, Since
 
 WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.GONE: "gone"}
-TONES = {DriftKind.NEW: "bad", DriftKind.WORSE: "bad", DriftKind.BETTER: "good", DriftKind.GONE: "good"}
 
 
 def since_phrase(since: Since, check: Check) -> Phrase:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.drain.summary import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
-from kpreempt.report.layout import Part, Phrase, plain
-from kpreempt.report.quoting import name, names
+from kpreempt.report.quoting import name, names, plain
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding

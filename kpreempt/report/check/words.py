@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from shlex import quote
 from string import Formatter
 
-from kpreempt.gate_rules import CLUSTER, Takes
+from kpreempt.gate_rules import CLUSTER
 from kpreempt.report.amounts import count, format_duration
-from kpreempt.report.layout import Part, Phrase, plain
-from kpreempt.report.quoting import message, name, names
-from kpreempt.verdict.check import GateFinding, GateStanding, RuleResult
+from kpreempt.report.blocks import Part, Phrase
+from kpreempt.report.quoting import message, name, names, plain
+from kpreempt.verdict.check import GateFinding, GateStanding
 
 _LINKS_SHOWN = 5
 _ROUNDING = 0.005
 # How the links of a chain are written: a victim, and what takes its place.
-_BECOMES = " → "
+BECOMES = " → "
 
 
 def finding_text(finding: GateFinding) -> str:
@@ -60,14 +60,14 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
     parts: list[Part] = [name(first)]
     replacement = ""
     for number, link in enumerate(links[:_LINKS_SHOWN]):
-        victim, _, following = link.partition(_BECOMES)
+        victim, _, following = link.partition(BECOMES)
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
         evicts = " loses " if not number and first.startswith("Node ") else " preempts "
         parts += ["; then goes " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
-        parts += [f"; and so on, {rest:,} more, down to ", name(links[-1].partition(_BECOMES)[0])]
+        parts += [f"; and so on, {rest:,} more, down to ", name(links[-1].partition(BECOMES)[0])]
     return tuple(parts)
 
 
@@ -90,14 +90,6 @@ def standing_phrase(finding: GateFinding) -> Phrase:
 def waive_option(finding: GateFinding) -> str:
     """The option that waives the finding, quoted for a shell: ``--waive 'max-pending=Deployment shop/api'``."""
     return f"--waive {quote(f'{finding.rule}={finding.subject}')}"
-
-
-def rule_phrase(result: RuleResult) -> Phrase:
-    """A rule by its id, with what it allows: ``max-victims (at most 3)``."""
-    if result.limit is None:
-        return (str(result.rule),)
-    amount = format_duration(result.limit) if result.rule.row.takes is Takes.TIME else f"{result.limit:,}"
-    return (str(result.rule), f" (at most {amount})")
 
 
 def _subject(finding: GateFinding, fallback: str) -> Phrase:

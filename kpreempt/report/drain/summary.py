@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.layout import Phrase
+from kpreempt.report.blocks import Phrase
 from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.drain import Drain

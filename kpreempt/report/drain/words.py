@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.layout import Part, Phrase
+from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.drain import (
     BlockedEviction,

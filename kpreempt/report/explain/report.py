@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -19,7 +19,6 @@ from kpreempt.report.blocks import (
     Count,
     Fold,
     Listing,
-    Node,
     Phrase,
     Picture,
     Report,
@@ -71,7 +70,6 @@ from kpreempt.report.explain.workload import (
 )
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Effect, Outcome, Verdict
-from kpreempt.verdict.simulation import Displaced
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence
 
@@ -234,7 +232,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         *sections,
         _event(verdict),
         *_effects(verdict, options),
-        *_aftermath(verdict),
+        *_aftermath(verdict, options),
         Section(
             "FILLED IN",
             blocks=[Listing(filled_in, noun="field", shown=_FIELDS_SHOWN)],
@@ -295,15 +293,14 @@ def _in_short(verdict: Verdict) -> list[Phrase]:
     return lines
 
 
-def _aftermath(verdict: Verdict) -> list[Section]:
+def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """``AFTERMATH``: the steps by the clock, which pods are displaced for which, and what budgets came to."""
     simulation = verdict.aftermath
     if simulation is None:
         return []
-    from kpreempt.report.html.lanes import lanes  # noqa: PLC0415 - few questions go on
-    from kpreempt.report.html.simulation import stranded, waiting, workloads  # noqa: PLC0415
+    from kpreempt.report import simulations  # noqa: PLC0415 - few questions go on
+    from kpreempt.report.html.lanes import lanes  # noqa: PLC0415
     from kpreempt.report.simulation_words import (  # noqa: PLC0415
-        budget_phrase,
         displaced_phrase,
         simulation_summary,
         tell_in_short,
@@ -313,6 +310,12 @@ def _aftermath(verdict: Verdict) -> list[Section]:
     steps = Timeline([(line.clock, line.words) for line in tell_step_by_step(simulation.steps)], shown=_STEPS_SHOWN)
     brief = Timeline([(line.clock, line.words) for line in tell_in_short(simulation.steps)])
     summary = simulation_summary(simulation)
+    victims = simulations.displacement_tree(simulation.displaced, displaced_phrase)
+    of_pages = (
+        simulations.workloads(simulation, options),
+        simulations.pending(simulation, options),
+        simulations.stranded(simulation),
+    )
     return [
         Section(
             "AFTERMATH",
@@ -324,35 +327,12 @@ def _aftermath(verdict: Verdict) -> list[Section]:
         ),
         Section(
             "DISPLACED",
-            "one after the other",
-            [Tree(_chain(simulation.displaced, displaced_phrase), noun="victim", shown=_STEPS_SHOWN)],
-        )
-        if simulation.displaced
-        else Section("DISPLACED"),
-        Section("BUDGETS", blocks=[Listing([[budget_phrase(each)] for each in simulation.budgets], noun="budget")]),
-        *(
-            Section(label, blocks=[Picture(partial(draw, simulation))], only="page")
-            for label, draw, items in (
-                ("WORKLOADS", workloads, simulation.workloads),
-                ("WAITING", waiting, simulation.waiting),
-                ("STRANDED", stranded, simulation.stranded),
-            )
-            if items
+            "one after the other" if victims else "",
+            [Tree(victims, noun="victim", shown=_STEPS_SHOWN, is_alike=True)],
         ),
+        msgspec.structs.replace(simulations.budgets(simulation), is_reasoning=False),
+        *(msgspec.structs.replace(each, only="page", is_reasoning=False) for each in of_pages),
     ]
-
-
-def _chain(displaced: Sequence[Displaced], words: Callable[[Displaced], Phrase]) -> list[Node]:
-    """Victims with those below them that have to go for what takes their place."""
-    nodes: list[Node] = []
-    at = 0
-    while at < len(displaced):
-        end = at + 1
-        while end < len(displaced) and displaced[end].depth > displaced[at].depth:
-            end += 1
-        nodes.append(Node(words(displaced[at]), _chain(displaced[at + 1 : end], words)))
-        at = end
-    return nodes
 
 
 def _more(verdict: Verdict) -> list[tuple[str, str]]:

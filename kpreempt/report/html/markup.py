@@ -200,9 +200,3 @@ def clock(seconds: float) -> str:
     if seconds < 10 and seconds != round(seconds):
         return f"{seconds:.1f}s"
     return play_words.clock(seconds)
-
-
-def place(source: str, line: int, origin: str) -> str:
-    """Where something is written: ``api.yaml:12``, with what a stream says that it came from."""
-    at = f"{source}:{line}" if source and line else source
-    return f"{origin} ({at})" if origin and at else origin or at

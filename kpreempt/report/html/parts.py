@@ -1,13 +1,27 @@
-"""Parts that several pages have."""
+"""Maps of nodes: what each has and what pods request of it, before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from kpreempt.report.html.markup import TABLE_LIMIT, Html, message, name, table
-from kpreempt.verdict.records import Assumption
+from kpreempt.report.amounts import format_amount
+from kpreempt.report.html.markup import Html, cut_note, folded, join, name, tag, text, within
+from kpreempt.verdict.check import NodeRoom
 
 FIRST_RESOURCES = ("cpu", "memory", "pods")
+_MAPS_LIMIT = 300_000
+_MAPS_SHOWN = 24
+_WORKLOADS_SHOWN = 12
+_RESOURCES_SHOWN = 8
+# More pods of a workload on a node than this are a number only.
+_SQUARES_SHOWN = 6
+_COLOURS = 8
+_LEGEND = (
+    ("before", 'y="2" width="14" height="4"', "thin: asked for before"),
+    ("after", 'width="14" height="8"', "thick: asked for after"),
+    ("track", 'width="14" height="10"', "the whole: what pods can have"),
+)
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
@@ -22,14 +36,93 @@ def share(amount: int, most: int) -> str:
     return f"{max(0, min(round(1000 * amount / most), 1000)) / 10:g}%"
 
 
-def assumptions(listed: Sequence[Assumption]) -> Html:
-    """What this answer does not evaluate; nothing where there is nothing."""
-    if not listed:
-        return Html("")
-    columns = ("Object", "Field", "What this means")
-    caption = "In the input, and not evaluated here"
-    return table(caption, columns, _assumption, listed, limit=TABLE_LIMIT, what="assumptions")
+def node_maps(nodes: Sequence[NodeRoom]) -> Html:
+    """A card for each node."""
+    colours = _colours(nodes)
+    legend = tag(
+        "ul",
+        *(
+            tag("li", Html(f'<svg width="14" height="10" aria-hidden="true"><rect class="{kind}" {box}/></svg>'), words)
+            for kind, box, words in _LEGEND
+        ),
+        tag("li", "■ a pod; beside the squares stands how many there are"),
+        class_="legend",
+    )
+    cards, cut = within(partial(_card, colours=colours), nodes, _MAPS_LIMIT)
+    maps = folded(cards, _MAPS_SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
+    return legend + maps + cut_note(cut, "nodes")
 
 
-def _assumption(each: Assumption) -> list[str]:
-    return [name(each.subject), name(each.field), message(each.message)]
+def _colours(nodes: Iterable[NodeRoom]) -> dict[str, int]:
+    """A colour for each workload, in the order in which they come."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        for workload in (*node.pods_before, *node.pods_after):
+            found.setdefault(workload, len(found) % _COLOURS)
+    return found
+
+
+def _card(node: NodeRoom, colours: Mapping[str, int]) -> Html:
+    names = [each for each in in_order(node.allocatable) if _matters(each, node)]
+    rooms = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
+    title = tag("h3", name(node.node))
+    return tag(
+        "article", title, tag("dl", rooms, class_="room"), _pods_by_workload(node, colours), class_="map"
+    ) + Html("\n")
+
+
+def _matters(resource: str, node: NodeRoom) -> bool:
+    return resource in FIRST_RESOURCES or bool(node.before.get(resource) or node.after.get(resource))
+
+
+def _resource(resource: str, node: NodeRoom) -> Html:
+    whole = node.allocatable.get(resource, 0)
+    before, after = node.before.get(resource, 0), node.after.get(resource, 0)
+    most = max(whole, before, after, 1)
+    over = after > whole
+    bars = Html(
+        '<svg width="100%" height="14" aria-hidden="true">'
+        f'<rect class="track" width="{share(whole, most)}" height="14" rx="2"/>'
+        f'<rect class="before" y="2" width="{share(before, most)}" height="3"/>'
+        f'<rect class="{"over" if over else "after"}" y="6" width="{share(after, most)}" height="6"/></svg>'
+    )
+    words = f"{format_amount(resource, after)} of {format_amount(resource, whole)}"
+    if before != after:
+        words = f"{format_amount(resource, before)} → {words}"
+    full = f" ({round(100 * after / whole)} %)" if whole else ""
+    warning: list[str] = [" ", tag("span", "more than it has", class_="bad")] if over else []
+    return tag("dt", resource) + tag("dd", bars, f"{words}{full}", *warning)
+
+
+def _pods_by_workload(node: NodeRoom, colours: Mapping[str, int]) -> Html:
+    workloads = list(dict.fromkeys((*node.pods_before, *node.pods_after)))
+    # Those of which the number changes are what the map is about.
+    workloads.sort(key=lambda each: node.pods_before.get(each, 0) == node.pods_after.get(each, 0))
+    if not workloads:
+        return tag("p", "No pods.", class_="dim")
+    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in ("Pods of", "before", "after"))))
+    rows = join(_rows(node, workloads[:_WORKLOADS_SHOWN], colours))
+    more = Html("")
+    if rest := workloads[_WORKLOADS_SHOWN:]:
+        numbers = (sum(pods.get(each, 0) for each in rest) for pods in (node.pods_before, node.pods_after))
+        cells = (tag("td", f"{number:,}") for number in numbers)
+        more = tag("tr", tag("th", f"{len(rest):,} more workloads", scope="row"), *cells)
+    caption = tag("caption", "Pods on ", name(node.node), class_="hidden")
+    return tag("table", caption, head, tag("tbody", rows, more))
+
+
+def _rows(node: NodeRoom, workloads: Iterable[str], colours: Mapping[str, int]) -> Iterator[Html]:
+    for workload in workloads:
+        before, after = node.pods_before.get(workload, 0), node.pods_after.get(workload, 0)
+        change = f" ({after - before:+,})".replace("-", "−") if after != before else ""  # noqa: RUF001 - a minus
+        yield tag(
+            "tr",
+            tag("th", name(workload), scope="row"),
+            tag("td", _pods(before, colours[workload])),
+            tag("td", _pods(after, colours[workload]), text(change)),
+        )
+
+
+def _pods(number: int, colour: int) -> Html:
+    squares = tag("span", "■" * min(number, _SQUARES_SHOWN), class_=f"pods w{colour}", aria_hidden="true")
+    return join([squares if number else "", f"{number:,}"])

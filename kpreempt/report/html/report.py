@@ -31,6 +31,7 @@ from kpreempt.report.blocks import (
 from kpreempt.report.html.markup import (
     TABLE_LIMIT,
     Html,
+    badge,
     cut_note,
     fold,
     folded,
@@ -47,12 +48,13 @@ from kpreempt.report.html.markup import (
 )
 from kpreempt.report.html.page import Part, banner, footer, whole_page
 from kpreempt.report.html.phrases import phrase
+from kpreempt.report.html.search import search_box
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import API_VERSION
 
 _T = TypeVar("_T")
-_REPORTS_LIMIT = 1_400_000
-_LIST_LIMIT = 200_000
+_REPORTS_LIMIT = 1_900_000
+_LIST_LIMIT = 130_000
 _MAIN_LIMIT = 600_000
 _CARDS_SHOWN = 3
 _LINKS_SHOWN = 12
@@ -76,7 +78,8 @@ def render_page(report: Report, options: RenderOptions) -> str:
         parts.append(Part("left-out", "Left out", "Left out", note))
     end = footer(report.command, API_VERSION)
     title = text_of(report.title)
-    page = whole_page(title, head, parts, end, is_unfolded=options.verbose, links=_LINKS_SHOWN)
+    search = Html("") if report.standings is None else search_box(report.standings)
+    page = whole_page(title, head, parts, end, is_unfolded=options.verbose, links=_LINKS_SHOWN, search=search)
     for section in sections[len(contents) :]:
         # In text the mark-up is escaped, and so is not found.
         page = re.sub(f'<a href="#{re.escape(section.address)}">(.*?)</a>', r"\1", page)
@@ -112,8 +115,13 @@ def _drawn_card(draw: Callable[[Any], Section], item: Any, prefix: str, level: i
     """An item that is a section."""
     section = draw(item)
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
-    title = tag(f"h{level}", phrase(section.label))
-    return tag("article", title, lead, _blocks(section.blocks, section, prefix, level + 1), class_="card") + Html("\n")
+    mark = [badge(section.standing, section.style), " "] if section.standing else []
+    title = tag(f"h{level}", *mark, phrase(section.label))
+    blocks = _blocks(section.blocks, section, prefix, level + 1)
+    article = tag(
+        "article", title, lead, blocks, class_=f"card {section.standing}".rstrip(), data_standing=section.standing
+    )
+    return article + Html("\n")
 
 
 def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
@@ -121,7 +129,7 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
         case Sentence():
             return tag("p", phrase(block.words)) if text_of(block.words) else Html("")
         case Code():
-            return tag("p", text(block.text, limit=_CODE_LENGTH), class_="event")
+            return tag("p", join((text(each, limit=_CODE_LENGTH) for each in block.lines), Html("\n")), class_="event")
         case Rows():
             rows = join(tag("dt", phrase(term)) + tag("dd", phrase(words)) for term, words in block.rows)
             return tag("dl", rows, class_="rows") + Html("\n")
@@ -133,7 +141,7 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
             show = partial(_drawn_card, block.draw, prefix=prefix, level=level)
             cards, left = within(show, block.items, _MAIN_LIMIT if block.is_main else _LIST_LIMIT)
             what = plural(block.noun)
-            return folded(cards, _CARDS_SHOWN, what) + cut_note(left, what)
+            return folded(cards, max(block.shown, _CARDS_SHOWN), what) + cut_note(left, what)
         case Table() if block.items:
             return _table(block, section)
         case Listing() if block.items:

@@ -23,8 +23,8 @@ from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint
 from kpreempt.report.explain.changes import describe_one_more_node
-from kpreempt.report.layout import plain
 from kpreempt.report.pending.summary import more_nodes_in_words
+from kpreempt.report.quoting import plain
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import MoreNodes, PendingPods
 from kpreempt.verdict.story import NodeKind, OneMoreNode

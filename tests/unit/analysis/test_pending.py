@@ -15,10 +15,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.report.answers import render_answer
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.report import render
 from kpreempt.report.pending.summary import changes_in_words, summary
+from kpreempt.report.quoting import plain
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import Agreement, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.rules import render_rules, rules_of
+from kpreempt.report.rules import rules_of
 from tests.rule_examples import arguments_of, lay_out
 
 Kpreempt = Callable[..., Any]
@@ -32,7 +33,7 @@ def test_what_is_to_fail_fails_and_what_mends_it_keeps_all_rules(
 
 @pytest.mark.parametrize("rule", RuleId)
 def test_a_rule_is_told_whole_on_a_narrow_terminal(rule: RuleId) -> None:
-    shown = render_rules(rules_of([rule]), RenderOptions(width=80))
+    shown = render_answer(rules_of([rule]), "text", RenderOptions(width=80))
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.startswith(f"{rule}  {rule.row.promise}\n")
     assert "this fails:" in shown

@@ -84,6 +84,21 @@ def test_a_table_too_wide_for_columns_has_the_first_above_the_others_or_is_parag
     ]  # fmt: skip
 
 
+def test_words_break_at_spaces_alone_and_lines_hang_below_their_first() -> None:
+    words = Section("", blocks=[Sentence(("one  two ", Span("three", "bad"), ", four 名前 名前"))])
+    assert text(report(words), width=12).splitlines()[4:] == ["one  two", "  three,", "  four 名前", "  名前"]
+
+
+def test_a_label_stands_beside_its_text_or_before_it_if_it_is_long() -> None:
+    sections = (Section("EVENT", "0/5 nodes are available"), Section("A LONGER LABEL", "before"))
+    assert text(report(*sections), width=30).splitlines()[2:] == [
+        "EVENT       0/5 nodes are",
+        "            available",
+        "",
+        "A LONGER LABEL  before",
+    ]
+
+
 def test_names_wider_than_the_page_run_over_it_in_a_report_and_lose_their_middle_on_a_screen() -> None:
     long = report(Section("ON", "gke-prod-default-pool-1", priority=1))
     assert "gke-prod-default-pool-1" in text(long, width=20)

@@ -10,12 +10,12 @@ import pytest
 from kpreempt.analysis.check.gate import waiver_of_option
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import parse_config
+from kpreempt.report.answers import render_answer
 from kpreempt.report.check.causes import advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.github import render as render_github
-from kpreempt.report.check.markdown import render as render_markdown
 from kpreempt.report.check.words import waive_option
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import GateFinding, GateStanding
 from tests.checks import HOSTILE, finding, quiet_check, replaced
 
@@ -72,10 +72,10 @@ def test_what_is_copied_waives_the_finding(subject: str) -> None:
 
 def test_bare_pods_are_one_line_of_a_comment_and_one_annotation() -> None:
     check = replaced(quiet_check(), passed=False, findings=[bare(each) for each in range(30)])
-    comment = render_markdown(check, RenderOptions())
-    assert comment.count("**lost-pods**") == 1
+    comment = render_answer(check, "markdown", RenderOptions())
+    assert comment.count("**lost-pods:**") == 1
     assert "`--waive 'lost-pods=Pod batch/task-0'`" in comment
     block = comment.partition("<summary>Waivers for the rules file</summary>")[2].partition("</details>")[0]
-    lines = "\n".join(line.removeprefix("    ") for line in block.splitlines())
+    lines = block.partition("```text\n")[2].partition("```")[0]
     assert len(tomllib.loads(lines)["check"]["waive"]) == 30
     assert render_github(check, RenderOptions()).count("::error") == 1

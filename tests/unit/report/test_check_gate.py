@@ -10,8 +10,8 @@ from kpreempt.analysis.check.gate import Excuses, ForbiddenVictims, GateRules, O
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.answers import render_answer
 from kpreempt.report.check.facts import verdict_phrase
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import GateSource
 from tests.checks import passed, replaced, rule
 

@@ -91,7 +91,7 @@ def test_a_warning_is_one_in_every_system() -> None:
     junit = render_answer(check, "junit", RenderOptions())
     assert 'failures="0"' in junit
     assert "<system-out>warning: Deployment shop/a never settles" in junit
-    for form, said in (("text", "! forbid-loops"), ("markdown", "1 warning"), ("html", "! warns, 1 of it")):
+    for form, said in (("text", "! forbid-loops"), ("markdown", "! 1 warning"), ("html", "! 1 warning")):
         assert said in render_answer(check, form, RenderOptions())
 
 

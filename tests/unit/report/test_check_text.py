@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
+from rich.cells import cell_len
 
-from kpreempt.report.check.text import render
+from kpreempt.report.answers import render_answer
 from kpreempt.report.escape import is_hidden
-from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, Range, RuleId
 from kpreempt.verdict.simulation import StepKind
@@ -15,7 +17,7 @@ from tests.checks import failed, finding, hostile, of_many, passed, replaced
 
 
 def lines_of(check: Check, *, width: int = 100, verbose: bool = False) -> list[str]:
-    return render(check, RenderOptions(width=width, verbose=verbose)).splitlines()
+    return render_answer(check, "text", RenderOptions(width=width, verbose=verbose)).splitlines()
 
 
 def headings(lines: list[str]) -> list[str]:
@@ -29,33 +31,34 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
         "  no pod evicted · settled",
         "  3 nodes · 12 pods · kube-1.36",
         "",
-        "CHANGES  1 object, 1 unchanged",
+        "CHANGES     1 object, 1 unchanged",
         "  Deployment shop/api  rolled (RollingUpdate), 2 → 3 replicas  deploy/api v2.yaml:12",
         "",
         "TIMELINE    all at once",
-        "  0s        Deployment api scales shop/api-6 to 3 replicas",
-        "            ReplicaSet api-6 creates shop/api-new-1",
-        "            shop/api-new-1 lands on node-a, picked at random among 2",
+        "  0s  Deployment api scales shop/api-6 to 3 replicas",
+        "      ReplicaSet api-6 creates shop/api-new-1",
+        "      shop/api-new-1 lands on node-a, picked at random among 2",
         "",
-        "WORKLOADS  ready pods before, at worst, and in the end",
+        "WORKLOADS   ready pods before, at worst, and in the end",
         "  WORKLOAD             BEFORE  WORST  AFTER  STATUS",
         "  Deployment shop/api       2      2      3  changed",
         "",
         "ROOM        free on all nodes: cpu 2.5, memory 3Gi",
         "",
-        "RULES  2 rules kept, 1 off",
+        "RULES       2 rules kept, 1 off",
         "  kept: max-pdb-violations, require-schedulable",
     ]
 
 
 def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> None:
     lines = lines_of(failed())
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"  {len(RuleId)} rules not kept: "))
-    assert lines[start].startswith(f"  {len(RuleId)} rules not kept: max-pdb-violations, ")
-    assert "  3 pods evicted · 1 budget violation · 2 evictions deep" in lines[start + 2]
+    start = lines.index("FINDINGS")
+    assert f" {len(RuleId)} rules not kept: max-pdb-violations, " in " ".join(lines[:start])
+    assert any("  3 pods evicted · 1 budget violation · 2 evictions deep" in line for line in lines[:start])
     assert headings(lines) == [
         "FAIL",
-        "NOT COUNTED",
+        "FINDINGS",
+        "NOT COUNTED 3 findings waived, accepted or not new",
         "CHANGES",
         "TIMELINE",
         "EVICTED",
@@ -64,6 +67,7 @@ def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> Non
         "STRANDED",
         "OUTCOMES",
         "ROOM",
+        "RULES",
         "ASSUMED",
     ]
 
@@ -71,13 +75,15 @@ def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> Non
 def test_a_rule_that_fails_has_its_findings_where_they_are_written_and_what_helps() -> None:
     check = replaced(failed(), findings=failed().findings[:1])
     lines = lines_of(check)
-    start = lines.index("✗ max-pdb-violations (at most 0)  no known budget is violated")
+    start = lines.index("FINDINGS")
     assert lines[start + 1 : start + 5] == [
-        "  budget batch/worker: 2 evictions beyond its allowed disruptions (limit 0): batch/worker-a and",
-        "    batch/worker-b",
-        "    for Deployment shop/api, deploy/api v2.yaml:12",
-        "  what helps: Make room first, give the change a lower priority, or let the budget allow more.",
+        "  ✗ max-pdb-violations  budget batch/worker: 2 evictions beyond its allowed disruptions (limit 0):",
+        "    batch/worker-a and batch/worker-b",
+        "    what helps  Make room first, give the change a lower priority, or let the budget allow more.",
+        "    for         Deployment shop/api, deploy/api v2.yaml:12",
     ]
+    rules = lines[lines.index("  RULE                RESULT       MEASURED     WHAT IT ASKS FOR") + 1]
+    assert rules == "  max-pdb-violations  ✗ 1 finding  2 (limit 0)  no known budget is violated"
 
 
 def test_what_follows_from_an_eviction_stands_below_it() -> None:
@@ -85,7 +91,7 @@ def test_what_follows_from_an_eviction_stands_below_it() -> None:
     start = lines.index("EVICTED     3 in all, up to 2 in a chain")
     assert lines[start + 1 : start + 4] == [
         "  shop/web-5d8f-1 leaves node-a, violates shop/web; shop/web-5d8f-new-1 lands on node-b",
-        "    batch/crunch-66b-9 leaves node-b; batch/crunch-66b-new-3 is left pending",
+        "  └── batch/crunch-66b-9 leaves node-b; batch/crunch-66b-new-3 is left pending",
         "  shop/web-5d8f-2 leaves node-a; shop/web-5d8f-new-2 lands on node-c",
     ]
 
@@ -109,11 +115,11 @@ def test_long_sections_are_cut_and_say_so_and_verbose_shows_all() -> None:
     )
     short = "\n".join(lines_of(check))
     for rest in (
-        "… and 15 more findings (-v)",
+        "… and 10 more findings (-v)",
         "… and 7 more objects (-v)",
         "… and 18 more steps (-v)",
-        "… and 15 more (-v)",
-        "… and 12 more (-v)",
+        "… and 9 more victims (-v)",
+        "… and 12 more budgets (-v)",
     ):
         assert rest in short
     whole = "\n".join(lines_of(check, verbose=True))
@@ -125,31 +131,32 @@ def test_verbose_shows_the_nodes_the_fields_and_the_rules_that_hold() -> None:
     text = "\n".join(lines_of(replaced(failed(), findings=[]), verbose=True))
     assert "  node-c          1 → 5   4         1Gi → 3Gi  8Gi  2 → 3  110" in text
     assert "Deployment shop/api: spec.replicas and spec.template.spec.containers[0].image" in text
-    assert "✓ max-victims (at most 0)" in text
+    row = text.partition("\n  max-victims\n")[2].splitlines()[0]
+    assert re.split(" {2,}", row.strip()) == ["✗ 1 finding", "2 (limit 0)", "few pods are evicted"]
 
 
 def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
     lines = lines_of(failed(), width=120)
-    start = lines.index("OUTCOMES  2 kinds, between 1 and 3 evictions; others are possible")
+    start = lines.index("OUTCOMES    2 kinds, between 1 and 3 evictions; others are possible")
     assert lines[start + 2].startswith("  ✗ in 7 of 20 runs (first with seed 4): settled, 3 pods evicted")
     assert "the worst of 20 runs, seed 4" in "\n".join(lines[:8])
     certain = msgspec.structs.replace(failed(), explored_all=True, evictions=Range(least=3, most=3))
-    assert "OUTCOMES  2 kinds, 3 evictions; all that are possible" in lines_of(certain)
+    assert "OUTCOMES    2 kinds, 3 evictions; all that are possible" in lines_of(certain)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("verbose", [False, True], ids=["short", "verbose"])
 def test_lines_keep_to_the_width(width: int, verbose: bool) -> None:
     for check in (passed(), failed()):
-        assert [line for line in lines_of(check, width=width, verbose=verbose) if width_of(line) > width] == []
+        assert [line for line in lines_of(check, width=width, verbose=verbose) if cell_len(line) > width] == []
 
 
 def test_no_hidden_character_of_a_name_reaches_the_terminal() -> None:
-    text = render(hostile(), RenderOptions(verbose=True))
+    text = render_answer(hostile(), "text", RenderOptions(verbose=True))
     assert {character for character in text if is_hidden(character)} == {"\n"}
 
 
 def test_colour_adds_to_the_text_and_changes_nothing() -> None:
-    coloured = render(failed(), RenderOptions(colour=True))
+    coloured = render_answer(failed(), "text", RenderOptions(colour=True))
     assert "\x1b[" in coloured
     assert "FAIL" in coloured

@@ -8,8 +8,8 @@ import pytest
 from kpreempt.report import render
 from kpreempt.report.explain.attached import describe_call
 from kpreempt.report.explain.node import describe_standing
-from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import plain
 from kpreempt.verdict import (
     Code,
     ExtenderCall,

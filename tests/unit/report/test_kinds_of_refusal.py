@@ -10,8 +10,8 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.explain.headline import answer
-from kpreempt.report.layout import plain
 from kpreempt.report.options import Extent
+from kpreempt.report.quoting import plain
 from kpreempt.verdict import Code, Status, Verdict
 from tests.factories import decide, make_node, make_pod
 

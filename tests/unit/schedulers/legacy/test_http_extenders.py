@@ -18,7 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Container, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.report.explain.attached import describe_call
-from kpreempt.report.layout import plain
+from kpreempt.report.quoting import plain
 from kpreempt.schedulers.extender_protocol import Call, ExtenderError, ExtenderSettings
 from kpreempt.schedulers.legacy.factory import legacy_scheduler
 from kpreempt.verdict import ExtenderCall, Outcome, Verdict

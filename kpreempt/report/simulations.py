@@ -1,0 +1,255 @@
+"""A simulation in sections: what happens by the clock, who is displaced for whom, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import (
+    Fold,
+    Listing,
+    Node,
+    Phrase,
+    Picture,
+    Section,
+    Sentence,
+    Span,
+    Table,
+    Timeline,
+    Tree,
+    Words,
+    columns,
+    joined,
+)
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import message, name, names
+from kpreempt.report.simulation_words import clock, displaced_phrase, simulation_summary, tell_in_short
+from kpreempt.verdict.simulation import (
+    COMPLETED,
+    Displaced,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    StepKind,
+    Stranded,
+    StrandedKind,
+)
+
+_LINES_SHOWN = 12
+_ROWS_SHOWN = 6
+_NODES_SHOWN = 8
+_NAMES_SHOWN = 6
+_BARE_PODS_SHOWN = 3
+_WORKLOADS_SHOWN = 20
+# Longer chains go on below one another.
+_DEEPEST = 10
+
+
+def timeline(simulation: Simulation, options: RenderOptions) -> Section:
+    """``TIMELINE``: the steps by the clock; when a pod has stopped that was told to go only if nothing is left out."""
+    from kpreempt.report.html.lanes import lanes  # noqa: PLC0415 - only pages draw them
+
+    is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
+    steps = [
+        step
+        for step in simulation.steps
+        if options.is_full or step.kind is not StepKind.GONE or step.reason == COMPLETED
+    ]
+    loop = ("pods of these go round: ", *names(simulation.loop, limit=_WORKLOADS_SHOWN)) if simulation.loop else ""
+    draws = simulation.draws
+    return Section(
+        "TIMELINE",
+        "all at once" if is_at_once else simulation_summary(simulation),
+        [
+            Sentence(loop if options.is_full else ""),
+            Sentence(
+                f"{count(draws, 'choice')} of a node {agree(draws, 'is')} left to chance"
+                if draws and options.is_full
+                else ""
+            ),
+            Picture(partial(lanes, simulation)),
+            Timeline([(line.clock, line.words) for line in tell_in_short(steps)], shown=_LINES_SHOWN),
+        ],
+        is_reasoning=True,
+    )
+
+
+def evicted(simulation: Simulation, options: RenderOptions, *, priority: int = 0) -> Section:
+    """``EVICTED``: the victims, and below each those that have to go for what takes its place."""
+    victims = simulation.displaced
+    deep = f", up to {simulation.depth:,} in a chain" if simulation.depth > 1 else ""
+    tree = displacement_tree(victims, partial(displaced_phrase, is_full=options.is_full))
+    return Section(
+        "EVICTED",
+        f"{len(victims):,} in all{deep}" if victims else "no pod" if options.is_full else "",
+        [Tree(tree, noun="victim", shown=_LINES_SHOWN, is_alike=True)],
+        heading="Evicted pods",
+        anchor="victims",
+        is_reasoning=True,
+        priority=priority if victims else 0,
+    )
+
+
+def displacement_tree(displaced: Iterable[Displaced], words: Callable[[Displaced], Phrase]) -> list[Node]:
+    """Victims with those below them that have to go for what takes their place."""
+    roots: list[Node] = []
+    levels = [roots]
+    for each in displaced:
+        del levels[min(max(each.depth, 1), _DEEPEST) :]
+        below: list[Node] = []
+        levels[-1].append(Node(words(each), below))
+        levels.append(below)
+    return roots
+
+
+def budgets(simulation: Simulation) -> Section:
+    """``BUDGETS``: those that are touched, the broken ones first."""
+    rows: list[list[Words]] = [
+        [
+            name(each.budget),
+            f"{each.before:,}",
+            f"{each.least:,}",
+            f"{each.after:,}",
+            Span(f"✗ {each.violations:,}", "bad") if each.violations else "0",
+        ]
+        for each in sorted(simulation.budgets, key=lambda each: -each.violations)
+    ]
+    numbers = ("BEFORE", "WORST", "AFTER", "VIOLATIONS")
+    return Section(
+        "BUDGETS",
+        "allowed disruptions before, at worst, and in the end" if rows else "",
+        [Table(columns("BUDGET", *numbers, right=numbers), rows, "budget", "Those that are touched", _ROWS_SHOWN)],
+        heading="Disruption budgets",
+        is_reasoning=True,
+    )
+
+
+def workloads(simulation: Simulation, options: RenderOptions) -> Section:
+    """``WORKLOADS``: those that are changed or lose pods: how many are ready; nodes only if nothing is left out."""
+    # Those that the change is about, and then those that suffer most.
+    ranked = sorted(
+        _with_bare_pods_together(simulation.workloads),
+        key=lambda each: (not each.is_changed, each.is_done, -each.victims),
+    )
+    rows: list[list[Words]] = []
+    for each in ranked:
+        least = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
+        short = each.wanted_after not in (None, each.ready_after)
+        after = f"{each.ready_after:,} of {each.wanted_after:,}" if short else f"{each.ready_after:,}"
+        rows.append([name(each.workload), f"{each.ready_before:,}", least, after, _status(each, options)])
+    titles = columns("WORKLOAD", "BEFORE", "WORST", "AFTER", "STATUS", right=("BEFORE", "WORST", "AFTER"))
+    nodes = [[(name(each.workload), ": ", *_nodes(each.nodes_before, each.nodes_after))] for each in ranked]
+    return Section(
+        "WORKLOADS",
+        "ready pods before, at worst, and in the end" if rows else "",
+        [
+            Table(titles, rows, "workload", "Those that are changed or lose pods", _ROWS_SHOWN),
+            *([Fold("Their nodes", [Listing(nodes, "workload")])] if rows and options.is_full else []),
+        ],
+        is_reasoning=True,
+    )
+
+
+def _with_bare_pods_together(listed: Sequence[SimulatedWorkload]) -> list[SimulatedWorkload]:
+    """The workloads, and at the end as one row the pods that no controller owns, if these are many."""
+    bare = [each for each in listed if each.workload.startswith("Pod ") and not each.is_changed]
+    if len(bare) <= _BARE_PODS_SHOWN:
+        return list(listed)
+    nodes_before, nodes_after = Counter[str](), Counter[str]()
+    for each in bare:
+        nodes_before.update(each.nodes_before)
+        nodes_after.update(each.nodes_after)
+    together = SimulatedWorkload(
+        workload=f"{len(bare):,} pods without a controller",
+        is_done=all(each.is_done for each in bare),
+        ready_before=sum(each.ready_before for each in bare),
+        ready_least=sum(each.ready_least for each in bare),
+        least_at=max(each.least_at for each in bare),
+        ready_after=sum(each.ready_after for each in bare),
+        pending_after=sum(each.pending_after for each in bare),
+        victims=sum(each.victims for each in bare),
+        nodes_before=dict(nodes_before),
+        nodes_after=dict(nodes_after),
+    )
+    return [*(each for each in listed if each not in bare), together]
+
+
+def _status(workload: SimulatedWorkload, options: RenderOptions) -> Phrase:
+    parts: list[Words] = []
+    if workload.is_changed:
+        parts.append("changed" if workload.is_done else Span("changed, not completed", "bad"))
+    elif not workload.is_done and options.is_full:
+        parts.append(Span("not completed", "bad"))
+    if options.is_full and workload.wanted_before != workload.wanted_after:
+        before = "" if workload.wanted_before is None else f"{workload.wanted_before:,} → "
+        parts.append(f"size {before}{'none' if workload.wanted_after is None else f'{workload.wanted_after:,}'}")
+    if workload.victims:
+        parts.append(Span(f"{workload.victims:,} evicted", "warn"))
+    if workload.pending_after:
+        parts.append(Span(f"{workload.pending_after:,} pending", "bad"))
+    if workload.ready_least < workload.ready_before and (workload.least_at or options.is_full):
+        parts.append(Span(f"worst at {clock(workload.least_at)}", "dim"))
+    return joined(parts)
+
+
+def _nodes(before: Mapping[str, int], after: Mapping[str, int]) -> Phrase:
+    """The pods of each node, those first that change."""
+    numbers = {node: (before.get(node, 0), after.get(node, 0)) for node in (*before, *after)}
+    order = sorted(numbers, key=lambda node: numbers[node][0] == numbers[node][1])
+    told: list[Words] = []
+    for node in order[:_NODES_SHOWN]:
+        was, is_now = numbers[node]
+        told.append((name(node), f" {was:,}" if was == is_now else f" {was:,} → {is_now:,}"))
+    rest = len(order) - _NODES_SHOWN
+    return joined([*told, *([f"{rest:,} more"] if rest > 0 else [])])
+
+
+def pending(simulation: Simulation, options: RenderOptions) -> Section:
+    """``PENDING``: the pods that have no node in the end, those that ran first; only if nothing is left out."""
+    ranked = sorted(simulation.waiting, key=lambda pod: (not pod.was_running, pod.waited_before))
+    rows: list[list[Words]] = [
+        [
+            name(each.pod),
+            name(each.workload or each.owner),
+            f"{each.priority:,}",
+            Span("ran", "bad") if each.was_running else "waited already" if each.waited_before else "was not there",
+            message(each.message),
+        ]
+        for each in (ranked if options.is_full else [])
+    ]
+    titles = columns("POD", "OF", "PRIORITY", "BEFORE", "THE SCHEDULER SAYS", right=["PRIORITY"])
+    return Section(
+        "PENDING",
+        f"{count(len(rows), 'pod')} without a node in the end" if rows else "",
+        [Table(titles, rows, "pod", "Those that ran come first")],
+        heading="What is pending in the end",
+        anchor="waiting",
+        is_reasoning=True,
+    )
+
+
+def stranded(simulation: Simulation) -> Section:
+    """``STRANDED``: what is left without something that it needs."""
+    items = [[stranded_phrase(each)] for each in simulation.stranded]
+    return Section(
+        "STRANDED",
+        blocks=[Listing(items, noun="object", shown=_ROWS_SHOWN)],
+        heading="What is stranded",
+        is_reasoning=True,
+    )
+
+
+def stranded_phrase(stranded: Stranded) -> Phrase:
+    """Who is left without what."""
+    until = " on" if stranded.until is None else f" until {clock(stranded.until)}"
+    node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
+    missing: Phrase = ("; gone: ", *names(stranded.missing, limit=_NAMES_SHOWN)) if stranded.missing else ()
+    what = {
+        StrandedKind.AFFINITY: "is no longer near the pods that it requires",
+        StrandedKind.SERVICE: "has no ready pod",
+        StrandedKind.DAEMON_SET: "does not come back",
+    }[stranded.kind]
+    subject = f"service {stranded.subject}" if stranded.kind is StrandedKind.SERVICE else stranded.subject
+    return (name(subject), *node, f" {what} from {clock(stranded.since)}{until}", *missing)
