@@ -30,8 +30,7 @@ class Program:
 
     def __init__(self, expression: str, environment: Environment, results: frozenset[Type]) -> None:
         """``results`` are the types that it may have. Raises ``CompileError``."""
-        length = len(expression.encode(errors="replace"))
-        if length > MAX_LENGTH:
+        if len(expression.encode(errors="replace")) > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
             tree = _checked(expression, environment, results)

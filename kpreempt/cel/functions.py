@@ -140,9 +140,7 @@ def size_of(value: Value) -> int:
     kind = type(value)
     if kind is str or kind is bytes or kind in LISTS or kind in MAPS:
         return len(value)
-    if isinstance(value, Opaque):
-        return value.size()
-    return 1
+    return value.size() if isinstance(value, Opaque) else 1
 
 
 def full_size(value: Value) -> int:
@@ -179,6 +177,4 @@ def _walked(value: Value) -> int:
         return int(len(value) * TRAVERSAL)
     if type(value) in LISTS:
         return sum(map(_walked, value))
-    if type(value) in MAPS:
-        return sum(_walked(key) + _walked(item) for key, item in value.items())
-    return 1
+    return sum(_walked(key) + _walked(item) for key, item in value.items()) if type(value) in MAPS else 1

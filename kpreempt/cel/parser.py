@@ -323,8 +323,7 @@ class _Parser:
             return Call(dot.offset, "_?._", [operand, Literal(name.offset, name.text)])
         if self.token.kind != "(":
             return Select(dot.offset, operand, name.text)
-        opening = self.take()
-        return self.expander.call(opening.offset, name.text, self.arguments(), operand)
+        return self.expander.call(self.take().offset, name.text, self.arguments(), operand)
 
     def index(self, operand: Node) -> Node:
         opening = self.take()

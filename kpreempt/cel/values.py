@@ -363,9 +363,7 @@ def is_zero(value: Value) -> bool:
         return len(value) == 0
     if type(value) is Duration:
         return value.nanoseconds == 0
-    if type(value) is Timestamp:
-        return value.nanoseconds == -62135596800 * SECOND
-    return False
+    return type(value) is Timestamp and value.nanoseconds == -62135596800 * SECOND
 
 
 def from_json(document: Value) -> Value:

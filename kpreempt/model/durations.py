@@ -34,8 +34,7 @@ def parse_duration(text: str) -> int | None:
 
 def go_seconds(seconds: int) -> timedelta:
     """What Go makes of ``time.Duration(seconds) * time.Second``: more than 292 years wrap around in 64 bits."""
-    nanoseconds = (seconds * SECOND + 2**63) % 2**64 - 2**63
-    return timedelta(microseconds=nanoseconds // 1000)
+    return timedelta(microseconds=((seconds * SECOND + 2**63) % 2**64 - 2**63) // 1000)
 
 
 def format_duration(nanoseconds: int) -> str:

@@ -244,8 +244,7 @@ def unpacked(stream: InputStream, intake: Intake, *, is_member: bool = False, la
     if layers > _MAX_LAYERS:
         raise InputError(f"is packed more than {_MAX_LAYERS} times", source=stream.name)
     if head.startswith(_GZIP):
-        file = gzip.GzipFile(fileobj=stream)
-        inner = InputStream(file, stream.name, intake, "gzip", stream)
+        inner = InputStream(gzip.GzipFile(fileobj=stream), stream.name, intake, "gzip", stream)
         yield from unpacked(inner, intake, is_member=is_member, layers=layers + 1)
     elif head.startswith(_ZSTD):
         inner = InputStream(_ZstdFrames(stream), stream.name, intake, "zstandard", stream)
@@ -352,7 +351,10 @@ class _Headers:
             block = self._read(_BLOCK)
             if not block.strip(b"\0"):
                 return None
-            kind, stated = block[156:157], self._size_in(block)
+            kind, stated = block[156:157], _number(block[124:136])
+            # The sum is taken with blanks in its own place.
+            if stated is None or _number(block[148:156]) != sum(block) - sum(block[148:156]) + 8 * ord(" "):
+                raise _damaged(self._archive)
             if kind == _GNU_SPARSE:
                 raise self._sparse()
             if kind in (_LONG_NAME, _LONG_LINK, _PAX_GLOBAL) or kind in _PAX:
@@ -385,15 +387,6 @@ class _Headers:
         if content and len(content) < count:
             raise _damaged(self._archive)
         return content
-
-    def _size_in(self, block: bytes) -> int:
-        """What the header states. Raises ``InputError`` where it is none."""
-        stated = _number(block[148:156])
-        size = _number(block[124:136])
-        # The sum is taken with blanks in its own place.
-        if size is None or stated != sum(block) - sum(block[148:156]) + 8 * ord(" "):
-            raise _damaged(self._archive)
-        return size
 
     def _pax(self, content: bytes) -> tuple[str, int | None]:
         """The name and the size that a header of ``LENGTH KEY=VALUE`` lines gives, each if it does."""

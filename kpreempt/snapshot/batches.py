@@ -68,7 +68,9 @@ class WithoutKind(Protocol):
 ReadsWithoutKind = Callable[[str, Json, int], Iterator[Batch]]
 
 
-class _ServerVersion(msgspec.Struct, frozen=True):
+class ServerVersion(msgspec.Struct, frozen=True):
+    """What a server says of its version."""
+
     git_version: str = msgspec.field(name="gitVersion", default="")
 
 
@@ -83,7 +85,7 @@ class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
     metadata: _TopMeta | None = None
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
-    server_version: _ServerVersion | None = None
+    server_version: ServerVersion | None = None
     client_version: dict[str, object] | None = None
 
     @property

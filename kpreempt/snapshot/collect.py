@@ -82,8 +82,8 @@ class _Header(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
-class _Named(msgspec.Struct, frozen=True):
-    """What is read of an object of a kind that no snapshot has, to tell whether its document is kept."""
+class Named(msgspec.Struct, frozen=True):
+    """What is read of an object of a kind of which there are no records."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -94,7 +94,7 @@ class _Reason(msgspec.Struct, frozen=True):
 
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
-_NAMED = msgspec.json.Decoder(_Named)
+_NAMED = msgspec.json.Decoder(Named)
 # Kinds that no snapshot has, and of which it is known that they have a namespace.
 _NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED.values() if kind.is_namespaced)
 
@@ -405,8 +405,7 @@ class Collector:
             return
         if depth >= _MAX_LISTS:
             raise BadObjectError(what.name, "", "is nested too deeply")
-        line = batch.line_of(index)
-        for inner in batches_of_list(batch.source, top, line_of_all(line)):
+        for inner in batches_of_list(batch.source, top, line_of_all(batch.line_of(index))):
             self.add(inner, depth=depth + 1)
 
     def _filed(self, what: _What, json: Json, batch: Batch) -> tuple[ObjectKind, Filed] | None:

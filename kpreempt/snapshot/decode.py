@@ -276,8 +276,7 @@ def _claim(claim: ResourceClaim) -> ResourceClaim:
         devices = _replace(allocation.devices, config=NO_ITEMS)
         status = _replace(status, allocation=_replace(allocation, devices=devices))
     if any(each.data is not None or each.network_data is not None for each in status.devices):
-        told = [_replace(each, data=None, network_data=None) for each in status.devices]
-        status = _replace(status, devices=told)
+        status = _replace(status, devices=[_replace(each, data=None, network_data=None) for each in status.devices])
     return claim if spec is claim.spec and status is claim.status else _replace(claim, spec=spec, status=status)
 
 

@@ -198,5 +198,4 @@ def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnaps
 
 def _laid_over(below: list[Any], above: list[Any], identity: Callable[[Any], tuple[str, str]]) -> list[Any]:
     latest = {identity(each): each for each in above}
-    merged = [latest.pop(identity(each), each) for each in below]
-    return merged + list(latest.values())
+    return [*[latest.pop(identity(each), each) for each in below], *latest.values()]

@@ -70,8 +70,7 @@ def read_manifest(
         from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        content = download(path, os.environ)
-        return manifest_in(content, without_secrets(path), intake, may_be_empty=may_be_empty)
+        return manifest_in(download(path, os.environ), without_secrets(path), intake, may_be_empty=may_be_empty)
     sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=intake.passed_over.not_read)
     return _objects(sources, STDIN_NAME if path == STDIN else path, intake, may_be_empty=may_be_empty)
 

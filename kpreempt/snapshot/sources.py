@@ -131,8 +131,9 @@ def _read_text(inner: InputStream, outer: BinaryIO, *, is_named: bool) -> Iterat
     found = Source(inner.name, None, is_named)
     head = inner.peek()
     encoding = _utf_16(head)
-    problem, hint = ("", "") if encoding else _no_text(head)
-    if problem:
+    unless_packed = ("is not text: it holds a NUL" if b"\0" in head else "", "")
+    problem, hint = next((why for magic, why in _NO_TEXT.items() if head.startswith(magic)), unless_packed)
+    if problem and not encoding:
         error = InputError(problem, source=inner.name, hint=hint) if found.is_of_objects else None
         yield msgspec.structs.replace(found, error=error)
         return
@@ -164,14 +165,6 @@ def _utf_16(head: bytes) -> str:
         if len(seen) > 1 and not any(seen[nul_at::2]) and all(seen[1 - nul_at :: 2]):
             return encoding
     return ""
-
-
-def _no_text(head: bytes) -> tuple[str, str]:
-    """Why this cannot be the beginning of a text, with advice; empty where it can."""
-    for magic, problem in _NO_TEXT.items():
-        if head.startswith(magic):
-            return problem
-    return ("is not text: it holds a NUL", "") if b"\0" in head else ("", "")
 
 
 def _mapped(stream: IO[bytes], seen: int) -> mmap.mmap | None:

@@ -249,9 +249,7 @@ def shown(value: object) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    if isinstance(value, str):
-        return f'"{value[:_SHOWN]}"'
-    return _text(value)
+    return f'"{value[:_SHOWN]}"' if isinstance(value, str) else _text(value)
 
 
 def _text(value: object) -> str:

@@ -233,9 +233,7 @@ class Outliner:
             outline = entry + b"=" if _ENTRY_ALONE.fullmatch(entry) else b""
             if len(self._entries) < _MAX_ENTRIES:
                 self._entries[entry] = outline
-        if outline and _VALUE.fullmatch(line, end):
-            return outline
-        return _outline_of(line)
+        return outline if outline and _VALUE.fullmatch(line, end) else _outline_of(line)
 
 
 def _outline_of(line: bytes) -> bytes:

@@ -55,9 +55,8 @@ class KubectlLoader(yaml.CSafeLoader):
             return str(super().resolve(kind, value, (False, True)))  # type: ignore[no-untyped-call]  # see above
         if value == "<<":
             return _TAG + "merge"
-        scalar = resolve_scalar(value or "")
-        names = {bool: "bool", int: "int", float: "float", str: "str"}
-        return _TAG + names.get(type(scalar), "null")
+        kind_of_scalar: type = type(resolve_scalar(value or ""))
+        return _TAG + {bool: "bool", int: "int", float: "float", str: "str"}.get(kind_of_scalar, "null")
 
     def construct_kubectl_mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
         """A mapping with texts as keys."""

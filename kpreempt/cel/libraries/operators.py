@@ -185,9 +185,7 @@ def contains(item: Value, container: Value) -> Value:
     """``item in container``."""
     if type(container) in LISTS:
         return any(equal(item, element) is True for element in container)
-    if type(container) in MAPS:
-        return container.contains(item)
-    return NO_SUCH_OVERLOAD
+    return container.contains(item) if type(container) in MAPS else NO_SUCH_OVERLOAD
 
 
 def _size(value: Value) -> Value:

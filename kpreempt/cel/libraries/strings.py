@@ -58,9 +58,7 @@ def _plain(test: Callable[[str, str], bool], text: Value, other: Value) -> Value
 def _index_of(text: str, part: str, offset: int = 0) -> Value:
     if not part:
         return offset
-    if offset < 0:
-        return _out_of_range(offset)
-    return text.find(part, offset)
+    return _out_of_range(offset) if offset < 0 else text.find(part, offset)
 
 
 def _last_index_of(text: str, part: str, offset: int | None = None) -> Value:

@@ -35,8 +35,7 @@ def _zone(name: str) -> tzinfo | int | Failure:
     for part in (hours, minutes):
         if not _NUMBER.fullmatch(part):
             return Failure(f'strconv.Atoi: parsing "{part}": invalid syntax')
-    offset = int(hours) * 60 + (-int(minutes) if name[0] == "-" else int(minutes))
-    return offset * 60
+    return (int(hours) * 60 + (-int(minutes) if name[0] == "-" else int(minutes))) * 60
 
 
 def _part(part: str, moment: Timestamp, zone: str = "") -> Value:
@@ -103,11 +102,10 @@ def parse_duration(text: str) -> int | None:
         return None
     total = 0
     for whole, fraction, only, unit in _PART.findall(match[2]):
-        part = int(whole or "0") * _UNITS[unit]
         # Fractions are cut off, and those beyond what an int64 holds are not looked at.
         digits = (fraction or only)[:18]
-        part += int(float(int(digits or "0")) * (float(_UNITS[unit]) / 10 ** len(digits)))
-        total += part
+        total += int(whole or "0") * _UNITS[unit]
+        total += int(float(int(digits or "0")) * (float(_UNITS[unit]) / 10 ** len(digits)))
     negative = match[1] == "-"
     if total > 2**63 - (0 if negative else 1):
         return None
@@ -141,8 +139,7 @@ def civil(moment: Timestamp, offset: int) -> datetime:
 
     Raises ``OverflowError`` beyond the years 1 to 9999.
     """
-    seconds = moment.nanoseconds // SECOND
-    return _EPOCH.replace(tzinfo=None) + timedelta(seconds=seconds + offset)
+    return _EPOCH.replace(tzinfo=None) + timedelta(seconds=moment.nanoseconds // SECOND + offset)
 
 
 def timestamp_text(moment: Timestamp) -> str:

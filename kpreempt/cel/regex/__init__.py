@@ -236,8 +236,7 @@ class Regex:
     def __init__(self, pattern: str) -> None:
         """Raises ``RegexError``."""
         tree = parse(pattern)
-        program = _Program(tree, mirrored=False)
-        self._search = _Automaton(program, searching=True, longest=False)
+        self._search = _Automaton(_Program(tree, mirrored=False), searching=True, longest=False)
         self._tree = tree
         self._back: _Automaton | None = None
 
@@ -257,9 +256,7 @@ class Regex:
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
         """Where the leftmost match from ``start`` on is; of those the one that Perl would find."""
         end = self._search.end(text, start, len(text))
-        if end is None:
-            return None
-        return self._start_of(text, start, end), end
+        return None if end is None else (self._start_of(text, start, end), end)
 
     def _start_of(self, text: str, start: int, end: int) -> int:
         if self._back is None:

@@ -355,6 +355,4 @@ def _repeats(tree: Tree) -> int:
     if isinstance(tree, Repeat):
         most = tree.most if tree.most is not None else tree.least
         return max(most, 1) * _repeats(tree.part)
-    if isinstance(tree, Sequence | Choice):
-        return max(map(_repeats, tree.parts))
-    return 1
+    return max(map(_repeats, tree.parts)) if isinstance(tree, Sequence | Choice) else 1

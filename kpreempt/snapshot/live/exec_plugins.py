@@ -115,13 +115,12 @@ def _run(plugin: ExecEntry, about: Mapping[str, Any] | None, seconds: float | No
     if about is not None:
         spec["cluster"] = {key: value for key, value in about.items() if value}
     info = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
-    environment = {each.name: each.value for each in plugin.env}
     process = subprocess.Popen(  # noqa: S603 - the user's own kubeconfig names it
         [plugin.command, *plugin.args],
         stdin=None if is_interactive else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=None if is_interactive else subprocess.PIPE,
-        env={**os.environ, **environment, "KUBERNETES_EXEC_INFO": info},
+        env={**os.environ, **{each.name: each.value for each in plugin.env}, "KUBERNETES_EXEC_INFO": info},
         # One that asks the user has to stay where the terminal is.
         start_new_session=not is_interactive,
     )

@@ -25,7 +25,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot.batches import Batch, line_of_all
+from kpreempt.snapshot.batches import Batch, ServerVersion, line_of_all
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
@@ -66,10 +66,6 @@ class Reading(msgspec.Struct, frozen=True):
     assumptions: list[Assumption]
     documents: list[Any] = []
     starts: dict[tuple[str, str], tuple[str, str]] = {}
-
-
-class _Version(msgspec.Struct, frozen=True):
-    git_version: str = msgspec.field(name="gitVersion", default="")
 
 
 def read_cluster(
@@ -128,7 +124,7 @@ class _Reader:
         self._collector = collector
         self._progress = progress
         self._phases = phases
-        self._workers: Workers[tuple[Listing, Page] | _Version] = Workers(_REQUESTS_AT_ONCE)
+        self._workers: Workers[tuple[Listing, Page] | ServerVersion] = Workers(_REQUESTS_AT_ONCE)
         self._under_way = 0
         self._done = 0
         self._remaining: dict[str, int] = {}
@@ -149,7 +145,7 @@ class _Reader:
                 with self._phases.phase("read"):
                     found = self._workers.result()
                 self._under_way -= 1
-                if isinstance(found, _Version):
+                if isinstance(found, ServerVersion):
                     if not found.git_version:
                         message = "the server does not tell its version"
                         self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
@@ -183,8 +179,7 @@ class _Reader:
             if listing.kind == RECORDED.get(label):
                 self._collector.leave_out(label, page.refusal.status, page.source)
             else:
-                unread = Unread(page.refusal.status, resource_of(listing.kind))
-                self.assumptions.append(unreadable(label, unread))
+                self.assumptions.append(unreadable(label, Unread(page.refusal.status, resource_of(listing.kind))))
             return
         if page.begins:
             self._collector.forget(page.kind, page.api_version)
@@ -213,13 +208,13 @@ def read_version(connection: Connection) -> str:
         api.close()
 
 
-def _server_version(api: Api) -> _Version:
+def _server_version(api: Api) -> ServerVersion:
     """What the server says of itself; nothing where it does not let everybody know."""
     try:
-        return msgspec.json.decode(api.get("/version"), type=_Version)
+        return msgspec.json.decode(api.get("/version"), type=ServerVersion)
     except ClusterError as error:
         if error.status in (403, 404):
-            return _Version()
+            return ServerVersion()
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ClusterError(

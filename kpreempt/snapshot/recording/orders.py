@@ -139,8 +139,7 @@ class NodeOrders:
         if pod.has_failed:
             self._doubt(since)
         if before is not None and before.node:
-            is_updated = before.node == pod.node
-            self._step(before.node, removed=pod.key, appended=pod.key if is_updated else "")
+            self._step(before.node, removed=pod.key, appended=pod.key if before.node == pod.node else "")
         if pod.node and not (before is not None and before.node == pod.node):
             self._bind(pod, since)
         self._pods[pod.key] = pod
@@ -171,8 +170,7 @@ class NodeOrders:
     def _bind(self, pod: Seen, since: int) -> None:
         """A pod has come to its node, and may have been assumed there at any time since then."""
         before = self._nodes.get(pod.node, _NONE)
-        steps = list(self._steps.get(pod.node, ()))
-        later = [step for step in steps if step.number > since]
+        later = [step for step in self._steps.get(pod.node, ()) if step.number > since]
         found = before.appended(pod.key)
         together: frozenset[str] = frozenset()
         # One that was on the node before, and left it, cannot have been assumed there all the time.

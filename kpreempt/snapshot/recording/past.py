@@ -190,9 +190,7 @@ def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetim
     """That nothing was watched before the moment. Raises ``InputError`` for one after the end of the recording."""
     if time - last_seen <= SILENCE and segment.damage is None:
         return []
-    paths = segments_in(folder)
-    is_last = began(paths[-1]) <= time
-    if is_last and time - last_seen > SILENCE:
+    if time - last_seen > SILENCE and began(segments_in(folder)[-1]) <= time:
         raise InputError(f"the recording ends at {shown(last_seen)}", source=name_of(folder))
     if segment.damage is not None and segment.damage.is_torn and time - last_seen <= SILENCE:
         return []

@@ -17,9 +17,8 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.kinds import KINDS, Kind
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.collect import Keeps
+from kpreempt.snapshot.collect import Keeps, Named
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decode_carefully, decoder_of, parse_json
 from kpreempt.snapshot.kinds import RECORDED, resource_of
 from kpreempt.snapshot.least import least
@@ -291,12 +290,6 @@ Document = dict[str, Any]
 
 _ENCODER = msgspec.json.Encoder()
 _POD = decoder_of(Pod)
-
-
-class Named(msgspec.Struct, frozen=True):
-    """What is read of an object of a kind of which there are no records."""
-
-    metadata: ObjectMeta = ObjectMeta()
 
 
 class Line(NamedTuple):

@@ -180,8 +180,7 @@ class _Writer:
     def _line(self, kind: str, line: bytes | msgspec.Raw) -> bytes:
         record = self._redaction.record(record_of(KINDS[kind], line))
         if isinstance(record, Pod) and (refusal := pod_line(line).refusal):
-            number = self._refusals.setdefault(refusal, len(self._refusals) + 1)
-            message = redacted_refusal(refusal, number)
+            message = redacted_refusal(refusal, self._refusals.setdefault(refusal, len(self._refusals) + 1))
             conditions = [
                 msgspec.structs.replace(each, message=message) if each.type == "PodScheduled" else each
                 for each in record.status.conditions

@@ -279,12 +279,11 @@ def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iter
         return
     node = trace.decision.node if is_there else ""
     if _is_nomination(trace):
-        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
         if not pod.spec.node_name:
+            status = msgspec.structs.replace(pod.status, nominated_node_name=node)
             pods[namespace, name] = msgspec.structs.replace(pod, status=status)
     elif pod.spec.node_name != node:
-        spec = msgspec.structs.replace(pod.spec, node_name=node)
-        pods[namespace, name] = msgspec.structs.replace(pod, spec=spec)
+        pods[namespace, name] = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
         yield trace.decision.node
 
 

@@ -222,9 +222,7 @@ def _rule_of_type(kind: inspect.Type) -> Rule | None:
         return spaces.AMOUNTS
     if isinstance(kind, inspect.DateTimeType):
         return Renamer.moment
-    if isinstance(kind, (*_TELLING_NOTHING, inspect.CustomType)):
-        return None
-    return _UNLISTED
+    return None if isinstance(kind, (*_TELLING_NOTHING, inspect.CustomType)) else _UNLISTED
 
 
 def _unlisted(renamer: Renamer, value: Any) -> Any:

@@ -147,23 +147,16 @@ def _device_taint(renamer: Renamer, taint: Any) -> Any:
     return msgspec.structs.replace(_taint(renamer, taint), **words)
 
 
-def _claim_reference(renamer: Renamer, reference: storage.ObjectReference) -> storage.ObjectReference:
-    """The claim that a volume belongs to."""
+def _reference(renamer: Renamer, reference: Any) -> Any:
+    """The claim that a volume belongs to, or the object that an event is about, which says its kind."""
     renamer.namespace = reference.namespace
-    return storage.ObjectReference(
+    kind = getattr(reference, "kind", "PersistentVolumeClaim")
+    told = {"kind": renamer.rename(spaces.KIND, kind)} if getattr(reference, "kind", "") else {}
+    return msgspec.structs.replace(
+        reference,
+        **told,
         namespace=_namespace(renamer, reference.namespace),
-        name=object_name(renamer, "PersistentVolumeClaim", reference.name) if reference.name else "",
-        uid=_uid(renamer, reference.uid),
-    )
-
-
-def _event_reference(renamer: Renamer, reference: event.ObjectReference) -> event.ObjectReference:
-    """The object that an event is about."""
-    renamer.namespace = reference.namespace
-    return event.ObjectReference(
-        kind=renamer.rename(spaces.KIND, reference.kind) if reference.kind else "",
-        namespace=_namespace(renamer, reference.namespace),
-        name=object_name(renamer, reference.kind, reference.name) if reference.name else "",
+        name=object_name(renamer, kind, reference.name) if reference.name else "",
         uid=_uid(renamer, reference.uid),
     )
 
@@ -232,8 +225,8 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     labels.NodeSelectorRequirement: _requirement,
     storage.TopologySelectorLabelRequirement: _requirement,
     node.NodePoolRequirement: _pool_requirement,
-    storage.ObjectReference: _claim_reference,
-    event.ObjectReference: _event_reference,
+    storage.ObjectReference: _reference,
+    event.ObjectReference: _reference,
     taints.Taint: _taint,
     taints.Toleration: _taint,
     devices.DeviceTaint: _device_taint,

@@ -300,9 +300,7 @@ class Renamer:
 
     def amount(self, value: int | str | None) -> int | str | None:
         """A number or a percentage."""
-        if not isinstance(value, str) or _PERCENTAGE.fullmatch(value):
-            return value
-        return self.rename(TEXT, value)
+        return self.rename(TEXT, value) if isinstance(value, str) and not _PERCENTAGE.fullmatch(value) else value
 
 
 # What replaces the value of a field.

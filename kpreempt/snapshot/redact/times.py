@@ -75,8 +75,7 @@ class Times:
 
     def pairs(self) -> Iterator[tuple[datetime, datetime]]:
         """Every time, and the one that it stands for."""
-        seen = self._exact | self._ordered
-        yield from ((self._new[age], self._now - age) for age in sorted(seen))
+        yield from ((self._new[age], self._now - age) for age in sorted(self._exact | self._ordered))
 
 
 def _shown(age: timedelta) -> timedelta:
