@@ -23,13 +23,9 @@ from kpreempt.cel.types import (
     UINT,
     Mapping,
     Type,
-    list_of,
-    map_of,
+    make_type,
     most_general,
-    optional_of,
     parse_type,
-    type_of,
-    variable,
 )
 from kpreempt.cel.values import Uint
 
@@ -95,7 +91,7 @@ class _Checker:
 
     def fresh(self) -> Type:
         self.variables += 1
-        return variable(self.variables - 1)
+        return make_type("param", name=f"_var{self.variables - 1}")
 
     def check(self, node: Node) -> Type:
         node.type = self._type(node)
@@ -132,7 +128,7 @@ class _Checker:
                 return scope[name]
         if name in TYPE_NAMES:
             node.constant = name
-            return parse_type("type") if name == "type" else type_of(parse_type(TYPE_NAMES[name]))
+            return parse_type("type") if name == "type" else make_type("type", parse_type(TYPE_NAMES[name]))
         return None
 
     def select(self, node: Select) -> Type:
@@ -162,7 +158,8 @@ class _Checker:
             self.mapping.assign(DYN, inside)
         elif not inside.is_dyn and inside is not ERROR:
             self.fail(node, f"type '{inside.text}' does not support field selection")
-        return optional_of(result) if optional or type_.is_optional else result
+        is_optional = optional or type_.is_optional
+        return make_type("opaque", result, name="optional_type") if is_optional else result
 
     def call(self, node: Call) -> Type:
         if node.function == "_?._":
@@ -233,7 +230,7 @@ class _Checker:
             if index in node.optionals:
                 type_ = self._unwrapped(element, type_)
             items = self.join(items, type_)
-        return list_of(items or self.fresh())
+        return make_type("list", items or self.fresh())
 
     def map_literal(self, node: MapNode) -> Type:
         keys: Type | None = None
@@ -242,13 +239,13 @@ class _Checker:
             keys = self.join(keys, self.check(key))
             type_ = self.check(value)
             values = self.join(values, self._unwrapped(value, type_) if optional else type_)
-        return map_of(keys or self.fresh(), values or self.fresh())
+        return make_type("map", keys or self.fresh(), values or self.fresh())
 
     def _unwrapped(self, node: Node, type_: Type) -> Type:
         if type_.is_optional:
             return type_.params[0]
         if not type_.is_dyn:
-            self.mismatch(node, optional_of(type_), type_)
+            self.mismatch(node, make_type("opaque", type_, name="optional_type"), type_)
         return type_
 
     def join(self, previous: Type | None, current: Type) -> Type:

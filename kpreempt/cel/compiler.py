@@ -26,7 +26,11 @@ assert libraries
 
 
 class Program:
-    """A compiled expression over variables in the order of the environment."""
+    """A compiled expression over variables in the order of the environment.
+
+    ``cost`` is what the last evaluation cost, in Kubernetes' units. ``by_chance`` says of it that a list was made in
+    the order of a map, which in cel-go chance decides: another evaluation might come out differently.
+    """
 
     def __init__(self, expression: str, environment: Environment, results: frozenset[Type]) -> None:
         """``results`` are the types that it may have. Raises ``CompileError``."""
@@ -39,13 +43,13 @@ class Program:
             raise CompileError("compilation failed: the expression is nested too deeply") from None
         except (FatalError, TooLargeError) as error:
             raise CompileError(f"program instantiation failed: {error}") from None
+        self.expression = expression
         self.tree = tree
         self._variables = len(environment.variables)
-        # What the last evaluation cost, and whether its result may have to do with the order of a map.
         self.cost = 0
         self.by_chance = False
 
-    def evaluate(self, *values: Value) -> Value:
+    def value_for(self, *values: Value) -> Value:
         """The value, which may be a ``Failure``. Raises ``EvaluationError`` where the evaluation itself ends early."""
         state = State([*values, *[None] * (self._slots - self._variables)], COST_LIMIT)
         try:

@@ -56,31 +56,18 @@ class DeviceView:
         return made
 
 
-class DeviceSelector:
-    """A compiled selector; ``cost`` is what the last evaluation cost, in Kubernetes' units.
-
-    ``by_chance`` says of it that a list was made in the order of a map, which in cel-go chance decides: another
-    evaluation might come out differently.
-    """
+class DeviceSelector(Program):
+    """A compiled selector."""
 
     def __init__(self, expression: str) -> None:
         """Raises ``CompileError``."""
-        self.expression = expression
-        self._program = Program(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
-        # The attributes that the result may hang on, besides driver, capacity and sharing; ``None``: it may be any.
-        self.attributes_read = attributes_read(self._program.tree)
-
-    @property
-    def cost(self) -> int:
-        return self._program.cost
-
-    @property
-    def by_chance(self) -> bool:
-        return self._program.by_chance
+        super().__init__(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
+        # The attributes that the result may depend on, besides driver, capacity and sharing; ``None``: it may be any.
+        self.attributes_read = attributes_read(self.tree)
 
     def matches(self, device: DeviceView) -> bool:
         """Whether the device is one that the selector means. Raises ``EvaluationError``."""
-        return truth(self._program.evaluate(device.value()))
+        return truth(self.value_for(device.value()))
 
 
 @lru_cache(maxsize=1024)
@@ -110,16 +97,14 @@ def truth(value: Value) -> bool:
         inner = inner.value
     if type(inner) is bool:
         return inner
-    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {_reason(inner)}")
-
-
-def _reason(value: Value) -> str:
-    if value is ABSENT:
-        return "optional.none() dereference"
-    if type(value) is Failure:
-        return value.message
-    kind = type_name(value)
-    return _REASONS.get(kind, f"type conversion error from '{kind.rpartition('.')[2]}' to 'bool'")
+    if inner is ABSENT:
+        reason = "optional.none() dereference"
+    elif type(inner) is Failure:
+        reason = inner.message
+    else:
+        kind = type_name(inner)
+        reason = _REASONS.get(kind, f"type conversion error from '{kind.rpartition('.')[2]}' to 'bool'")
+    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {reason}")
 
 
 _REASONS = {
@@ -143,7 +128,11 @@ def _device(device: DeviceView) -> Document:
     capacity: dict[str, list[tuple[str, Value]]] = {}
     for name, amount in device.capacity.items():
         domain, key = _qualified(name, device.driver)
-        capacity.setdefault(domain, []).append((key, _capacity(name, amount)))
+        try:
+            quantity = parse_quantity(str(amount.get("value", "0")))
+        except ValueError as error:
+            raise EvaluationError(f"capacity {name}: {error}") from None
+        capacity.setdefault(domain, []).append((key, quantity))
     return Document(
         {
             "driver": device.driver,
@@ -175,13 +164,6 @@ def _attribute(name: str, attribute: Mapping[str, Any]) -> Value:
             except (TypeError, ValueError) as error:
                 raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
     raise EvaluationError(f"attribute {name}: unsupported attribute value")
-
-
-def _capacity(name: str, amount: Mapping[str, Any]) -> Value:
-    try:
-        return parse_quantity(str(amount.get("value", "0")))
-    except ValueError as error:
-        raise EvaluationError(f"capacity {name}: {error}") from None
 
 
 # An attribute's domain and its name.

@@ -14,26 +14,13 @@ from kpreempt.cel.types import BOOL, DYN
 from kpreempt.cel.values import TooLargeError, from_json
 
 
-class Rule:
-    """A compiled rule; ``cost`` is what the last evaluation cost, in Kubernetes' units.
-
-    ``by_chance`` says of it that a list was made in the order of a map, which in cel-go chance decides: another
-    evaluation might come out differently.
-    """
+class Rule(Program):
+    """A compiled rule."""
 
     def __init__(self, expression: str, variables: Sequence[str]) -> None:
         """Raises ``CompileError``."""
-        self.expression = expression
         self.variables = tuple(variables)
-        self._program = Program(expression, Environment(dict.fromkeys(self.variables, DYN), {}), frozenset({BOOL, DYN}))
-
-    @property
-    def cost(self) -> int:
-        return self._program.cost
-
-    @property
-    def by_chance(self) -> bool:
-        return self._program.by_chance
+        super().__init__(expression, Environment(dict.fromkeys(self.variables, DYN), {}), frozenset({BOOL, DYN}))
 
     def evaluate(self, values: Mapping[str, Any]) -> bool:
         """Whether the rule holds of JSON documents, one for each variable; those that are missing are null.
@@ -46,7 +33,7 @@ class Rule:
             raise EvaluationError(str(error)) from None
         except RecursionError:
             raise EvaluationError("values are nested too deeply") from None
-        return truth(self._program.evaluate(*documents))
+        return truth(self.value_for(*documents))
 
 
 @lru_cache(maxsize=1024)

@@ -27,16 +27,13 @@ MAX_DEPTH: Final = 120
 class Type:
     """A type: ``kind`` is ``list``, ``map``, ``type``, ``opaque``, ``struct``, ``param``, or a simple type's text.
 
-    Made by ``Type.of`` and the functions below, which share equal ones, so that types are equal when identical.
+    Made by ``make_type``, which shares equal ones, so that types are equal when identical.
     """
 
     __slots__ = ("depth", "kind", "name", "params", "text")
 
     def __init__(self, kind: str, name: str, params: tuple[Type, ...], text: str) -> None:
-        self.kind = kind
-        self.name = name
-        self.params = params
-        self.text = text
+        self.kind, self.name, self.params, self.text = kind, name, params, text
         self.depth: int = 1 + max((param.depth for param in params), default=0)
 
     @property
@@ -64,7 +61,9 @@ class TypeTooDeepError(Exception):
 
 
 @lru_cache(maxsize=4096)
-def _make(kind: str, name: str, params: tuple[Type, ...]) -> Type:
+def make_type(kind: str, *params: Type, name: str = "") -> Type:
+    """The type of that kind, called like the kind unless it has a ``name``; equal ones are shared."""
+    name = name or kind
     text = f"{name}({', '.join(param.text for param in params)})" if params else name
     made = Type(kind, name, params, text)
     if made.depth > MAX_DEPTH:
@@ -72,45 +71,16 @@ def _make(kind: str, name: str, params: tuple[Type, ...]) -> Type:
     return made
 
 
-def _simple(name: str) -> Type:
-    return _make(name, name, ())
-
-
-def list_of(item: Type) -> Type:
-    """A list of that."""
-    return _make("list", "list", (item,))
-
-
-def map_of(key: Type, value: Type) -> Type:
-    """A map from the one to the other."""
-    return _make("map", "map", (key, value))
-
-
-def optional_of(item: Type) -> Type:
-    """That, or nothing."""
-    return _make("opaque", "optional_type", (item,))
-
-
-def type_of(param: Type) -> Type:
-    """The type of a type."""
-    return _make("type", "type", (param,))
-
-
-def variable(number: int) -> Type:
-    """A type that is yet to be found out."""
-    return _make("param", f"_var{number}", ())
-
-
-BOOL: Final = _simple("bool")
-INT: Final = _simple("int")
-UINT: Final = _simple("uint")
-DOUBLE: Final = _simple("double")
-STRING: Final = _simple("string")
-BYTES: Final = _simple("bytes")
-NULL: Final = _simple("null")
-DYN: Final = _simple("dyn")
-ANY: Final = _simple("any")
-ERROR: Final = _simple("!error!")
+BOOL: Final = make_type("bool")
+INT: Final = make_type("int")
+UINT: Final = make_type("uint")
+DOUBLE: Final = make_type("double")
+STRING: Final = make_type("string")
+BYTES: Final = make_type("bytes")
+NULL: Final = make_type("null")
+DYN: Final = make_type("dyn")
+ANY: Final = make_type("any")
+ERROR: Final = make_type("!error!")
 
 
 def parse_type(text: str) -> Type:
@@ -118,12 +88,12 @@ def parse_type(text: str) -> Type:
     name, _, rest = text.partition("(")
     params = tuple(parse_type(part) for part in split_types(rest[:-1]))
     if params or name == "type":
-        return _make(name if name in ("list", "map", "type") else "opaque", name, params)
+        return make_type(name if name in ("list", "map", "type") else "opaque", *params, name=name)
     if name in _SIMPLE:
-        return _simple(name)
+        return make_type(name)
     if _PARAMETER.fullmatch(name):
-        return _make("param", name, ())
-    return _make("opaque" if name.startswith("net.") else "struct", name, ())
+        return make_type("param", name=name)
+    return make_type("opaque" if name.startswith("net.") else "struct", name=name)
 
 
 def split_types(text: str) -> list[str]:
@@ -217,7 +187,9 @@ class Mapping:
             return DYN if to_dyn else type_
         if not type_.params:
             return type_
-        return _make(type_.kind, type_.name, tuple(self.substitute(param, to_dyn=to_dyn) for param in type_.params))
+        return make_type(
+            type_.kind, *(self.substitute(param, to_dyn=to_dyn) for param in type_.params), name=type_.name
+        )
 
 
 def most_general(one: Type, other: Type) -> Type:

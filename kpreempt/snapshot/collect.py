@@ -307,9 +307,14 @@ class Collector:
 
     def _take(self, what: _What, shelf: _Shelf, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
-        if shelf.kind.reasons and _reason(json) not in shelf.kind.reasons:
-            self._skipped[shelf.kind.name] += 1
-            return
+        if shelf.kind.reasons:
+            try:
+                reason = _REASON.decode(json).reason
+            except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+                reason = ""
+            if reason not in shelf.kind.reasons:
+                self._skipped[shelf.kind.name] += 1
+                return
         check_size(json)
         try:
             record = shelf.decode(json)
@@ -319,9 +324,11 @@ class Collector:
                 record = self._pods.shared(record)
         record = as_served(record, what.api_version)
         meta = record.metadata
-        if not meta.name or not meta.namespace:
-            record = self._named(shelf.kind, record)
-            meta = record.metadata
+        if not meta.name:
+            raise BadObjectError(f"{shelf.kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
+        if not meta.namespace and shelf.kind.is_namespaced and self._defaults_namespace:
+            meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
+            record = msgspec.structs.replace(record, metadata=meta)
         if self._annotates and shelf.kind.record is Pod:
             self._pods.annotate(record, annotations_in(json))
         filed = self._filed(what, json, batch) if what.wanted is not None else None
@@ -340,8 +347,7 @@ class Collector:
             self._filing.add_beside(kind, document, is_kept=records[at] is record)
 
     def _keep(self, kind: str, api_version: str, meta: ObjectMeta, json: Json) -> None:
-        document = parse_json(json)
-        document = {"apiVersion": api_version, "kind": kind, **document}
+        document = {"apiVersion": api_version, "kind": kind, **parse_json(json)}
         document["metadata"] = {**document["metadata"], "namespace": meta.namespace}
         packed = document if self._packs is None else self._packs(document)
         self._documents[kind, meta.namespace, meta.name] = document["apiVersion"], packed
@@ -361,16 +367,6 @@ class Collector:
         is_other = key in self._documents and _group(self._documents[key][0]) != _group(what.api_version)
         if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
             self._keep(what.name, what.api_version, meta, json)
-
-    def _named(self, kind: Kind, record: Record) -> Record:
-        """The record with a name and, where its kind has one, a namespace."""
-        meta = record.metadata
-        if not meta.name:
-            raise BadObjectError(f"{kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
-        if not kind.is_namespaced or not self._defaults_namespace:
-            return record
-        meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
-        return msgspec.structs.replace(record, metadata=meta)
 
     def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
         known = shelf.records[at]
@@ -465,14 +461,6 @@ def _names(json: Json, batch: Batch) -> tuple[str, str]:
     if not name:
         raise BadObjectError("", "kind", "is missing")
     return name, api_version
-
-
-def _reason(json: Json) -> str:
-    """The reason that an object states, or an empty text where it states none that can be read."""
-    try:
-        return _REASON.decode(json).reason
-    except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
-        return ""
 
 
 def _said(batch: Batch, text: str, kind: type[_T]) -> _T:

@@ -122,9 +122,10 @@ class _Automaton:
         Raises ``RegexWorkError``.
         """
         state = self._number(self._first)
-        before = self._before(text, start)
-        found = None
         asserts = self._program.asserts
+        # What is before the text's first character, which counts for assertions alone.
+        before = _OTHER if not asserts else _kind(text[start - 1]) if start else _START
+        found = None
         for place in range(start, stop + 1):
             # Past the end there is no character, which no class has.
             char = text[place] if place < len(text) else ""
@@ -138,11 +139,6 @@ class _Automaton:
             if asserts:
                 before = _kind(char)
         return found
-
-    def _before(self, text: str, start: int) -> int:
-        if not self._program.asserts:
-            return _OTHER
-        return _kind(text[start - 1]) if start else _START
 
     def _number(self, state: _State) -> int:
         """The number of a state, which it keeps until all are forgotten."""
@@ -174,18 +170,16 @@ class _Automaton:
         if self.work > _MAX_WORK:
             raise RegexWorkError("a regular expression takes too long")
         self._remembered += len(following) + 1
-        if self._remembered > _MAX_REMEMBERED:
-            self._forget()
-            return matched, self._number(tuple(following)) if following else -1
+        is_full = self._remembered > _MAX_REMEMBERED
+        if is_full:
+            self._states.clear()
+            self._members.clear()
+            self._steps.clear()
+            self._remembered = 0
         step = (matched, self._number(tuple(following)) if following else -1)
-        self._steps[number][before, char] = step
+        if not is_full:
+            self._steps[number][before, char] = step
         return step
-
-    def _forget(self) -> None:
-        self._states.clear()
-        self._members.clear()
-        self._steps.clear()
-        self._remembered = 0
 
     def _follow(self, state: _State, before: int, char: str, threads: dict[int, None]) -> bool:
         """The threads that wait for a character, in order; whether one matches, after which others are of no use."""
@@ -256,15 +250,14 @@ class Regex:
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
         """Where the leftmost match from ``start`` on is; of those the one that Perl would find."""
         end = self._search.end(text, start, len(text))
-        return None if end is None else (self._start_of(text, start, end), end)
-
-    def _start_of(self, text: str, start: int, end: int) -> int:
+        if end is None:
+            return None
         if self._back is None:
             self._back = _Automaton(_Program(self._tree, mirrored=True), searching=False, longest=True)
         # Read backwards the longest match that ends there starts where the leftmost one does.
         from_end = self._back.end(text[::-1], len(text) - end, len(text) - start)
         assert from_end is not None
-        return len(text) - from_end
+        return len(text) - from_end, end
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """The matches one after the other; an empty one does not count right after another match."""
