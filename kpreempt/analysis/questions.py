@@ -30,7 +30,7 @@ from kpreempt.analysis.workload_pods import (
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, replace_in
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import ReplicaSet
@@ -168,9 +168,7 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
     """The priority of a pod whose class may have changed since it was admitted."""
     if pod.spec.priority_class_name != before.spec.priority_class_name and overrides.priority is None:
         policy = pod.spec.preemption_policy if overrides.preemption_policy else None
-        pod = msgspec.structs.replace(
-            pod, spec=msgspec.structs.replace(pod.spec, priority=None, preemption_policy=policy)
-        )
+        pod = replace_in(pod, "spec", priority=None, preemption_policy=policy)
     elif pod.spec.priority is not None or before.spec.priority is None:
         return Admission(pod)
     return admit_priority(pod, cluster)

@@ -28,7 +28,7 @@ from kpreempt.controllers.replacement import replacement_of
 from kpreempt.eviction.records import TOO_MANY_REQUESTS
 from kpreempt.eviction.subresource import is_of_terminating_namespace
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.verdict.drain import BlockedEviction, BlockReason, Unblock, UnblockAction
@@ -196,8 +196,7 @@ def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
     if made is None:
         return
     if kind == "StatefulSet":
-        metadata = msgspec.structs.replace(made.metadata, name=f"{name}-{size - 1}")
-        made = msgspec.structs.replace(made, metadata=metadata)
+        made = replace_in(made, "metadata", name=f"{name}-{size - 1}")
     more = msgspec.structs.replace(cluster, **lists)
     unblock = Unblock(
         action=UnblockAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size

@@ -18,7 +18,7 @@ from kpreempt.analysis.kueue.readings import Decided, IsAsked, is_same_fate, pen
 from kpreempt.analysis.workload.answer import Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQuota, Workload
-from kpreempt.model.meta import with_creation_time
+from kpreempt.model.meta import replace_in, with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, adjusted, infos_of
@@ -289,8 +289,7 @@ def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Wor
     steps = sorted(each + 1 for each in priorities if own <= each < _MOST_PRIORITY)
 
     def tried(step: int) -> Reading | None:
-        spec = msgspec.structs.replace(workload.spec, priority=steps[step])
-        return proofs.reading(_with_workload(objects, msgspec.structs.replace(workload, spec=spec)))
+        return proofs.reading(_with_workload(objects, replace_in(workload, "spec", priority=steps[step])))
 
     found = _first(len(steps), tried)
     if found is None:
@@ -308,8 +307,7 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
 
     def tried(fewer: int) -> Reading | None:
         less = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
-        spec = msgspec.structs.replace(workload.spec, pod_sets=[less])
-        return proofs.reading(_with_workload(objects, msgspec.structs.replace(workload, spec=spec)))
+        return proofs.reading(_with_workload(objects, replace_in(workload, "spec", pod_sets=[less])))
 
     found = _first(pod_set.count - 1, tried)
     if found is None:

@@ -23,7 +23,7 @@ from kpreempt.analysis.unread import BUDGETS
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
-from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_of
+from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_of, replace_in
 from kpreempt.model.node import NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
@@ -157,7 +157,7 @@ def _made_anew(pod: Pod, now: datetime) -> Pod | None:
     made = replacement_of(pod, suffix="", uid=f"{pod.metadata.uid}-new", now=now)
     if made is None:
         return None
-    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, name=pod.metadata.name))
+    return replace_in(made, "metadata", name=pod.metadata.name)
 
 
 def _what_becomes(name: str, going: Sequence[Pod], again: set[str]) -> list[Assumption]:
@@ -394,13 +394,13 @@ def cordoned_node(node: Node) -> Node:
         taints = [*taints, _UNSCHEDULABLE]
     elif node.spec.unschedulable:
         return node
-    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True, taints=taints))
+    return replace_in(node, "spec", unschedulable=True, taints=taints)
 
 
 def _uncordoned_node(node: Node) -> Node:
     """The node, open to pods again, without the taint that stands for its being closed."""
     taints = [taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE.key]
-    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
+    return replace_in(node, "spec", unschedulable=False, taints=taints)
 
 
 def _not_found(cluster: ClusterSnapshot, kind: str, name: str, there: Iterable[str]) -> NotFoundError:

@@ -25,7 +25,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.model.affinity import tied_node_of, tied_to
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceSlice
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, controller_of
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, controller_of, grouped, replace_in
 from kpreempt.model.node import MACHINE_LABELS, Node, NodeCondition, NodeSpec
 from kpreempt.model.pod import Pod, PodMeta, PodStatus
 from kpreempt.model.storage import CSINode
@@ -282,8 +282,7 @@ def _may_run(pod: Pod, node: Node) -> bool:
     if affinity is not None and affinity.node_affinity is not None:
         untied = msgspec.structs.replace(affinity.node_affinity, required=None)
         affinity = msgspec.structs.replace(affinity, node_affinity=untied)
-    spec = msgspec.structs.replace(pod.spec, node_name="", affinity=affinity)
-    return bool(daemon_node_names(msgspec.structs.replace(pod, spec=spec), [node]))
+    return bool(daemon_node_names(replace_in(pod, "spec", node_name="", affinity=affinity), [node]))
 
 
 def _csi_node(csi_node: CSINode, name: str) -> CSINode:
@@ -332,11 +331,8 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
 
     Nodes of the control plane are left out where there are others. Zones tell kinds apart, as they may decide.
     """
-    groups: dict[object, list[Node]] = {}
-    for node in cluster.nodes:
-        groups.setdefault(_likeness(node), []).append(node)
     kinds = []
-    for nodes in groups.values():
+    for nodes in grouped(cluster.nodes, _likeness).values():
         like = min(nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(lasting_taints(node))))
         kinds.append(Kind(like, len(nodes), allocatable_of(like)))
     workers = [kind for kind in kinds if not any(label in kind.like.labels for label in _CONTROL_PLANE)]

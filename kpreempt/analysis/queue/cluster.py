@@ -14,7 +14,7 @@ from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE, with_creation_time
+from kpreempt.model.meta import DEFAULT_NAMESPACE, replace_in, with_creation_time
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import AssumptionKind
@@ -121,7 +121,7 @@ def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
         type=_POD_SCHEDULED, status="False", reason=reason, last_transition_time=since, last_probe_time=now
     )
     others = [each for each in pod.status.conditions if each.type != _POD_SCHEDULED]
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[*others, condition]))
+    return replace_in(pod, "status", conditions=[*others, condition])
 
 
 class EventKind(StrEnum):

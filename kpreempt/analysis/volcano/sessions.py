@@ -19,7 +19,7 @@ from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.questions import Decode, set_aside_namesakes
 from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_refusals, once_enqueued
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import with_creation_time
+from kpreempt.model.meta import replace_in, with_creation_time
 from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
 from kpreempt.model.wanted import NOTHING_WANTED
@@ -165,8 +165,7 @@ def _for_volcano(pod: Pod, assumptions: list[Assumption]) -> Pod:
         return pod
     message = f"names the scheduler {pod.spec.scheduler_name}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
     assumptions.append(Assumption(f"Pod {pod.key}", "spec.schedulerName", message))
-    spec = msgspec.structs.replace(pod.spec, scheduler_name=VOLCANO_SCHEDULER_NAME)
-    return msgspec.structs.replace(pod, spec=spec)
+    return replace_in(pod, "spec", scheduler_name=VOLCANO_SCHEDULER_NAME)
 
 
 def explain_submission(
@@ -225,7 +224,7 @@ def after_session(
                 status=msgspec.structs.replace(pod.status, phase=phase),
             )
         if pod.key in evicted:
-            return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=now))
+            return replace_in(pod, "metadata", deletion_timestamp=now)
         return pod
 
     pods = list(map(changed, cluster.pods))
@@ -233,9 +232,7 @@ def after_session(
         pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
     ends = session.final.pod_groups if session.final else {}
     groups = [
-        msgspec.structs.replace(group, status=msgspec.structs.replace(group.status, phase=ends[group.key].phase))
-        if group.key in ends
-        else group
+        replace_in(group, "status", phase=ends[group.key].phase) if group.key in ends else group
         for group in cluster.pod_groups
     ]
     return msgspec.structs.replace(cluster, pods=pods, pod_groups=groups)
@@ -278,7 +275,7 @@ def _with_group(cluster: ClusterSnapshot, group: PodGroup) -> ClusterSnapshot:
 def _stamped(created: PodOrGroup, now: datetime) -> PodOrGroup:
     """The object as it is right after it was created: with a time if it has none, and a pod with a phase."""
     if isinstance(created, Pod) and not created.status.phase:
-        created = msgspec.structs.replace(created, status=msgspec.structs.replace(created.status, phase="Pending"))
+        created = replace_in(created, "status", phase="Pending")
     return msgspec.structs.replace(created, metadata=with_creation_time(created.metadata, now))
 
 

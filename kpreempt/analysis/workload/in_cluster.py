@@ -29,7 +29,7 @@ from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to
 from kpreempt.controllers.actions import deployment_told_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Job
@@ -434,8 +434,7 @@ def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
     for number in count(2):
         name = f"{pod.metadata.name}-{number}"
         if f"{pod.metadata.namespace}/{name}" not in taken:
-            metadata = msgspec.structs.replace(base.metadata, name=name, uid="")
-            yield msgspec.structs.replace(base, metadata=metadata)
+            yield replace_in(base, "metadata", name=name, uid="")
 
 
 def _are_named_apart(template: PodTemplate) -> bool:

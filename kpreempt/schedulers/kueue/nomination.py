@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from kpreempt.model.kueue import PodSet, ResourceFlavor
+from kpreempt.model.meta import grouped
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.workloads import LimitRange
 from kpreempt.schedulers.kueue.assigner import Assigner
@@ -259,15 +260,11 @@ def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> I
         in_order = sorted(entries, key=lambda each: _classical(each, config))
         for _, equals in groupby(in_order, key=lambda each: _classical(each, config)):
             # Which of heads that nothing tells apart is first matters only where they share quota or nodes.
-            sharing: dict[Node | None, list[Entry]] = {}
-            for each in equals:
-                sharing.setdefault(None if each.queue.topologies else each.queue.node.root, []).append(each)
+            sharing = grouped(equals, lambda each: None if each.queue.topologies else each.queue.node.root)
             for some in sharing.values():
                 yield from chance.shuffled(some)
         return
-    by_root: dict[Node, list[Entry]] = {}
-    for each in entries:
-        by_root.setdefault(each.queue.node.root, []).append(each)
+    by_root = grouped(entries, lambda each: each.queue.node.root)
     # Trees do not touch each other; which comes first is chance.
     for root in sorted(by_root, key=lambda node: node.name):
         yield from _Tournament(root, by_root[root], config, chance)

@@ -25,6 +25,7 @@ from kpreempt.model.kueue import (
     Topology,
     Workload,
 )
+from kpreempt.model.meta import grouped, replace_in
 from kpreempt.model.pod import Container, PodSpec, ResourceList, ResourceRequirements
 from kpreempt.model.workloads import LimitRange
 
@@ -47,16 +48,13 @@ def adjusted(objects: KueueObjects) -> KueueObjects:
     overheads = {
         each.metadata.name: each.overhead.pod_fixed for each in objects.cluster.runtime_classes if each.overhead
     }
-    ranges: dict[str, list[LimitRange]] = {}
-    for each in objects.cluster.limit_ranges:
-        ranges.setdefault(each.metadata.namespace, []).append(each)
+    ranges = grouped(objects.cluster.limit_ranges, lambda each: each.metadata.namespace)
     workloads = []
     for workload in objects.workloads:
         own_ranges, before = ranges.get(workload.metadata.namespace, []), workload.spec.pod_sets
         pod_sets = [_adjusted_pod_set(each, overheads, own_ranges) for each in before]
         if any(new is not old for new, old in zip(pod_sets, before, strict=True)):
-            spec = msgspec.structs.replace(workload.spec, pod_sets=pod_sets)
-            workload = msgspec.structs.replace(workload, spec=spec)  # noqa: PLW2901
+            workload = replace_in(workload, "spec", pod_sets=pod_sets)  # noqa: PLW2901
         workloads.append(workload)
     return msgspec.structs.replace(objects, workloads=workloads)
 

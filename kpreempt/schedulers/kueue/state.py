@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from kpreempt.model.kueue import ResourceFlavor
-from kpreempt.model.workloads import LimitRange
+from kpreempt.model.meta import grouped
 from kpreempt.schedulers.kueue.chance import Chance
 from kpreempt.schedulers.kueue.cluster_queues import REQUEUED, Info, Queue, milliseconds
 from kpreempt.schedulers.kueue.objects import Gate, KueueConfiguration, KueueObjects
@@ -32,9 +32,7 @@ class State:
         self._kept: list[tuple[Node, Amounts]] = []
         self.flavors: dict[str, ResourceFlavor] = {each.name: each for each in objects.flavors}
         self.labels = {each.metadata.name: each.metadata.labels for each in objects.cluster.namespaces}
-        self.limit_ranges: dict[str, list[LimitRange]] = {}
-        for each in objects.cluster.limit_ranges:
-            self.limit_ranges.setdefault(each.metadata.namespace, []).append(each)
+        self.limit_ranges = grouped(objects.cluster.limit_ranges, lambda each: each.metadata.namespace)
         self.topologies = _topologies(objects, config)
         self.cohorts: dict[str, Node] = {}
         self.queues: dict[str, Queue] = {each.name: Queue(each) for each in objects.cluster_queues}
