@@ -79,9 +79,17 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
     differing = [item for item in items if not item.error and not item.is_same]
     words = "differ" if comparison.differing else "not all decided" if errors else "agree"
     lead: Phrase = ("No pod matches.",)
+    rows: list[list[Words]] = []
     if len(items) == 1:
         lead = _headline(items[0])
-        sections = [] if errors else [_decisions(items[0]), *_partings(items[0])]
+        base = items[0].decisions[0].algorithm if items[0].decisions else ""
+        rows = [
+            [Span(each.algorithm, "warn" if base in each.differs_from else ""), _decision(each)]
+            for each in items[0].decisions
+        ]
+        table = Table(columns("ALGORITHM", "DECISION"), rows, noun="algorithm", is_untitled=True)
+        decided = Section("DECISIONS", blocks=[table], keeps=4, priority=_DECISIONS)
+        sections = [] if errors else [decided, *_partings(items[0])]
     else:
         lead = _agreement(comparison) if len(errors) < len(items) else ("No pod could be decided.",) if items else lead
         sections = [
@@ -92,9 +100,13 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
                 heading="Where they differ",
             ),
         ]
-    rows: list[list[Words]] = [[strong(_title(item)), item.error] for item in errors]
-    failed = Table(columns("POD", "WHY"), rows, noun="pod", caption="Pods that could not be decided", is_untitled=True)
-    pairs: list[list[Words]] = [[f"{each.base} and {each.other}", f"{each.differing:,}"] for each in comparison.pairs]
+    failures: list[list[Words]] = [[strong(_title(item)), item.error] for item in errors]
+    failed = Table(
+        columns("POD", "WHY"), failures, noun="pod", caption="Pods that could not be decided", is_untitled=True
+    )
+    pairs: list[list[Words]] = []
+    if len(comparison.algorithms) > 2 and len(items) > 1:
+        pairs = [[f"{each.base} and {each.other}", f"{each.differing:,}"] for each in comparison.pairs]
     counts = [
         Count("pods", len(items)),
         Count("decided differently", comparison.differing, comparison.differing > 0),
@@ -119,10 +131,8 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
             *sections,
             Section(
                 "PAIRS",
-                "pods on which two algorithms differ" if len(comparison.algorithms) > 2 and len(items) > 1 else "",
-                [Table(columns("PAIR", "PODS", right=["PODS"]), pairs, noun="pair", is_untitled=True)]
-                if len(comparison.algorithms) > 2 and len(items) > 1
-                else [],
+                "pods on which two algorithms differ" if pairs else "",
+                [Table(columns("PAIR", "PODS", right=["PODS"]), pairs, noun="pair", is_untitled=True)],
                 priority=_PAIRS,
             ),
             *assumption_sections(comparison.assumptions),
@@ -138,16 +148,6 @@ def _headline(item: ComparedPod) -> Phrase:
         return (strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}")
     words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
     return (strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
-
-
-def _decisions(item: ComparedPod) -> Section:
-    """Each algorithm with its decision."""
-    base = item.decisions[0].algorithm
-    rows: list[list[Words]] = [
-        [Span(each.algorithm, "warn" if base in each.differs_from else ""), _decision(each)] for each in item.decisions
-    ]
-    table = Table(columns("ALGORITHM", "DECISION"), rows, noun="algorithm", is_untitled=True)
-    return Section("DECISIONS", blocks=[table], keeps=4, priority=_DECISIONS)
 
 
 def _partings(item: ComparedPod) -> list[Section]:

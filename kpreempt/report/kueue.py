@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import (
     Cards,
     Listing,
@@ -26,7 +25,6 @@ from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.kueue import (
-    BorrowedQuota,
     ComparedWorkload,
     KueueAnswer,
     KueueComparison,
@@ -37,7 +35,6 @@ from kpreempt.verdict.kueue import (
     WorkloadAtRisk,
     WorkloadFate,
     WorkloadOutcome,
-    WorkloadPreemption,
     WorkloadsAtRisk,
     WorkloadThreat,
 )
@@ -63,25 +60,15 @@ _OUTCOMES: dict[WorkloadOutcome, tuple[str, Role]] = {
 
 def report_workloads(answers: Sequence[KueueAnswer], _options: RenderOptions) -> Report:
     """Each Workload with its evidence: the sentence, flavors, who goes, the nodes, and the quota tree."""
-    if len(answers) == 1:
-        [answer] = answers
-        return Report(
-            title=f"Workload {answer.workload}",
-            lead=_headline(answer),
-            facts=[_facts(answer)],
-            sections=_sections(answer),
-            is_whole=True,
-        )
-    each = [
-        Section(
-            "",
-            _headline(answer),
-            [Sentence(Span(_facts(answer), "dim")), *_sections(answer)],
-            heading=f"Workload {answer.workload}",
-        )
-        for answer in answers
-    ]
-    return Report(lead="", sections=each, is_whole=True)
+    stories = []
+    for answer in answers:
+        queue = f"ClusterQueue {answer.cluster_queue}, " if answer.cluster_queue else ""
+        facts = f"{queue}priority {answer.priority}"
+        title, lead, sections = f"Workload {answer.workload}", _headline(answer), _sections(answer)
+        if len(answers) == 1:
+            return Report(title=title, lead=lead, facts=[facts], sections=sections, is_whole=True)
+        stories.append(Section("", lead, [Sentence(Span(facts, "dim")), *sections], heading=title))
+    return Report(lead="", sections=stories, is_whole=True)
 
 
 def _headline(answer: KueueAnswer) -> Phrase:
@@ -126,20 +113,20 @@ def _with_flavors(names: Iterable[str]) -> str:
     return f" with {'flavor' if len(found) == 1 else 'flavors'} {join_names(found, limit=_NAMED)}"
 
 
-def _facts(answer: KueueAnswer) -> str:
-    queue = f"ClusterQueue {answer.cluster_queue}, " if answer.cluster_queue else ""
-    return f"{queue}priority {answer.priority}"
-
-
 def _sections(answer: KueueAnswer) -> list[Section]:
     reading = answer.alone
     which = "any one of these" if len(answer.changes) > 1 else "this one"
+    changes: list[list[Words]] = []
+    for each in answer.changes:
+        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
+        then = f", preempting {gone}" if each.targets else ""
+        changes.append([f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"])
     return [
         Section("WHY", "" if reading.admitted_in else reading.message),
         Section(
             "CHANGE",
             f"with nobody else queued, it would be admitted with {which}" if answer.changes else "",
-            [Listing([[each] for each in _changes(answer)], noun="change")],
+            [Listing(changes, noun="change")],
         ),
         *_flavor_sections(reading),
         Section(
@@ -167,13 +154,6 @@ def _sections(answer: KueueAnswer) -> list[Section]:
     ]
 
 
-def _changes(answer: KueueAnswer) -> Iterable[str]:
-    for each in answer.changes:
-        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
-        then = f", preempting {gone}" if each.targets else ""
-        yield f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"
-
-
 def _flavor_sections(reading: Reading) -> list[Section]:
     """The flavors that each pod set gets, and those that were tried for it."""
     entry = next((each for cycle in reading.cycles for each in cycle["entries"] if "final" in each), None)
@@ -184,7 +164,13 @@ def _flavor_sections(reading: Reading) -> list[Section]:
         given = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
         pods = str(pod_set.count) if pod_set.count == pod_set.wanted else f"{pod_set.count} of {pod_set.wanted}"
         rows.append([strong(pod_set.name), pods, given or "no flavor"])
-    tried = [[text] for each in entry["nominated"]["podSets"] for text in _attempts(each)]
+    tried: list[list[Words]] = []
+    for of_set in entry["nominated"]["podSets"]:
+        for each in of_set["attempts"]:
+            mode = f"preemption: {each['preemption']}" if each["preemption"] else each["mode"]
+            borrows = f", borrows {count(each['borrow'], 'level')} up" if each["borrow"] else ""
+            reasons = f": {'; '.join(each['reasons'])}" if each["reasons"] else ""
+            tried.append([f"{of_set['name']} {each['flavor']}: {mode}{borrows}{reasons}"])
     return [
         Section(
             "POD SETS",
@@ -197,14 +183,6 @@ def _flavor_sections(reading: Reading) -> list[Section]:
             [Listing(tried, noun="flavor")],
         ),
     ]
-
-
-def _attempts(pod_set: dict[str, Any]) -> Iterable[str]:
-    for each in pod_set["attempts"]:
-        mode = f"preemption: {each['preemption']}" if each["preemption"] else each["mode"]
-        borrows = f", borrows {count(each['borrow'], 'level')} up" if each["borrow"] else ""
-        reasons = f": {'; '.join(each['reasons'])}" if each["reasons"] else ""
-        yield f"{pod_set['name']} {each['flavor']}: {mode}{borrows}{reasons}"
 
 
 def _nodes(answer: KueueAnswer) -> Section:
@@ -375,7 +353,10 @@ def _with_quota(item: WorkloadAtRisk, options: RenderOptions) -> Iterable[Words]
         yield f"and {len(item.threats) - len(shown)} more (-v lists them)"
     if not item.threats:
         yield "nobody who waits would preempt it"
-    yield from map(_loan, item.borrowed)
+    for loan in item.borrowed:
+        may = f": {join_names(loan.reclaimers, limit=_THREATS)} may reclaim it for a new Workload"
+        borrows = f"its ClusterQueue borrows {loan.amount} of {loan.flavor_resource}"
+        yield f"{borrows}{may if loan.reclaimers else ''}"
 
 
 def _threat(threat: WorkloadThreat) -> Phrase:
@@ -393,28 +374,20 @@ def _threat(threat: WorkloadThreat) -> Phrase:
     )
 
 
-def _loan(loan: BorrowedQuota) -> str:
-    told = f"its ClusterQueue borrows {loan.amount} of {loan.flavor_resource}"
-    if not loan.reclaimers:
-        return told
-    return f"{told}: {join_names(loan.reclaimers, limit=_THREATS)} may reclaim it for a new Workload"
-
-
 def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -> Report:
     """For whom a Workload was preempted, and how both stand now."""
     was = ": no condition and no event says that it was preempted."
     if answer.preemptions:
         was = f" was preempted {count(len(answer.preemptions), 'time')}, as far as is known."
-    items: list[list[Words]] = [[_preemption(each), each.message] for each in answer.preemptions]
+    items: list[list[Words]] = []
+    for each in answer.preemptions:
+        when = format_time(each.at) if each.at else "before"
+        by: Phrase = (f"{when}: for a Workload that is not in the cluster, of UID {each.preemptor_uid or 'UNKNOWN'}",)
+        if each.preemptor:
+            by = (f"{when}: for ", strong(each.preemptor), f", which is {each.state} now")
+        items.append([by, each.message])
     return Report(
         lead=(strong(f"Workload {answer.workload}"), f" ({answer.state}){was}"),
         sections=[Section("PREEMPTED", blocks=[Listing(items, noun="preemption")])],
         is_whole=True,
     )
-
-
-def _preemption(preemption: WorkloadPreemption) -> Phrase:
-    when = preemption.at.strftime("%Y-%m-%dT%H:%M:%SZ") if preemption.at else "before"
-    if preemption.preemptor:
-        return (f"{when}: for ", strong(preemption.preemptor), f", which is {preemption.state} now")
-    return (f"{when}: for a Workload that is not in the cluster, of UID {preemption.preemptor_uid or 'UNKNOWN'}",)

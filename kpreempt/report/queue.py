@@ -10,7 +10,7 @@ from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section,
 from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.queue import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict.queue import MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 
 PLACE_WORDS: dict[Place, tuple[str, Role, str]] = {
     Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are tried"),
@@ -55,7 +55,10 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
     ]
     facts: list[Words] = []
     if queue.scheduling_cycle is not None and queue.steps:
-        facts.append(_cycles(queue.scheduling_cycle, queue.move_request_cycle))
+        moved = queue.move_request_cycle
+        has_moved = moved is not None and moved >= 0
+        last = f"last move request in cycle {moved}" if has_moved else "no move request yet"
+        facts.append(f"Scheduling cycle {queue.scheduling_cycle}; {last}.")
     if queue.others:
         verb = agree(queue.others, "is")
         facts.append(f"{count(queue.others, 'more pending pod')} {verb} of another scheduler, or being deleted.")
@@ -105,7 +108,12 @@ def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) ->
     said: list[str] = []
     for pod in pods:
         number = f"{pod.position}. " if pod.position is not None else "- "
-        facts, rejection, movers = _facts(pod, queue.at), _rejection(pod), _movers(pod, queue.at)
+        facts, movers = _facts(pod, queue.at), _movers(pod, queue.at)
+        # Which plugins rejected the pod when it was last tried.
+        rejection = ""
+        if not pod.held_by and pod.rejected_by and pod.place != Place.GATED:
+            is_known = pod.rejected_by != [_UNKNOWN]
+            rejection = f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now"
         events = _events(pod, verbose=options.verbose)
         lines: list[Words] = [
             (number, strong(pod.pod), Span(f"  {', '.join(filter(None, [*facts, rejection]))}", "dim")),
@@ -145,7 +153,10 @@ def _event(step: QueueStep) -> Phrase:
     """When, the event, what it is about, and what a pop gave."""
     popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
     subject = f" {step.subject}" if step.subject else ""
-    return (Span(_clock(step.time), "dim"), "  ", strong(step.event), subject, popped)
+    # The time of day in UTC, with thousandths if there are any.
+    thousandths = f".{step.time.microsecond // 1000:03}" if step.time.microsecond >= 1000 else ""
+    clock = f"{format_time(step.time)[11:19]}{thousandths}"
+    return (Span(clock, "dim"), "  ", strong(step.event), subject, popped)
 
 
 def _move(move: PodMove) -> tuple[Part, ...]:
@@ -154,22 +165,8 @@ def _move(move: PodMove) -> tuple[Part, ...]:
     return (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), style))
 
 
-def _cycles(cycle: int, move_request: int | None) -> str:
-    if move_request is None or move_request < 0:
-        return f"Scheduling cycle {cycle}; no move request yet."
-    return f"Scheduling cycle {cycle}; last move request in cycle {move_request}."
-
-
 def _shown(place: Place) -> str:
     return "outside" if place == Place.GONE else PLACE_WORDS[place][0].lower()
-
-
-def _rejection(pod: QueuedPod) -> str:
-    """Which plugins rejected the pod when it was last tried; empty where none did."""
-    if pod.held_by or not pod.rejected_by or pod.place == Place.GATED:
-        return ""
-    is_known = pod.rejected_by != [_UNKNOWN]
-    return f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now"
 
 
 def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
@@ -186,7 +183,8 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
     if pod.attempts:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
-        facts.append(f"in backoff {_until(pod.backoff_until, at)}")
+        until = pod.backoff_until
+        facts.append(f"in backoff {f'until {format_time(until)}' if at is None else f'for {_span(until, at)}'}")
     if pod.nominated_node_name:
         facts.append(f"nominated to {pod.nominated_node_name}")
     if pod.held_by:
@@ -201,7 +199,13 @@ def _movers(pod: QueuedPod, at: datetime | None) -> str:
     movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
     if not movers or pod.place == Place.ACTIVE:
         return ""
-    return f"moved by: {', '.join(_mover(each, at) for each in movers)}"
+    told = []
+    for mover in movers:
+        when = ""
+        if mover.at is not None:
+            when = f" at {format_time(mover.at)}" if at is None else f" in {_span(mover.at, at)}"
+        told.append(f"{_MOVER_WORDS[mover.kind]}{when}")
+    return f"moved by: {', '.join(told)}"
 
 
 def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
@@ -219,23 +223,6 @@ def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
         else:
             lines.append(f"or an event for {plugin}: {named}" if plugin else f"or an event: {named}")
     return lines
-
-
-def _clock(time: datetime) -> str:
-    """The time of day in UTC, with thousandths where there are any."""
-    text = format_time(time)[11:19]
-    return f"{text}.{time.microsecond // 1000:03}" if time.microsecond >= 1000 else text
-
-
-def _mover(mover: Mover, at: datetime | None) -> str:
-    words = _MOVER_WORDS[mover.kind]
-    if mover.at is None:
-        return words
-    return f"{words} at {format_time(mover.at)}" if at is None else f"{words} in {_span(mover.at, at)}"
-
-
-def _until(time: datetime, at: datetime | None) -> str:
-    return f"until {format_time(time)}" if at is None else f"for {_span(time, at)}"
 
 
 def _span(time: datetime, at: datetime) -> str:

@@ -106,16 +106,17 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
         was_not = Span(" was not preempted by a scheduler", "warn" if answer.disruption else "good")
         return (victim, was_not, ", as far as the snapshot shows: ", *_why_nothing(answer))
     last = answer.preemptions[0]
-    when = f", {_age(last, options)}" if last.at else ""
+    since = format_since(last.at, options.now)
+    when = f", {since}{'' if since.startswith('since') else ' ago'}" if last.at else ""
     if last.preemptor is not None:
         node = f" on {last.node}" if last.node else ""
+        priority = f" (priority {last.preemptor.priority:,})" if last.preemptor.priority is not None else ""
         return (
             victim,
             Span(" was preempted", "warn"),
             " by ",
             *_name_of_preemptor(last),
-            _priority_of(last),
-            f"{node}{when}.",
+            f"{priority}{node}{when}.",
         )
     if last.evidence == Evidence.CONDITION:
         unread = _unread_events(answer)
@@ -154,12 +155,6 @@ def _name_of_preemptor(preemption: Preemption) -> Phrase:
     if preemptor.pod:
         return (kind, strong(preemptor.pod))
     return (kind or "a pod known only by UID, ", strong(preemptor.uid))
-
-
-def _priority_of(preemption: Preemption) -> str:
-    """The preemptor's priority in brackets, where it is known."""
-    priority = preemption.preemptor.priority if preemption.preemptor is not None else None
-    return f" (priority {priority:,})" if priority is not None else ""
 
 
 def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
@@ -209,8 +204,3 @@ def _result_in_words(found: Reconstruction) -> Phrase:
         ReconstructionResult.NO_VICTIM: ("the pod was not on a node there",),
         ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither there nor in the cluster now",),
     }[found.result]
-
-
-def _age(preemption: Preemption, options: RenderOptions) -> str:
-    since = format_since(preemption.at, options.now)
-    return since if since.startswith("since") else f"{since} ago"

@@ -208,6 +208,11 @@ _STATES: dict[PendingState, tuple[str, Role]] = {
 def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     """Why the pod is still pending, with the times that are known."""
     state, since = item.state, _ago(item.since, at)
+    backoff = again = ""
+    if item.until is not None and at is not None:
+        left = format_duration(int((item.until - at).total_seconds()))
+        backoff = f" for at most {left} more"
+        again = f"; tried again within {left}" if item.until >= at else ""
     if state == PendingState.WAITS_FOR_VICTIMS:
         return (f"nominated to {item.nominated_node_name}, where it waits for {count(len(item.waiting_for), 'pod')}",)
     words = {
@@ -218,9 +223,9 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         PendingState.NOMINATED: f"nominated to {item.nominated_node_name}, where no victim is terminating yet",
         PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, where preemption no longer helps",
         PendingState.NEVER_TRIED: f"not tried yet; created{since}",
-        PendingState.BACKING_OFF: f"last tried{since}; in backoff{_at_most(item.until, at)}",
-        PendingState.FITS_NOW: f"unschedulable{_for(item.since, at)}, but fits now{_next_try(item, at)}",
-        PendingState.WAITS_FOR_CHANGE: f"unschedulable{_for(item.since, at)}{_next_try(item, at)}",
+        PendingState.BACKING_OFF: f"last tried{since}; in backoff{backoff}",
+        PendingState.FITS_NOW: f"unschedulable{_for(item.since, at)}, but fits now{again}",
+        PendingState.WAITS_FOR_CHANGE: f"unschedulable{_for(item.since, at)}{again}",
     }
     return (words[state],)
 
@@ -297,18 +302,6 @@ def _for(time: datetime | None, at: datetime | None) -> str:
         return ""
     since = format_since(time, at)
     return f" {since}" if since.startswith("since") else f" for {since}"
-
-
-def _at_most(until: datetime | None, at: datetime | None) -> str:
-    if until is None or at is None:
-        return ""
-    return f" for at most {format_duration(int((until - at).total_seconds()))} more"
-
-
-def _next_try(item: PendingPod, at: datetime | None) -> str:
-    if item.until is None or at is None or item.until < at:
-        return ""
-    return f"; tried again within {format_duration(int((item.until - at).total_seconds()))}"
 
 
 def nothing_pending(pending: PendingPods) -> str:

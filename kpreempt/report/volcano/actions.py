@@ -109,15 +109,33 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], l
         for turn in turns
         if turn.attempts and all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
     ]
-    in_vain = [] if options.verbose else [turn for turn in turns if _is_in_vain(turn)]
+    # A job found nothing to evict among its own tasks: told in a line for all.
+    in_vain = [
+        turn
+        for turn in turns
+        if not options.verbose
+        and turn.purpose == Purpose.PREEMPT_WITHIN_JOB
+        and all(
+            attempt.outcome == AttemptOutcome.NO_NODE and not any(node.evicted for node in attempt.nodes)
+            for attempt in turn.attempts
+        )
+    ]
     others = [turn for turn in turns if turn not in too_much and turn not in in_vain]
-    shown = others if options.verbose else _most_telling(others)
+    # Those first in which somebody was to go, in the order in which they came.
+    ranked = sorted(others, key=lambda turn: not any(node.evicted for each in turn.attempts for node in each.nodes))
+    telling = ranked[:_TURNS_SHOWN]
+    shown = [turn for turn in others if options.verbose or any(turn is each for each in telling)]
     full = 0
     told: set[tuple[object, ...]] = set()
     nodes = []
     for turn in shown:
-        if _is_placed(turn):
-            nodes.append(_placed_turn(turn, options))
+        end = turn.statement
+        is_kept = turn.purpose not in EVICTING and (end is None or end.outcome == StatementOutcome.COMMITTED)
+        # All its tasks were simply placed and bound: told in a line for each job.
+        if is_kept and all(attempt.nodes for attempt in turn.attempts):
+            numbers = f", {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
+            lines_of_job = [Node(line) for group in alike(turn.attempts) for line in placements(group, options)]
+            nodes.append(Node((*_title(turn), Span(numbers, "dim")), lines_of_job))
         elif full < _TURNS_IN_FULL or options.verbose:
             full += 1
             nodes.append(_turn(turn, told, options))
@@ -138,26 +156,6 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], l
         words = f"no victim among {'its' if len(jobs) == 1 else 'their'} own tasks: {tasks_in_words(jobs)}"
         lines.append(Span(words, "dim"))
     return nodes, lines
-
-
-def _is_in_vain(turn: Turn) -> bool:
-    """Whether a job found nothing to evict among its own tasks: told in a line for all."""
-    return turn.purpose == Purpose.PREEMPT_WITHIN_JOB and all(
-        attempt.outcome == AttemptOutcome.NO_NODE and not any(node.evicted for node in attempt.nodes)
-        for attempt in turn.attempts
-    )
-
-
-def _is_placed(turn: Turn) -> bool:
-    """Whether all its tasks were simply placed and bound: told in a line for each job."""
-    is_kept = turn.statement is None or turn.statement.outcome == StatementOutcome.COMMITTED
-    return turn.purpose not in EVICTING and is_kept and all(attempt.nodes for attempt in turn.attempts)
-
-
-def _most_telling(turns: Sequence[Turn]) -> list[Turn]:
-    """As many turns as are shown, those first in which somebody was to go; in the order in which they came."""
-    ranked = sorted(range(len(turns)), key=lambda at: not any(n.evicted for a in turns[at].attempts for n in a.nodes))
-    return [turns[at] for at in sorted(ranked[:_TURNS_SHOWN])]
 
 
 def _title(turn: Turn) -> Phrase:
@@ -206,14 +204,6 @@ def _turn_in_short(turn: Turn) -> Node:
         parts.insert(0, f"evicts {tasks_in_words(evicted, home=turn.job)}")
     words = (*_title(turn), ": ", join_names(parts, limit=len(parts)))
     return Node(words, _statement(turn.statement))
-
-
-def _placed_turn(turn: Turn, options: RenderOptions) -> Node:
-    """A job whose tasks all found a node."""
-    end = turn.statement
-    numbers = f", {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
-    lines = [Node(line) for group in alike(turn.attempts) for line in placements(group, options)]
-    return Node((*_title(turn), Span(numbers, "dim")), lines)
 
 
 def _statement(end: StatementEnd | None) -> list[Node]:

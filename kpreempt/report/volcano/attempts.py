@@ -241,13 +241,11 @@ def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Re
 
 def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     """What the plugin says of the candidates, and what is left of the list after it."""
-    everyone = len(vote.victims) == len(tried.candidates)
+    words: str | Span = tasks_in_words(vote.victims, home=home, limit=_limit(options))
     if vote.effect == VoteEffect.EMPTIED:
-        words: Phrase = (Span("none", "bad"),)
-    elif everyone:
-        words = ("all",) if len(tried.candidates) > 1 else ("it",)
-    else:
-        words = (tasks_in_words(vote.victims, home=home, limit=_limit(options)),)
+        words = Span("none", "bad")
+    elif len(vote.victims) == len(tried.candidates):
+        words = "all" if len(tried.candidates) > 1 else "it"
     reasons = by_text({refusal.task: refusal.reason for refusal in vote.refused})
     shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
     parts = []
@@ -257,13 +255,13 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
         parts.append(f"{named}{reason}")
     others = len(reasons) - len(shown)
     rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
-    why = f": {'; '.join(parts)}{rest}" if vote.effect == VoteEffect.EMPTIED else f"; {'; '.join(parts)}{rest}"
+    why = f"{':' if vote.effect == VoteEffect.EMPTIED else ';'} {'; '.join(parts)}{rest}"
     left = ""
     if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
         left = (
             f"; left of both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "; none is on both lists"
         )
-    return (*words, Span(why if parts else "", "dim"), left)
+    return (words, Span(why if parts else "", "dim"), left)
 
 
 def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
@@ -275,25 +273,18 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
-        undone = ", clears the list" if _had_names(tried.votes, vote) else ""
+        before = tried.votes[: tried.votes.index(vote)]
+        undone = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].left else ""
         sentences.append(f"{vote.plugin} names none{undone} and ends tier {vote.tier}")
     decided = tried.deciding_tier
     if decided:
-        alone = " alone" if emptied else ""
-        sentences.append(
-            f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))}"
-        )
+        victims = tasks_in_words(tried.victims, home=home, limit=_limit(options))
+        sentences.append(f"tier {decided} decides{' alone' if emptied else ''}: {victims}")
     elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
         sentences.append("once emptied, the list is never filled again: no victims")
     else:
         sentences.append("no victims")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
-
-
-def _had_names(votes: Sequence[Vote], last: Vote) -> bool:
-    """Whether there was a list when the vote emptied it."""
-    before = votes[: votes.index(last)]
-    return bool(before) and before[-1].tier == last.tier and bool(before[-1].left)
 
 
 def _votes_pattern(tried: NodeTried) -> tuple[object, ...]:
@@ -385,16 +376,32 @@ def turns_of(action: ActionEvidence) -> list[Turn]:
         while at < len(attempts) and _is_of(attempts[at], end, following, len(mine)):
             mine.append(attempts[at])
             at += 1
-        while not mine and at < len(attempts) and _comes_before(attempts[at:], end):
+        # Attempts of a turn without a statement may stand before those of this one.
+        while not mine and (end.job, end.purpose) in ((each.job, each.purpose) for each in attempts[at + 1 :]):
             turns.append(_alone(attempts[at]))
             at += 1
             while at < len(attempts) and _is_of(attempts[at], end, following, len(mine)):
                 mine.append(attempts[at])
                 at += 1
-        if mine or end.operations or _has_no_task_left(end, turns):
+        # A job's turn among its queue comes to nothing if its tasks had theirs among themselves before. That happens
+        # if another queue was served first: after each queue all starving jobs ask their own tasks.
+        has_no_task_left = end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
+            (turn.job, turn.purpose) == (end.job, Purpose.PREEMPT_WITHIN_JOB) for turn in turns
+        )
+        if mine or end.operations or has_no_task_left:
             turns.append(Turn(end.job, mine[0].queue if mine else "", end.purpose, mine, end))
     turns += [_alone(attempt) for attempt in attempts[at:]]
-    return _joined(turns)
+    # The turns of a job together if they ended alike: allocate gives a task a turn, and so does reclaim.
+    joined: dict[tuple[object, ...], Turn] = {}
+    for turn in turns:
+        is_alone, last = turn.statement is None, turn.statement
+        is_kept = last is not None and last.outcome == StatementOutcome.COMMITTED and turn.purpose not in EVICTING
+        key = (turn.job, turn.purpose, is_alone) if is_alone or is_kept else (id(turn),)
+        before = joined.get(key)
+        joined[key] = (
+            turn if before is None else before._replace(attempts=[*before.attempts, *turn.attempts], statement=last)
+        )
+    return list(joined.values())
 
 
 def _is_of(attempt: Attempt, end: StatementEnd, following: StatementEnd | None, taken: int) -> bool:
@@ -407,37 +414,5 @@ def _is_of(attempt: Attempt, end: StatementEnd, following: StatementEnd | None, 
     return attempt.task not in {by for _, _, _, by in following.operations}
 
 
-def _has_no_task_left(end: StatementEnd, turns: Sequence[Turn]) -> bool:
-    """Whether a job's turn among its queue came to nothing because its tasks had had theirs among themselves before.
-
-    That happens where another queue was served first: after each queue all starving jobs ask their own tasks.
-    """
-    return end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
-        (turn.job, turn.purpose) == (end.job, Purpose.PREEMPT_WITHIN_JOB) for turn in turns
-    )
-
-
-def _comes_before(attempts: Sequence[Attempt], end: StatementEnd) -> bool:
-    """Whether attempts of a turn without a statement stand before those of this one."""
-    return any((attempt.job, attempt.purpose) == (end.job, end.purpose) for attempt in attempts[1:])
-
-
 def _alone(attempt: Attempt) -> Turn:
     return Turn(attempt.job, attempt.queue, attempt.purpose, [attempt], None)
-
-
-def _joined(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns of a job together where they ended alike: allocate gives a task a turn, and so does reclaim."""
-    joined: dict[tuple[object, ...], Turn] = {}
-    for turn in turns:
-        end = turn.statement
-        if end is None or (end.outcome == StatementOutcome.COMMITTED and turn.purpose not in EVICTING):
-            key: tuple[object, ...] = (turn.job, turn.purpose, end is None)
-        else:
-            key = (id(turn),)
-        if key in joined:
-            first = joined[key]
-            joined[key] = Turn(*first[:3], [*first.attempts, *turn.attempts], end)
-        else:
-            joined[key] = turn
-    return list(joined.values())

@@ -92,6 +92,11 @@ def _facts(answer: GangAnswer) -> list[str]:
 def _sections(answer: GangAnswer, options: RenderOptions) -> list[Section]:
     """The tasks, the victims, what is missing, what comes then, and the sessions in short."""
     sections = []
+    missing = ""
+    if answer.missing:
+        task = tasks_in_words([answer.missing_for], home=answer.job)
+        lacking = f"{amounts_in_words(answer.missing)} on {answer.missing_on}"
+        missing = f"{lacking}, the node that is nearest to fitting {task}{_even_then(answer)}"
     if answer.sessions:
         sections.append(panic_section(answer.sessions[-1]))
         if answer.outcome in _WAITING:
@@ -101,7 +106,7 @@ def _sections(answer: GangAnswer, options: RenderOptions) -> list[Section]:
         _tasks(answer, options),
         *([_veto(answer)] if answer.outcome == GangOutcome.NOT_ENQUEUED else []),
         _victims(answer, options),
-        _missing(answer),
+        Section("MISSING", missing),
         Section("THEN", _afterwards(answer)),
         *(
             section
@@ -202,15 +207,6 @@ def _victims(answer: GangAnswer, options: RenderOptions) -> Section:
         where = Span(f"{f'  queue {queue}' if queue else ''}, by {action}", "dim")
         items.append(Node((strong(job or "without a job"), where), below))
     return Section("VICTIMS", f"{len(answer.victims):,}" if items else "", [Tree(items, noun="job")])
-
-
-def _missing(answer: GangAnswer) -> Section:
-    """For a job that waits, the node that comes nearest to having room, and what it lacks."""
-    if not answer.missing:
-        return Section("MISSING")
-    task = tasks_in_words([answer.missing_for], home=answer.job)
-    words = f"{amounts_in_words(answer.missing)} on {answer.missing_on}, the node that is nearest to fitting {task}"
-    return Section("MISSING", f"{words}{_even_then(answer)}")
 
 
 def _even_then(answer: GangAnswer) -> str:

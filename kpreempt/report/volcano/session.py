@@ -36,7 +36,6 @@ from kpreempt.report.volcano.words import (
 )
 from kpreempt.verdict.volcano import (
     JobState,
-    Panic,
     QueueState,
     Sample,
     SampledOutcome,
@@ -99,9 +98,12 @@ def story(session: SessionVerdict, options: RenderOptions) -> list[Section]:
 def _headline(session: SessionVerdict) -> Phrase:
     """What the session did, in a sentence or two."""
     deeds = _deeds(session)
-    if session.panic is not None:
+    if (panic := session.panic) is not None:
         before = f" Before that it {join_names(deeds, limit=len(deeds))}." if deeds else ""
-        return (Span(f"The scheduler panics {_where(session, session.panic)}", "bad"), f".{before}")
+        where = "when it opens a session" if session.opening is None else "when it closes the session"
+        if panic.action:
+            where = f"in {panic.action}{f', at {panic.subject}' if panic.subject else ''}"
+        return (Span(f"The scheduler panics {where}", "bad"), f".{before}")
     if deeds:
         in_vain = ""
         if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
@@ -128,12 +130,6 @@ def _deeds(session: SessionVerdict) -> list[str]:
     if let_in:
         deeds.append(f"enqueues {count(len(let_in), 'job')}")
     return deeds
-
-
-def _where(session: SessionVerdict, panic: Panic) -> str:
-    if panic.action:
-        return f"in {panic.action}" + (f", at {panic.subject}" if panic.subject else "")
-    return "when it opens a session" if session.opening is None else "when it closes the session"
 
 
 def facts(session: SessionVerdict) -> str:
@@ -245,13 +241,16 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
     before = session.opening.jobs
     after = session.actions[-1].jobs if session.actions else before
     phases = {name: group.phase for name, group in session.final.pod_groups.items()} if session.final else {}
-    names = _changed_first(before, after)
-    told = [name for name in names if options.verbose or _is_told(before[name], after.get(name, before[name]))]
     has_shares = any(state.share is not msgspec.UNSET for state in before.values())
     items: list[list[Words]] = []
-    for name in told:
+    stay = 0
+    for name in _changed_first(before, after):
         was, now = before[name], after.get(name, before[name])
-        share = f", share {change(_job_share(was), _job_share(now))}" if has_shares else ""
+        if not options.verbose and was == now and now.ready_num >= now.min_available and not now.tasks.get("Pending"):
+            stay += 1
+            continue
+        (old_share, old), (new_share, new) = map(_share_and_counts, (was, now))
+        share = f", share {change(old_share, new_share)}" if has_shares else ""
         ready = f"{change(f'{was.ready_num:,}', f'{now.ready_num:,}')} of {now.min_available:,}"
         items.append(
             [
@@ -259,14 +258,13 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
                 (
                     f"{change(was.phase or 'none', phases.get(name, '') or now.phase or 'none')} · ",
                     Span(ready, "" if now.ready_num >= now.min_available else "warn"),
-                    f" ready · {change(_counts(was), _counts(now))}",
+                    f" ready · {change(old, new)}",
                 ),
             ]
         )
-    stay = len(names) - len(told)
     return Section(
         "JOBS",
-        f"{len(before):,}{', before → after' if told else ''}",
+        f"{len(before):,}{', before → after' if items else ''}",
         [
             Listing(items, noun="job", shown=_JOBS_SHOWN),
             Sentence(Span(f"{count(stay, 'job')} with all tasks, unchanged" if stay else "", "dim")),
@@ -274,16 +272,10 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
     )
 
 
-def _is_told(before: JobState, after: JobState) -> bool:
-    return before != after or after.ready_num < after.min_available or bool(after.tasks.get("Pending"))
-
-
-def _job_share(state: JobState) -> str:
-    return "-" if isinstance(state.share, msgspec.UnsetType) else f"{state.share:.3g}"
-
-
-def _counts(state: JobState) -> str:
-    return ", ".join(f"{number:,} {status}" for status, number in state.tasks.items() if number) or "none"
+def _share_and_counts(state: JobState) -> tuple[str, str]:
+    """The job's share, and its tasks by status."""
+    share = "-" if isinstance(state.share, msgspec.UnsetType) else f"{state.share:.3g}"
+    return share, ", ".join(f"{number:,} {status}" for status, number in state.tasks.items() if number) or "none"
 
 
 def _changed_first(before: Mapping[str, msgspec.Struct], after: Mapping[str, msgspec.Struct]) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kpreempt.report.amounts import format_amount
 from kpreempt.report.evidence import join_names
@@ -50,9 +50,12 @@ def tasks_in_words(tasks: Iterable[str], *, home: str = "", limit: int | None = 
 
     The namespace of the job ``home`` goes without saying; ``limit`` is how many names and runs there are to be.
     """
-    namespace = home.partition("/")[0]
+    prefix = f"{home.partition('/')[0]}/" if home else ""
     runs = _runs(tasks)
-    shown = [_run_in_words(run, namespace) for run in (runs if limit is None else runs[:limit])]
+    shown = []
+    for first, *others in runs if limit is None else runs[:limit]:
+        ends = f" … {others[-1].rpartition('/')[2]} ({len(others) + 1:,})" if others else ""
+        shown.append(f"{first.removeprefix(prefix)}{ends}")
     if rest := sum(map(len, runs[len(shown) :])):
         return f"{', '.join(shown)} and {rest:,} more"
     return join_names(shown, limit=max(len(shown), 1))
@@ -77,16 +80,6 @@ def _runs(tasks: Iterable[str]) -> list[list[str]]:
             names = [numbered[number] for number in run]
             runs += [names] if len(names) >= _SHORTEST_RUN else [[name] for name in names]
     return runs
-
-
-def _run_in_words(run: Sequence[str], namespace: str) -> str:
-    first = short_name(run[0], namespace)
-    return first if len(run) == 1 else f"{first} … {run[-1].rpartition('/')[2]} ({len(run):,})"
-
-
-def short_name(name: str, namespace: str) -> str:
-    """A name without its namespace where that is the given one."""
-    return name.removeprefix(f"{namespace}/") if namespace else name
 
 
 def refusal_in_words(reason: str) -> str:
@@ -114,16 +107,13 @@ def subtraction_in_words(message: str) -> str:
         {found["name"]: float(found["amount"]) for found in _QUANTITY.finditer(match[side])}
         for side in ("have", "take")
     )
-    parts = [
-        f"{name} {volcano_amount(name, amount)} from {name} {_signed(name, have.get(name, 0.0))}"
-        for name, amount in take.items()
-        if amount > have.get(name, 0.0)
-    ]
+    parts = []
+    for name, amount in take.items():
+        left = have.get(name, 0.0)
+        if amount > left:
+            sign = "-" if left < 0 else ""
+            parts.append(f"{name} {volcano_amount(name, amount)} from {name} {sign}{volcano_amount(name, abs(left))}")
     return ", ".join(parts)
-
-
-def _signed(resource: str, amount: float) -> str:
-    return f"-{volcano_amount(resource, -amount)}" if amount < 0 else volcano_amount(resource, amount)
 
 
 def masked(text: str, name: str) -> str:
