@@ -38,7 +38,7 @@ class Output(NamedTuple):
     def render(self, answer: Answer, options: RenderOptions) -> str:
         """The answer in this format. Raises ``UsageError``."""
         if self.template:
-            from kpreempt.report.templates import render_template
+            from kpreempt.report.jsonpath import render_template
 
             return render_template(answer, self.format, self.template)
         return render_answer(answer, self.format, options)
@@ -54,7 +54,7 @@ def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
     for text in texts or formats[:1]:
         name, equals, path = text.partition("=")
         if name in TEMPLATE_FORMATS and "json" in formats:
-            from kpreempt.report.templates import check_template
+            from kpreempt.report.jsonpath import check_template
 
             check_template(name, path)
             outputs.append(Output(name, "", path))

@@ -1,7 +1,8 @@
 """The table of answers: what a command can answer with, and what writes it in which format.
 
 An answer is a record, which is the document of ``-o json``. Its row says what its parts are, and which functions write
-formats of its own; the other formats are made of these. Nothing is imported before it is asked for.
+formats of its own; the other formats are made of these. Of several clusters each is below the name of its context.
+Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -18,13 +19,16 @@ from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
 from kpreempt.report.options import Extent, RenderOptions
 
+if TYPE_CHECKING:
+    from kpreempt.verdict.contexts import BudgetAuditOfContexts, PendingPodsOfContexts
+
 # A record that has a row.
 Answer = msgspec.Struct
 
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 PAGE_FORMATS = (*ANSWER_FORMATS, "html")
 PENDING_FORMATS = (*PAGE_FORMATS, "wide")
-# Written by a template of the user's, wherever there is JSON (``templates``).
+# Written by a template of the user's, wherever there is JSON (``jsonpath``).
 TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
     "junit": "check.junit:render",
@@ -151,7 +155,7 @@ ROWS = (
     ),
     Row(
         "verdict.pending:PendingPods",
-        {"html": "pending.report:render_html", "wide": "pending.wide:render_wide"},
+        {"html": "pending.report:render_html", "wide": "pending.report:render_wide"},
         formats=PENDING_FORMATS,
         report="pending.report:report",
     ),
@@ -175,13 +179,13 @@ ROWS = (
     ),
     Row(
         "verdict.contexts:PendingPodsOfContexts",
-        {"text": "contexts:render_contexts", "wide": "contexts:render_contexts_wide"},
+        {"text": "answers:render_contexts", "wide": "answers:render_contexts_wide"},
         _of_contexts(_pods),
         formats=(*ANSWER_FORMATS, "wide"),
     ),
     Row(
         "verdict.contexts:BudgetAuditOfContexts",
-        {"text": "contexts:render_contexts"},
+        {"text": "answers:render_contexts"},
         _of_contexts(_worth_saying),
         "poddisruptionbudget.policy/",
     ),
@@ -381,3 +385,31 @@ _COMMON: Mapping[str, Callable[[Row, Answer, RenderOptions], str]] = {
     "name": _names,
     "markdown": _block,
 }
+
+
+# A few rows of a table and what stands around it.
+_LEAST_HEIGHT = 15
+
+
+def render_contexts(
+    answers: PendingPodsOfContexts | BudgetAuditOfContexts,
+    options: RenderOptions,
+    format: str = "text",  # noqa: A002 - the option's name
+) -> str:
+    """Each answer as it would be printed alone; answers that keep to a screen share it."""
+    height = max(options.height // max(len(answers.items), 1) - 1, _LEAST_HEIGHT)
+    shown = []
+    for item in answers.items:
+        told = f"not known: {printable(item.error)}\n"
+        if item.answer is not None:
+            # Ages count to the time of each.
+            told = render_answer(
+                item.answer, format, msgspec.structs.replace(options, height=height, now=item.answer.at)
+            )
+        shown.append(f"CONTEXT {printable(item.context)}\n{told}")
+    return "\n".join(shown)
+
+
+def render_contexts_wide(answers: PendingPodsOfContexts, options: RenderOptions) -> str:
+    """The wide table of each."""
+    return render_contexts(answers, options, "wide")

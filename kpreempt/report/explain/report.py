@@ -42,9 +42,11 @@ from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.changes import changes_section
 from kpreempt.report.explain.choice import choice_section, score_section
 from kpreempt.report.explain.dry_run import (
+    LEAST_PRIORITY,
     dry_run_sections,
     eligibility_section,
     knows_budgets,
+    node_sections,
     victims_in_brief,
     victims_section,
 )
@@ -58,7 +60,6 @@ from kpreempt.report.explain.headline import (
     pod_facts,
     pod_name,
 )
-from kpreempt.report.explain.node import LEAST_PRIORITY, node_sections
 from kpreempt.report.explain.refusals import filter_section, nearest_section
 from kpreempt.report.explain.workload import (
     capacity_phrase,

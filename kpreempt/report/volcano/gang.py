@@ -23,10 +23,21 @@ from kpreempt.report.blocks import (
 from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano.actions import action_section
-from kpreempt.report.volcano.attempts import queue_room_in_words, veto_in_words
-from kpreempt.report.volcano.session import facts, no_eviction_section, panic_section, sample_section, story
-from kpreempt.report.volcano.words import amounts_in_words, masked, tasks_in_words
+from kpreempt.report.volcano.attempts import (
+    amounts_in_words,
+    masked,
+    queue_room_in_words,
+    tasks_in_words,
+    veto_in_words,
+)
+from kpreempt.report.volcano.session import (
+    action_section,
+    facts,
+    no_eviction_section,
+    panic_section,
+    sample_section,
+    story,
+)
 from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 
 _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)

@@ -7,7 +7,7 @@ import pytest
 
 from kpreempt.report import render
 from kpreempt.report.explain.attached import describe_call
-from kpreempt.report.explain.node import describe_standing
+from kpreempt.report.explain.dry_run import describe_standing
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import (

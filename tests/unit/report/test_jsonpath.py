@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kpreempt.errors import UsageError
-from kpreempt.report.templates import check_template, render_template
+from kpreempt.report.jsonpath import check_template, render_template
 
 ROWS: list[Any] = [
     {"pod": "shop/a", "n": 1, "f": 1.5, "ok": True, "nil": None, "l": [1, 2, 3], "m": {"b.c": "x", "k": "<&>"}},

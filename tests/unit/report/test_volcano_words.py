@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.report.volcano.words import (
+from kpreempt.report.volcano.attempts import (
     amounts_in_words,
     refusal_in_words,
     subtraction_in_words,
