@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import (
     Block,
@@ -182,12 +183,11 @@ def _of_pod(item: ComparedPod) -> Section:
 
 def _differing_groups(item: ComparedPod) -> list[list[Decision]]:
     """The decisions that differ from the first, those together that differ at the same."""
-    groups: dict[tuple[object, ...], list[Decision]] = {}
-    for decision in item.decisions:
-        if decision.differences:
-            key = tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
-            groups.setdefault(key, []).append(decision)
-    return list(groups.values())
+
+    def differences(decision: Decision) -> tuple[object, ...]:
+        return tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
+
+    return list(grouped(filter(differences, item.decisions), differences).values())
 
 
 def _parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:

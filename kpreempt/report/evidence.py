@@ -6,9 +6,10 @@ full stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.blocks import Phrase, Span, Tone
 from kpreempt.verdict import BudgetUse, Code, Detail, Outcome, Status
@@ -89,6 +90,11 @@ def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
     if len(names) > limit:
         return f"{', '.join(names[:limit])} and {len(names) - limit:,} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else "none"
+
+
+def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The keys by their text, the commonest text first."""
+    return dict(sorted(grouped(texts, texts.__getitem__).items(), key=lambda group: -len(group[1])))
 
 
 def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, format_lowest_priority
 from kpreempt.report.blocks import (
     Hint,
@@ -177,11 +178,11 @@ def _in_words(finding: Finding, item: AuditedBudget) -> list[Words]:
     """What is wrong; pending pods of one owner that break a budget alike stand together."""
     if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
         return [SENTENCES[finding.id](finding, item)]
-    groups: dict[tuple[object, ...], list[Breach]] = {}
-    for breach in item.breaches:
-        key = (breach.owner or breach.pod, breach.priority, *breach.nodes, "|", *breach.victims)
-        groups.setdefault(key, []).append(breach)
-    return [breach_in_words(row) for row in groups.values()]
+    groups = grouped(
+        item.breaches,
+        lambda breach: (breach.owner or breach.pod, breach.priority, *breach.nodes, "|", *breach.victims),
+    )
+    return list(map(breach_in_words, groups.values()))
 
 
 def _priorities(audit: BudgetAudit) -> Section:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import count
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, strong
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import by_text, join_names
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AllocatedDevice, ExtenderCall, Verdict
@@ -72,13 +73,12 @@ def volumes_section(verdict: Verdict) -> Section:
     """``VOLUMES``: the claims that compete for equal volumes, and what that means for the nodes."""
     if verdict.volume_choices is None:
         return Section("VOLUMES")
-    groups: dict[str, list[str]] = {}
-    for choice in verdict.volume_choices.nodes:
-        claims = join_names(choice.claims, limit=_NAMES_SHOWN)
-        volumes = join_names(choice.volumes, limit=_NAMES_SHOWN)
-        groups.setdefault(f"{claims}: among {volumes} {_FITS[choice.fits]}", []).append(choice.node)
+    groups = grouped(
+        verdict.volume_choices.nodes,
+        lambda choice: f"{_names(choice.claims)}: among {_names(choice.volumes)} {_FITS[choice.fits]}",
+    )
     items = [
-        [(strong(join_names(nodes, limit=_NAMES_SHOWN)), f"  {competition}")] for competition, nodes in groups.items()
+        [(strong(_names([each.node for each in nodes])), f"  {competition}")] for competition, nodes in groups.items()
     ]
     taken = "equal ones are taken in a random order, here in that of the input"
     return Section("VOLUMES", taken, [Listing(items, noun="group of nodes", shown=_GROUPS_SHOWN)], is_reasoning=True)
@@ -133,10 +133,7 @@ def _changes(call: ExtenderCall) -> list[str]:
 
 def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
     """The nodes that are refused for one reason, and the reason; the rarer ones together."""
-    by_reason: dict[str, list[str]] = {}
-    for node, reason in call.refused.items():
-        by_reason.setdefault(reason, []).append(node)
-    groups = sorted(by_reason.items(), key=lambda group: -len(group[1]))
+    groups = list(by_text(call.refused).items())
     shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]
     rest = groups[_REASONS_SHOWN:]
     nodes = _names([node for _, nodes in rest for node in nodes])

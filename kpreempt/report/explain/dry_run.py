@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import count, format_duration, format_since, plural
 from kpreempt.report.blocks import (
     Block,
@@ -177,9 +178,7 @@ def _no_violations(verdict: Verdict) -> Span:
 
 def _summary(candidates: Sequence[Candidate], verdict: Verdict) -> Words:
     """The other candidates: how many there are for each cost if the costs are few, otherwise as ranges."""
-    by_cost: dict[tuple[int, int], list[Candidate]] = {}
-    for candidate in candidates:
-        by_cost.setdefault((len(candidate.victims), candidate.num_pdb_violations), []).append(candidate)
+    by_cost = grouped(candidates, lambda candidate: (len(candidate.victims), candidate.num_pdb_violations))
     if len(by_cost) > _COSTS_SHOWN:
         victims, violations = zip(*by_cost, strict=True)
         broken = f"{_range(violations, 'budget violation')} each" if any(violations) else _no_violations(verdict)

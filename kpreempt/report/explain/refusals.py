@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
-from kpreempt.report.evidence import describe, distance, refusal_of
+from kpreempt.report.evidence import by_text, describe, distance, refusal_of
 from kpreempt.report.explain.headline import for_many, no_nodes
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Outcome, Status, Verdict
@@ -155,10 +156,7 @@ def _cause(cause: Cause, options: RenderOptions, named: int = _NAMES_SHOWN) -> W
 
 def in_clauses(statuses: Mapping[str, Status]) -> str:
     """What nodes do or are that refuse the pod, the most frequent first: ``node-f is cordoned, 2 are too full``."""
-    nodes: dict[str, list[str]] = {}
-    for node, status in statuses.items():
-        nodes.setdefault(refusal_of(status), []).append(node)
-    ranked = sorted(nodes.items(), key=lambda each: -len(each[1]))
+    ranked = list(by_text({node: refusal_of(status) for node, status in statuses.items()}).items())
     told = [
         f"{named[0]} {clause}" if len(named) == 1 else f"{len(named):,} {for_many(clause)}"
         for clause, named in ranked[:_CLAUSES_SHOWN]
@@ -190,10 +188,8 @@ def group_by_reasons(statuses: Mapping[str, Status]) -> list[FailureGroup]:
 
     Within a group, nodes that lack resources come by how much they lack, others in order of the snapshot.
     """
-    members: dict[tuple[Code, str, str], list[str]] = {}
-    for node, status in statuses.items():
-        if not status.is_success:
-            members.setdefault((status.code, status.plugin, status.message), []).append(node)
+    refused = {node: (each.code, each.plugin, each.message) for node, each in statuses.items() if not each.is_success}
+    members = grouped(refused, refused.__getitem__)
     groups = [FailureGroup(*key, nodes, _group_causes(nodes, statuses)) for key, nodes in members.items()]
     return sorted(groups, key=lambda group: -len(group.nodes))
 

@@ -7,12 +7,12 @@ for sessions of Volcano: amounts in its units, runs of tasks, and its reasons wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.blocks import Listing, Node, Phrase, Role, Span, Words
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import by_text, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.volcano import (
     ActionEvidence,
@@ -168,10 +168,9 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
     by_node: dict[tuple[str, str], list[str]] = {}
     for attempt in group:
         others = [node for node in attempt.tied if node != attempt.nodes[-1].node]
-        if options.verbose or len(others) <= _NODES_TIED:
-            tied = f" (or {' or '.join(others)}, at random)" if others else ""
-        else:
-            tied = f" (or any of {len(others):,} others, at random)"
+        is_short = options.verbose or len(others) <= _NODES_TIED
+        either = " or ".join(others) if is_short else f"any of {len(others):,} others"
+        tied = f" (or {either}, at random)" if others else ""
         by_node.setdefault((attempt.nodes[-1].node, tied), []).append(attempt.task)
     words = Span("pipelined to ", "warn") if is_promised else Span("allocated to ", "good")
     if len(by_node) > _PLACES_SHOWN and not options.verbose:
@@ -497,14 +496,6 @@ def refusal_in_words(reason: str) -> str:
     if match is None:
         return reason
     return match["rest"].removeprefix(": ") if not _STATUS.fullmatch(match["rest"]) else "its predicates failed"
-
-
-def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The keys by their text, the commonest text first."""
-    groups: dict[str, list[str]] = {}
-    for key, text in texts.items():
-        groups.setdefault(text, []).append(key)
-    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def subtraction_in_words(message: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import (
     Listing,
@@ -170,13 +171,10 @@ def _part(number: int, total: int) -> str:
 
 def _tasks(answer: GangAnswer, options: RenderOptions) -> Section:
     """The status of each task, its node, and its pod's condition."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for task in answer.tasks:
-        message = masked(task.message, task.task)
-        groups.setdefault((task.status, task.node, message), []).append(task.task)
+    groups = grouped(answer.tasks, lambda task: (task.status, task.node, masked(task.message, task.task)))
     items: list[list[Words]] = []
     for (status, node, message), tasks in groups.items():
-        named = tasks_in_words(tasks, home=answer.job, limit=None if options.verbose else 4)
+        named = tasks_in_words([each.task for each in tasks], home=answer.job, limit=None if options.verbose else 4)
         style: Role = "good" if status in _PLACED else "bad" if status in ("Pending", "Evicted") else "warn"
         where = (Span(status, style), f" on {node}" if node else "")
         told = [Span(message, "dim")] if message and status not in _PLACED else []

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import (
     Block,
@@ -29,14 +30,13 @@ from kpreempt.report.blocks import (
     strong,
 )
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import by_text, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.attempts import (
     EVICTING,
     Turn,
     alike,
     attempts_nodes,
-    by_text,
     change,
     enqueued,
     masked,
@@ -349,13 +349,13 @@ def _event_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
     """Events with the same words together; where not verbose, none, as conditions and messages say the same."""
     if session.final is None or not options.verbose:
         return []
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for event in session.final.events:
-        key = (event.kind, event.type, event.reason, masked(event.message, event.subject))
-        groups.setdefault(key, []).append(event.subject)
+    groups = grouped(
+        session.final.events,
+        lambda event: (event.kind, f"{event.type} {event.reason}: {masked(event.message, event.subject)}"),
+    )
     return [
-        (f"event on {kind} ", strong(tasks_in_words(subjects, limit=None)), f": {type_} {reason}: {message}")
-        for (kind, type_, reason, message), subjects in groups.items()
+        (f"event on {kind} ", strong(tasks_in_words([each.subject for each in events], limit=None)), f": {said}")
+        for (kind, said), events in groups.items()
     ]
 
 
@@ -395,14 +395,10 @@ def _outcome(outcome: SampledOutcome, options: RenderOptions) -> Phrase:
         parts.append((Span("the scheduler panics", "bad"),))
     if outcome.evicted:
         parts.append((Span("evicts ", "bad"), tasks_in_words(outcome.evicted, limit=limit)))
-    for verb, placements in (("pipelines ", outcome.pipelined), ("binds ", outcome.binds)):
-        if placements:
-            nodes: dict[str, list[str]] = {}
-            for placement in placements:
-                nodes.setdefault(placement.node, []).append(placement.task)
-            parts.append(
-                (verb, ", ".join(f"{tasks_in_words(tasks, limit=limit)} on {node}" for node, tasks in nodes.items()))
-            )
+    for verb, placed in (("pipelines ", outcome.pipelined), ("binds ", outcome.binds)):
+        if nodes := grouped(placed, lambda placement: placement.node):
+            tasks = {node: tasks_in_words([each.task for each in there], limit=limit) for node, there in nodes.items()}
+            parts.append((verb, ", ".join(f"{named} on {node}" for node, named in tasks.items())))
     if outcome.enqueued:
         parts.append(("enqueues ", tasks_in_words(outcome.enqueued, limit=limit)))
     return joined(parts or [("nothing happens",)], "; ")
