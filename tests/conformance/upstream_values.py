@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToS
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import HostPorts, PodInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import piecewise_linear
-from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, pod_requests
+from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, pod_requests, resource_calculator
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, is_more_important
 from kpreempt.schedulers.kube.preemption.odds import sampling_of
@@ -163,7 +163,8 @@ def set_matches(case: Case) -> list[str]:
 
 def running_pod_resources(case: Case) -> list[str]:
     """How a running pod counts on its node."""
-    info = PodInfo(pod_of(case["pod"]), gates_of(case["featureGates"]))
+    gates = gates_of(case["featureGates"])
+    info = PodInfo(pod_of(case["pod"]), gates)
     want = case["expect"]["podResource"]
     resource = want["resource"]
     got = info.resource
@@ -172,7 +173,7 @@ def running_pod_resources(case: Case) -> list[str]:
         + differ("memory", resource["memory"], got.memory)
         + differ("ephemeralStorage", resource["ephemeralStorage"], got.ephemeral_storage)
         + differ("scalarResources", resource["scalarResources"] or {}, got.scalar)
-        + differ("non0", (want["non0CPU"], want["non0Mem"]), info.non_zero)
+        + differ("non0", (want["non0CPU"], want["non0Mem"]), resource_calculator(gates).of(info.pod)[1:])
     )
 
 

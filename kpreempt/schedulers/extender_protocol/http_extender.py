@@ -186,9 +186,11 @@ class HttpExtender:
 
     def _arguments(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Any]:
         names, sends_names = self._dialect.names, self.settings.node_cache_capable
+        empty: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {}}
+        items = [] if sends_names else [{**empty, **msgspec.to_builtins(node, enc_hook=str)} for node in nodes]
         return {
             names.pod: pod_document(pod),
-            names.nodes: None if sends_names else node_list(nodes),
+            names.nodes: None if sends_names else {"metadata": {}, "items": items},
             names.node_names: [node.name for node in nodes] if sends_names else None,
         }
 
@@ -307,9 +309,3 @@ def _plain(value: Any) -> Any:
 def _fields(record: type[msgspec.Struct]) -> list[tuple[str, str, object]]:
     """Attribute, name and default of each field."""
     return [(each.name, each.encode_name, each.default) for each in msgspec.structs.fields(record)]
-
-
-def node_list(nodes: Sequence[Node]) -> dict[str, Any]:
-    """A ``v1.NodeList``."""
-    empty: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {}}
-    return {"metadata": {}, "items": [{**empty, **msgspec.to_builtins(node, enc_hook=str)} for node in nodes]}

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
-from kpreempt.schedulers.kube.bulk.limits import resource_limits
 from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import AtOnce, Handle
@@ -42,5 +41,4 @@ def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
     handle.dry_run_at_once = dry_run_at_once
 
 
-# Nearly every profile has these limits: they come with the rest.
-__all__ = ["LatestTable", "PodTable", "dry_run", "resource_limits", "serve"]
+__all__ = ["LatestTable", "PodTable", "dry_run", "serve"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from kpreempt.schedulers.kube.framework.node_info import (
     host_ports_of,
     takes_port,
 )
-from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
+from kpreempt.schedulers.kube.framework.resources import PODS
 from kpreempt.verdict import Code, Status, details
 from kpreempt.verdict.details import Shortfall
 
@@ -94,21 +94,6 @@ def node_limits(plugin: str, statuses: Sequence[Status], table: PodTable) -> Plu
     )
 
 
-class Fit(Protocol):
-    """What the limits need of the plugin."""
-
-    name: str
-
-    def is_ignored(self, name: str) -> bool:
-        """Whether the configuration leaves the resource out of account."""
-
-    def may_be_backed_by_devices(self, name: str) -> bool:
-        """Whether a device class stands for the resource on nodes that do not offer it themselves."""
-
-    def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
-        """The status of a node on which these resources are short."""
-
-
 def _places(table: PodTable, nodes: Sequence[NodeInfo]) -> Integers:
     position = table.cluster.position
     return np.array([position[node_info.name] for node_info in nodes], dtype=np.int64)
@@ -121,20 +106,18 @@ class _Check(NamedTuple):
 
 
 def resource_limits(
-    plugin: Fit, requested: Resource, table: PodTable, nodes: Sequence[NodeInfo]
-) -> PluginLimits | None:
-    """One limit per resource; ``None`` where a device class may stand for one of them."""
-    names = [CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requested.scalar)]
-    wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
-    if any(plugin.may_be_backed_by_devices(name) for name in wanted):
-        return None
+    plugin: str,
+    refusal: Callable[[list[Shortfall], int], Status],
+    wanted: Mapping[str, int],
+    table: PodTable,
+    nodes: Sequence[NodeInfo],
+) -> PluginLimits:
+    """One limit per resource that is ``wanted``, after that of the number of pods.
+
+    ``refusal`` makes the status of a node with so many pods on which these resources are short.
+    """
     asked = _places(table, nodes)
-    checks = [_Check(PODS, 1, table.allocatable(PODS)[asked])]
-    checks += [
-        _Check(name, amount, table.allocatable(name)[asked])
-        for name, amount in wanted.items()
-        if not plugin.is_ignored(name)
-    ]
+    checks = [_Check(name, amount, table.allocatable(name)[asked]) for name, amount in {PODS: 1, **wanted}.items()]
     limits = []
     for check in checks:
         amounts = table.resource(check.resource) if check.resource != PODS else np.ones(len(table.pods), np.int64)
@@ -143,7 +126,7 @@ def resource_limits(
     offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
 
     def refuse(excess: Excess) -> Status:
-        return plugin.refusal(
+        return refusal(
             [
                 Shortfall(
                     check.resource,
@@ -161,7 +144,7 @@ def resource_limits(
     def adds(info: PodInfo) -> list[int]:
         return [1 if check.resource == PODS else info.resource.amount(check.resource) for check in checks]
 
-    return PluginLimits(plugin.name, limits, refuse, tells_detail=True, adds=adds)
+    return PluginLimits(plugin, limits, refuse, tells_detail=True, adds=adds)
 
 
 def port_limits(

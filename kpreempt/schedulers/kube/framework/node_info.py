@@ -79,11 +79,6 @@ class PodInfo:
         return self._pod_resource.resource
 
     @property
-    def non_zero(self) -> tuple[int, int]:
-        """Milli-CPU and bytes of memory with which the pod counts in scores: containers ask for a minimum."""
-        return self._pod_resource.non_zero_milli_cpu, self._pod_resource.non_zero_memory
-
-    @property
     def has_affinity(self) -> bool:
         """Whether the pod states any pod affinity or anti-affinity."""
         affinity = self.pod.spec.affinity

@@ -199,7 +199,14 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         from kpreempt.schedulers.kube.bulk.limits import resource_limits  # noqa: PLC0415
 
         requested = state.read(STATE_KEY)
-        return resource_limits(self, requested, table, nodes) if isinstance(requested, Resource) else None
+        if not isinstance(requested, Resource):
+            return None
+        names = (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requested.scalar))
+        wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
+        if any(map(self.may_be_backed_by_devices, wanted)):
+            return None
+        counted = {name: amount for name, amount in wanted.items() if not self.is_ignored(name)}
+        return resource_limits(self.name, self.refusal, counted, table, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Compute the requests with which the pod counts in scores."""

@@ -154,7 +154,8 @@ class PriorityQueue(SchedulingQueue):
             counts_attempts=behaviour.backs_off_by_attempts,
         )
         self.unschedulable = Aside()
-        self.in_flight = InFlight()
+        # The pods that are being scheduled, by identity, and what may help them when they come back, as they came.
+        self.in_flight: list[str | Happening] = []
         self.nominator = Nominator()
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
@@ -198,8 +199,8 @@ class PriorityQueue(SchedulingQueue):
             self.backoff.delete(pod.key)
         if info is not None and self._move_to_active(info, FORCE_ACTIVATE, from_backoff=from_backoff):
             return
-        if pod in self.in_flight:
-            self.in_flight.record([Happening(FORCE_ACTIVATE, None, pod)])
+        if pod.identity in self.in_flight:
+            self.in_flight.append(Happening(FORCE_ACTIVATE, None, pod))
         self.move_request_cycle = self.scheduling_cycle
 
     def pop(self, now: datetime) -> Pod | None:
@@ -211,16 +212,20 @@ class PriorityQueue(SchedulingQueue):
         if info is None:
             return None
         info.attempts += 1
-        self.in_flight.entries.append(info.pod.identity)
+        self.in_flight.append(info.pod.identity)
         self.scheduling_cycle += 1
         info.cycle = self.scheduling_cycle
         self._popped[info.key] = info
         return info.pod
 
     def done(self, pod: Pod, now: datetime) -> None:
-        """The scheduler is done with a pod."""
+        """The scheduler is done with a pod; what only that one needed to know is forgotten."""
         self._popped.pop(pod.key, None)
-        self.in_flight.end(pod)
+        flying = self.in_flight
+        if pod.identity in flying:
+            flying.remove(pod.identity)
+        first = next((index for index, entry in enumerate(flying) if isinstance(entry, str)), len(flying))
+        del flying[:first]
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
         """``handleSchedulingFailure``: take back a pod, as the cluster has it by then, that is in no queue.
@@ -241,13 +246,14 @@ class PriorityQueue(SchedulingQueue):
                 info.consecutive_errors_count += 1
             info.timestamp = now
             info.backoff_expiration = None
-            if not info.rejector_plugins or info.pod not in self.in_flight:
+            if not info.rejector_plugins or info.pod.identity not in self.in_flight:
                 strategy_for_in_flight = Strategy.AFTER_BACKOFF
             elif not self._asks_hints:
                 has_moved = self.move_request_cycle >= info.cycle
                 strategy_for_in_flight = Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
             else:
-                happenings = self.in_flight.since(info.pod)
+                since = self.in_flight[self.in_flight.index(info.pod.identity) :]
+                happenings = [entry for entry in since if isinstance(entry, Happening)]
                 found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
                 strategy_for_in_flight = max(found, default=Strategy.SKIP)
             self._requeue(info, strategy_for_in_flight, None, now)
@@ -282,8 +288,8 @@ class PriorityQueue(SchedulingQueue):
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
         """Take a pod's new version. An unschedulable one moves if a plugin that refused it finds that it may help."""
         events = pod_changes(old, new)
-        if self._asks_hints and new in self.in_flight:
-            self.in_flight.record(Happening(event, old, new) for event in events)
+        if self._asks_hints and new.identity in self.in_flight:
+            self.in_flight += [Happening(event, old, new) for event in events]
             return
         info = self.active.get(old.key) or self.backoff.get(old.key) or self.unschedulable.get(new.key)
         if info is None:
@@ -354,7 +360,9 @@ class PriorityQueue(SchedulingQueue):
                 del self.unschedulable[info.key]
                 self._requeue(info, strategy, happening.event, now)
         self.move_request_cycle = self.scheduling_cycle
-        self.in_flight.record([happening])
+        # Nobody needs to know where no pod is in flight.
+        if self.in_flight:
+            self.in_flight.append(happening)
 
     def _strategy(self, info: QueuedPodInfo, happening: Happening, waiting: Awaiting) -> Strategy:
         """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``).
@@ -417,7 +425,7 @@ class PriorityQueue(SchedulingQueue):
         if (end := self.backoff.next_completion()) is not None:
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
         # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
-        last = self.in_flight.entries[-1] if self.in_flight else None
+        last = self.in_flight[-1] if self.in_flight else None
         is_looked_at = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
         counts_gated = bool(self.in_flight) and not is_looked_at
         # Who is aside for the longest is left over first.
@@ -563,35 +571,3 @@ class Happening(NamedTuple):
     event: ClusterEvent
     old: Pod | Node | None = None
     new: Pod | Node | None = None
-
-
-class InFlight:
-    """Pods that are being scheduled, and what may help them when they come back.
-
-    One list of pods and events in the order in which they came.
-    """
-
-    def __init__(self) -> None:
-        self.entries: list[str | Happening] = []
-
-    def __contains__(self, pod: Pod) -> bool:
-        return pod.identity in self.entries
-
-    def __bool__(self) -> bool:
-        return any(isinstance(entry, str) for entry in self.entries)
-
-    def record(self, happenings: Iterable[Happening]) -> None:
-        """Something happened; nobody needs to know where no pod is in flight."""
-        if self:
-            self.entries.extend(happenings)
-
-    def since(self, pod: Pod) -> list[Happening]:
-        """What happened since the pod was popped."""
-        return [entry for entry in self.entries[self.entries.index(pod.identity) :] if isinstance(entry, Happening)]
-
-    def end(self, pod: Pod) -> None:
-        """The pod is not in flight any more; what only it needed to know is forgotten."""
-        if pod in self:
-            self.entries.remove(pod.identity)
-        first = next((index for index, entry in enumerate(self.entries) if isinstance(entry, str)), len(self.entries))
-        del self.entries[:first]
