@@ -21,30 +21,43 @@ _COMPARING = frozenset({"Lt", "Gt"})
 def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     """What is assumed of the pod that is asked about: that no gate is on whose field it has."""
     spec = pod.spec
-    found = []
-    if field := _group_field(pod):
-        found.append(_off(pod, field, _GROUPS, "the pods of its group are scheduled together, and not one by one"))
-    if spec.resource_claims and not behaviour.dynamic_resource_allocation:
-        message = "its devices have to be allocated on the node, which is not computed"
-        found.append(_off(pod, "spec.resourceClaims", "DynamicResourceAllocation", message))
-    if spec.resources is not None and not behaviour.pod_level_resources:
-        message = "what the pod requests as a whole takes the place of what its containers do"
-        found.append(_off(pod, "spec.resources", "PodLevelResources", message))
-    if not behaviour.taint_toleration_comparison_operators and any(
-        each.operator in _COMPARING for each in spec.tolerations
-    ):
-        message = "they tolerate taints by number; here they tolerate nothing"
-        found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
-    affinity = pod.spec.affinity
+    off: list[tuple[object, str, str, str]] = [
+        (
+            _group_field(pod),
+            _group_field(pod),
+            _GROUPS,
+            "the pods of its group are scheduled together, and not one by one",
+        ),
+        (
+            spec.resource_claims and not behaviour.dynamic_resource_allocation,
+            "spec.resourceClaims",
+            "DynamicResourceAllocation",
+            "its devices have to be allocated on the node, which is not computed",
+        ),
+        (
+            spec.resources is not None and not behaviour.pod_level_resources,
+            "spec.resources",
+            "PodLevelResources",
+            "what the pod requests as a whole takes the place of what its containers do",
+        ),
+        (
+            not behaviour.taint_toleration_comparison_operators
+            and any(each.operator in _COMPARING for each in spec.tolerations),
+            "spec.tolerations[].operator",
+            "TaintTolerationComparisonOperators",
+            "they tolerate taints by number; here they tolerate nothing",
+        ),
+    ]
+    found = [
+        Assumption(f"Pod {pod.key}", field, _message(gate, effect)) for is_used, field, gate, effect in off if is_used
+    ]
+    affinity = spec.affinity
     rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    if (
-        any(
-            term.match_label_keys or term.mismatch_label_keys
-            for each in rules
-            if each is not None
-            for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
-        )
-    ) and not behaviour.match_label_keys_in_pod_affinity:
+    if not behaviour.match_label_keys_in_pod_affinity and any(
+        term.match_label_keys or term.mismatch_label_keys
+        for each in filter(None, rules)
+        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+    ):
         message = (
             f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: where it is off, the API"
             " server drops these keys"
@@ -85,10 +98,6 @@ def _group_field(pod: Pod) -> str:
     if pod.spec.scheduling_group is not None:
         return "spec.schedulingGroup"
     return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
-
-
-def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
-    return Assumption(f"Pod {pod.key}", field, _message(gate, effect))
 
 
 def _message(gate: str, effect: str) -> str:

@@ -55,14 +55,12 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
         here = []
         for name in plugins_at(profile, point, registry):
             # Whether the plugin runs here at the point, or has nothing to do there in a what-if.
-            if not _has_part(name, registry):
-                is_modelled = False
-            elif point in NOT_RUN or name in WITHOUT_CLASS:
-                is_modelled = True
-            else:
-                registration = registry[name]
-                is_modelled = registration.plugin is not None or point in registration.modelled
-            if is_modelled:
+            if _has_part(name, registry) and (
+                point in NOT_RUN
+                or name in WITHOUT_CLASS
+                or registry[name].plugin is not None
+                or point in registry[name].modelled
+            ):
                 here.append(
                     ListedPlugin(
                         name,

@@ -218,12 +218,6 @@ def needed_gates(version: str = DEFAULT_VERSION) -> Mapping[str, tuple[str, ...]
 _DEPENDENCIES_SINCE = "1.35"
 
 
-def told_gates(version: str = DEFAULT_VERSION) -> Mapping[str, Gate]:
-    """The gates of the version on which decisions may depend, and that are not modelled: who sets one is told."""
-    locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
-    return {**gates_of(version, NOT_MODELLED), **locked_later}
-
-
 class Modelled(NamedTuple):
     """The algorithm that stands for a release, and how near it is.
 
@@ -383,7 +377,10 @@ def behaviour_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION)
         return behaviour(version), []
     known = known_gates(version)
     values = _applied(settings, known, needed_gates(version))
-    told = {name for name, gate in told_gates(version).items() if values[name] != gate.default}
+    # Gates on which decisions may depend, and that are not modelled.
+    locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
+    not_modelled = {**gates_of(version, NOT_MODELLED), **locked_later}
+    told = {name for name, gate in not_modelled.items() if values[name] != gate.default}
     told |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
     if values.get(_DEVICES) and not known[_DEVICES].default:
         told.add(_DEVICES)

@@ -52,30 +52,34 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     if not choices:
         return verdict
     own = _outcome_of(verdict)
-    outcomes = [each for each in _distinct(map(_outcome_of, others)) if each != own]
+    outcomes: list[VolumeOutcome] = []
+    for each in map(_outcome_of, others):
+        if each != own and each not in outcomes:
+            outcomes.append(each)
     is_complete = found.is_complete and runs_others
     is_uncertain = not is_complete or any(
         msgspec.structs.replace(each, message=own.message) != own for each in outcomes
     )
-    told = VolumeChoices(choices, outcomes, is_complete, is_uncertain)
     # What competes for what, and what other orders come to.
-    subject = f"Pod {pod.key}"
-    claims = dict.fromkeys(claim for each in told.nodes for claim in each.claims)
-    volumes = dict.fromkeys(volume for each in told.nodes for volume in each.volumes)
+    claims = dict.fromkeys(claim for each in choices for claim in each.claims)
+    volumes = dict.fromkeys(volume for each in choices for volume in each.volumes)
     message = (
-        f"on {_named([each.node for each in told.nodes])} the claims {_named(claims)} compete for the volumes"
+        f"on {_named([each.node for each in choices])} the claims {_named(claims)} compete for the volumes"
         f" {_named(volumes)}; the scheduler takes equal ones in a random order, here in that of the input"
     )
-    ends = list(dict.fromkeys(map(_end, told.outcomes)))
-    if not told.uncertain:
+    ends = list(dict.fromkeys(map(_end, outcomes)))
+    if not is_uncertain:
         message += ", and in every order the same becomes of the pod"
     elif ends:
         message += f", and in another order the pod {' or '.join(ends)}"
-    if not told.complete:
+    if not is_complete:
         message += "; not all orders were gone through"
-    kind = AssumptionKind.UNCERTAIN if told.uncertain else AssumptionKind.TOLD
-    assumptions = [*verdict.assumptions, Assumption(subject, "spec.volumes", message, kind)]
-    return msgspec.structs.replace(verdict, volume_choices=told, assumptions=assumptions)
+    kind = AssumptionKind.UNCERTAIN if is_uncertain else AssumptionKind.TOLD
+    return msgspec.structs.replace(
+        verdict,
+        volume_choices=VolumeChoices(choices, outcomes, is_complete, is_uncertain),
+        assumptions=[*verdict.assumptions, Assumption(f"Pod {pod.key}", "spec.volumes", message, kind)],
+    )
 
 
 def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
@@ -101,14 +105,6 @@ def _outcome_of(verdict: Verdict) -> VolumeOutcome:
     victims = {node: sorted(victim.pod for victim in each) for node, each in verdict.victims.items()}
     nodes = sorted(verdict.nominated_nodes or verdict.lands_on)
     return VolumeOutcome(verdict.outcome, nodes, victims, verdict.message or verdict.reason)
-
-
-def _distinct(outcomes: Iterable[VolumeOutcome]) -> list[VolumeOutcome]:
-    found: list[VolumeOutcome] = []
-    for each in outcomes:
-        if each not in found:
-            found.append(each)
-    return found
 
 
 def _end(outcome: VolumeOutcome) -> str:

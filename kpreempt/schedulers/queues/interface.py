@@ -12,7 +12,7 @@ decided is there before the API server knows of it, so that the node may differ 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -44,6 +44,9 @@ class SchedulingQueue(ABC):
 
     scheduling_cycle: int | None = None
     move_request_cycle: int | None = None
+    # The plugins and events whose hint was taken to say yes without being looked at, and the nominated pods.
+    unmodelled_hints: Collection[tuple[str, str]] = ()
+    nominator: NominatedPods | None = None
 
     @abstractmethod
     def next_timer(self) -> datetime | None:
@@ -97,6 +100,8 @@ class SchedulingQueue(ABC):
 
     def clear_nomination(self, pod: Pod, now: datetime) -> None:
         """The scheduler took back the pod's nomination."""
+        if self.nominator is not None:
+            self.nominator.delete(pod)
 
     def activate(self, pod: Pod, now: datetime) -> None:
         """A plugin asks that the pod be tried again at once."""
@@ -111,11 +116,11 @@ class SchedulingQueue(ABC):
 
     def assumed_hints(self) -> list[tuple[str, str]]:
         """The plugins, each with an event that was taken to help a pod, though the plugin itself might deny it."""
-        return []
+        return sorted(self.unmodelled_hints)
 
     def nominated(self) -> dict[str, list[str]]:
         """The nominated pods of each node, as ``namespace/name``."""
-        return {}
+        return {} if self.nominator is None else self.nominator.by_node()
 
 
 class Ticker:

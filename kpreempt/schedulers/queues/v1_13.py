@@ -55,12 +55,13 @@ class Queue113(SchedulingQueue):
 
     scheduling_cycle: int
     move_request_cycle: int
+    nominator: NominatedPods
 
     def __init__(self, started: datetime) -> None:
         """``started`` is when the scheduler started: leftovers are looked for then and every 30 s."""
         self.active: Heap[Pod] = Heap(lambda pod: pod.key, comes_first)
         self.unschedulable: dict[str, Pod] = {}
-        self.nominated_pods = NominatedPods()
+        self.nominator = NominatedPods()
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
         self._ticker = Ticker(started, FLUSH_PERIOD)
@@ -97,7 +98,7 @@ class Queue113(SchedulingQueue):
         """``addPodToSchedulingQueue``: add a new pod to the active queue."""
         self.active.add(pod)
         self.unschedulable.pop(pod.key, None)
-        self.nominated_pods.add(pod)
+        self.nominator.add(pod)
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
         """Set the pod aside if its condition says that it is unschedulable, as tried at ``time``."""
@@ -125,7 +126,7 @@ class Queue113(SchedulingQueue):
             self.unschedulable[pod.key] = pod
         else:
             self.active.add(pod)
-        self.nominated_pods.add(pod)
+        self.nominator.add(pod)
 
     def pop(self, now: datetime) -> Pod | None:
         """Take the head of the active queue, which begins a scheduling cycle; ``None`` if it is empty."""
@@ -140,21 +141,21 @@ class Queue113(SchedulingQueue):
         A pod in flight comes into the queue by it, too.
         """
         if new.key in self.active:
-            self.nominated_pods.update(old, new)
+            self.nominator.update(old, new)
             self.active.add(new)
         elif new.key in self.unschedulable:
-            self.nominated_pods.update(old, new)
+            self.nominator.update(old, new)
             self.unschedulable[new.key] = new
             if _stripped(old) != _stripped(new):
                 del self.unschedulable[new.key]
                 self.active.add(new)
         else:
             self.active.add(new)
-            self.nominated_pods.add(new)
+            self.nominator.add(new)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
         """Take the pod out of the queue that it is in, and forget its nomination."""
-        self.nominated_pods.delete(pod)
+        self.nominator.delete(pod)
         if not self.active.delete(pod.key):
             self.unschedulable.pop(pod.key, None)
 
@@ -199,15 +200,7 @@ class Queue113(SchedulingQueue):
 
     def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
         """``UpdateNominatedPodForNode``."""
-        self.nominated_pods.add(pod, node_name)
-
-    def clear_nomination(self, pod: Pod, now: datetime) -> None:
-        """``DeleteNominatedPodIfExists``."""
-        self.nominated_pods.delete(pod)
-
-    def nominated(self) -> dict[str, list[str]]:
-        """The nominated pods of each node."""
-        return self.nominated_pods.by_node()
+        self.nominator.add(pod, node_name)
 
     def pods(self) -> list[QueuedPod]:
         """The active queue in order, then the unschedulable pods, which have none."""
@@ -235,7 +228,7 @@ class Queue113(SchedulingQueue):
             place=place,
             position=position,
             time=time if time.year > 1 else None,
-            nominated_node_name=self.nominated_pods.node_of(pod),
+            nominated_node_name=self.nominator.node_of(pod),
             moved_by=movers,
         )
 

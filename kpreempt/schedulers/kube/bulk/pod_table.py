@@ -47,15 +47,15 @@ def order_by(*columns: Integers) -> Integers:
     size = len(columns[0])
     if not size:
         return np.zeros(0, dtype=np.int64)
-    key, used = np.zeros(size, dtype=np.int64), _bits_of(size - 1)
+    key, used = np.zeros(size, dtype=np.int64), (size - 1).bit_length()
     for column in columns:
         least = int(column.min())
-        bits = _bits_of(int(column.max()) - least)
+        bits = (int(column.max()) - least).bit_length()
         used += bits
         if used > _BITS:
             return np.lexsort(columns[::-1])
         key = (key << bits) | (column - least)
-    bits = _bits_of(size - 1)
+    bits = (size - 1).bit_length()
     key = (key << bits) | np.arange(size)
     key.sort()
     order: Integers = key & ((1 << bits) - 1)
@@ -76,10 +76,6 @@ def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def dense(column: npt.NDArray[Any]) -> Integers:
     """The place of each value among those that there are, the least first."""
     return np.searchsorted(distinct(column), column)
-
-
-def _bits_of(most: int) -> int:
-    return most.bit_length()
 
 
 # Of a pod that is in no group, and of one that is in none because it states no affinity at all.
@@ -199,11 +195,6 @@ class PodTable:
         self.priority, self.start = columns.priority, columns.start
         self.label_groups: tuple[Integers, list[Pod]] = columns.labels, self._groups.labels.representatives
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether it is known already which pods are more important than others."""
-        return "importance" in self.__dict__
-
     @cached_property
     def importance(self) -> Importance:
         """Which pods are more important than others on their node."""
@@ -259,16 +250,6 @@ class PodTable:
         ids = self._columns.resources
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
 
-    def _total_of(self, amount: Callable[[PodResource], int]) -> list[int]:
-        """The sum over the pods of every node."""
-        total: list[int] = self.total(self._amounts_of(amount)).tolist()
-        return total
-
-    @cached_property
-    def resource_names(self) -> list[str]:
-        """The resources besides CPU, memory and ephemeral storage that some pod occupies, or did."""
-        return sorted({name for value in self._groups.resources.values for name in value.resource.scalar})
-
     def total(self, amounts: Integers) -> Integers:
         """The sum of a column over the pods of every node, in the order of the snapshot."""
         sums = np.zeros(len(amounts) + 1, dtype=np.int64)
@@ -286,16 +267,15 @@ class PodTable:
     def _fill_requested(self) -> None:
         """Give every node of the cluster the sum of what its pods occupy, without a look at each pod."""
         cpu, memory, storage = (self.total(self.resource(name)).tolist() for name in (CPU, MEMORY, EPHEMERAL_STORAGE))
-        others = {name: self.total(self.resource(name)).tolist() for name in self.resource_names}
-        non_zero_cpu = self._total_of(lambda value: value.non_zero_milli_cpu)
-        non_zero_memory = self._total_of(lambda value: value.non_zero_memory)
+        # Those that some pod occupies, or did.
+        names = sorted({name for value in self._groups.resources.values for name in value.resource.scalar})
+        others = {name: self.total(self.resource(name)).tolist() for name in names}
+        non_zero_cpu = self.total(self._amounts_of(lambda value: value.non_zero_milli_cpu)).tolist()
+        non_zero_memory = self.total(self._amounts_of(lambda value: value.non_zero_memory)).tolist()
         for index, node_info in enumerate(self.cluster.node_infos):
             requested = Resource()
-            requested.milli_cpu, requested.memory, requested.ephemeral_storage = (
-                cpu[index],
-                memory[index],
-                storage[index],
-            )
+            requested.milli_cpu, requested.memory = cpu[index], memory[index]
+            requested.ephemeral_storage = storage[index]
             requested.scalar = {name: amounts[index] for name, amounts in others.items() if amounts[index]}
             node_info.requested = requested
             node_info.non_zero_milli_cpu, node_info.non_zero_memory = non_zero_cpu[index], non_zero_memory[index]
@@ -526,7 +506,9 @@ class LatestTable:
         is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
         is_here = latest.cluster is self._cluster
         most = _MOST_MADE_HERE if is_here else _MOST_MADE_FROM
-        if not is_small or latest.num_made_from >= most or (is_here and latest.is_ordered):
+        # Whether it is known already which pods are more important than others.
+        is_ordered = is_here and "importance" in latest.__dict__
+        if not is_small or latest.num_made_from >= most or is_ordered:
             return self.table
         latest.num_made_from += 1
         return PodTable(self._cluster, latest, nodes)

@@ -68,7 +68,7 @@ def decode_configuration(document: Mapping[str, Any], behaviour: Behaviour | Non
         raise ConfigurationError(f"couldn't decode as {KIND}, got {version}, Kind={kind}: ")
     behaviour = behaviour or versions.behaviour()
     problems: list[str] = []
-    decoded: dict[str, Any] = _Decoder(problems).decode(document, configuration_of(behaviour))
+    decoded: dict[str, Any] = _decoded(document, configuration_of(behaviour), problems)
     for profile_index, profile in enumerate(decoded.get("profiles", [])):
         for index, config in enumerate(profile.get("pluginConfig", [])):
             where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]"
@@ -96,7 +96,7 @@ def _decode_args(config: dict[str, Any], name: str, args_type: Struct | None) ->
         kind, version = kind or args_type.name, version or API_VERSION
         _check_registered(kind, version)
         if kind == args_type.name:
-            config["args"] = _Decoder(problems).decode(given, args_type)
+            config["args"] = _decoded(given, args_type, problems)
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     if kind != args_type.name:
@@ -126,38 +126,34 @@ def _check_registered(kind: str, version: str) -> None:
         raise ConfigurationError(f'no kind "{kind}" is registered {where}')
 
 
-class _Decoder:
-    """Decodes one document and collects its unknown fields in ``problems``."""
+def _decoded(
+    value: object, wanted: Type, problems: list[str], path: str = "", fields: str = "", struct: str = ""
+) -> Any:
+    """The value in its decoded form; unknown fields are added to ``problems``.
 
-    def __init__(self, problems: list[str]) -> None:
-        self._problems = problems
-
-    def decode(self, value: object, wanted: Type, path: str = "", fields: str = "", struct: str = "") -> Any:
-        """The value in its decoded form.
-
-        ``path`` has indices, ``fields`` has none, and ``struct`` is the object that the value is a field of. Raises
-        ``ConfigurationError`` for a wrong type.
-        """
-        if isinstance(wanted, Struct) and isinstance(value, Mapping):
-            decoded = {}
-            for key in sorted(value, key=str):
-                below = f"{path}.{key}" if path else str(key)
-                field_type = wanted.fields.get(key)
-                if field_type is None:
-                    self._problems.append(f'unknown field "{below}"')
-                elif value[key] is not None:
-                    joined = f"{fields}.{key}" if fields else key
-                    decoded[key] = self.decode(value[key], field_type, below, joined, wanted.name)
-            return decoded
-        if isinstance(wanted, ListOf) and isinstance(value, list):
-            zero: Any = {} if isinstance(wanted.item, Struct) else [] if isinstance(wanted.item, ListOf) else ""
-            return [
-                copy(zero) if item is None else self.decode(item, wanted.item, f"{path}[{index}]", fields, struct)
-                for index, item in enumerate(value)
-            ]
-        if isinstance(wanted, Scalar):
-            return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")
-        raise _wrong_type(value, f"{struct}.{fields}", wanted.go_type)
+    ``path`` has indices, ``fields`` has none, and ``struct`` is the object that the value is a field of. Raises
+    ``ConfigurationError`` for a wrong type.
+    """
+    if isinstance(wanted, Struct) and isinstance(value, Mapping):
+        decoded = {}
+        for key in sorted(value, key=str):
+            below = f"{path}.{key}" if path else str(key)
+            field_type = wanted.fields.get(key)
+            if field_type is None:
+                problems.append(f'unknown field "{below}"')
+            elif value[key] is not None:
+                joined = f"{fields}.{key}" if fields else key
+                decoded[key] = _decoded(value[key], field_type, problems, below, joined, wanted.name)
+        return decoded
+    if isinstance(wanted, ListOf) and isinstance(value, list):
+        zero: Any = {} if isinstance(wanted.item, Struct) else [] if isinstance(wanted.item, ListOf) else ""
+        return [
+            copy(zero) if item is None else _decoded(item, wanted.item, problems, f"{path}[{index}]", fields, struct)
+            for index, item in enumerate(value)
+        ]
+    if isinstance(wanted, Scalar):
+        return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")
+    raise _wrong_type(value, f"{struct}.{fields}", wanted.go_type)
 
 
 def _decode_scalar(value: Any, go_type: str, field: str) -> Any:

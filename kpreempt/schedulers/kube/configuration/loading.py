@@ -208,13 +208,16 @@ def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhe
     those that are there ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the framework
     refuses.
     """
-    for point, interface in EXTENSION_POINTS.items():
-        _check_own(plugins[point]["enabled"], point, interface, points, elsewhere)
-    enabled = {
-        point: [plugin["name"] for plugin in plugins[point]["enabled"]]
-        + _expanded(plugins, point, interface, points, elsewhere)
-        for point, interface in EXTENSION_POINTS.items()
-    }
+    enabled = {point: [plugin["name"] for plugin in plugins[point]["enabled"]] for point in EXTENSION_POINTS}
+    for point, names in enabled.items():
+        for index, name in enumerate(names):
+            _check_exists(name, point, elsewhere)
+            if name in points and point not in points[name]:
+                raise ConfigurationError(f'plugin "{name}" does not extend {EXTENSION_POINTS[point]} plugin')
+            if name in names[:index]:
+                raise _registered_twice(name, point)
+    for point, names in enabled.items():
+        names.extend(_expanded(plugins, point, points, elsewhere))
     for_profile = f'for profile with scheduler name "{scheduler_name}"'
     may_be_more = any(plugin["name"] not in points for plugin in plugins[MULTI_POINT]["enabled"])
     sorters = len(enabled["queueSort"])
@@ -228,21 +231,7 @@ def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhe
         _check_weights([*plugins[point]["enabled"], *plugins[MULTI_POINT]["enabled"]], point, kind, points)
 
 
-def _check_own(
-    enabled: Sequence[Mapping[str, Any]], point: str, interface: str, points: Points, elsewhere: Container[str]
-) -> None:
-    seen = set()
-    for plugin in enabled:
-        name = plugin["name"]
-        _check_exists(name, interface, elsewhere)
-        if name in points and point not in points[name]:
-            raise ConfigurationError(f'plugin "{name}" does not extend {interface} plugin')
-        if name in seen:
-            raise _registered_twice(name, interface)
-        seen.add(name)
-
-
-def _expanded(plugins: Plugins, point: str, interface: str, points: Points, elsewhere: Container[str]) -> list[str]:
+def _expanded(plugins: Plugins, point: str, points: Points, elsewhere: Container[str]) -> list[str]:
     """The plugins that multiPoint adds to those that are enabled at the point itself."""
     own = {plugin["name"] for plugin in plugins[point]["enabled"]}
     disabled = {plugin["name"] for plugin in plugins[point]["disabled"]}
@@ -251,22 +240,22 @@ def _expanded(plugins: Plugins, point: str, interface: str, points: Points, else
         return added
     for plugin in plugins[MULTI_POINT]["enabled"]:
         name = plugin["name"]
-        _check_exists(name, interface, elsewhere)
+        _check_exists(name, point, elsewhere)
         if point not in points.get(name, ()) or name in disabled or name in own:
             continue
         if name in added:
-            raise _registered_twice(name, interface)
+            raise _registered_twice(name, point)
         added.append(name)
     return added
 
 
-def _check_exists(name: str, interface: str, elsewhere: Container[str]) -> None:
+def _check_exists(name: str, point: str, elsewhere: Container[str]) -> None:
     if not name or name in elsewhere:
-        raise ConfigurationError(f'{interface} "{name}" does not exist')
+        raise ConfigurationError(f'{EXTENSION_POINTS[point]} "{name}" does not exist')
 
 
-def _registered_twice(name: str, interface: str) -> ConfigurationError:
-    return ConfigurationError(f'plugin "{name}" already registered as "{interface}"')
+def _registered_twice(name: str, point: str) -> ConfigurationError:
+    return ConfigurationError(f'plugin "{name}" already registered as "{EXTENSION_POINTS[point]}"')
 
 
 def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, points: Points) -> None:

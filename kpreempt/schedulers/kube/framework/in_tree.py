@@ -24,18 +24,6 @@ ArgProblems = Callable[[str, Mapping[str, Any], Behaviour], list[str]]
 Awaits = Callable[[], Sequence[Awaited]]
 
 
-def _as_given(args: Mapping[str, Any], _: Behaviour) -> dict[str, Any]:
-    return dict(args)
-
-
-def _no_problems(*_: object) -> list[str]:
-    return []
-
-
-def _nothing_stated() -> Sequence[Awaited]:
-    return ()
-
-
 class Registration(NamedTuple):
     """A plugin that a profile can enable, and how it is made.
 
@@ -50,10 +38,10 @@ class Registration(NamedTuple):
 
     factory: Callable[[Any, Handle], Plugin]
     args: Mapping[str, Type] = {}
-    default_args: DefaultArgs = _as_given
-    arg_problems: ArgProblems = _no_problems
-    making_problems: ArgProblems = _no_problems
-    awaits: Awaits = _nothing_stated
+    default_args: DefaultArgs = lambda args, _: dict(args)
+    arg_problems: ArgProblems = lambda *_: []
+    making_problems: ArgProblems = lambda *_: []
+    awaits: Awaits = tuple
     points: frozenset[str] = frozenset()
     modelled: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
@@ -65,10 +53,10 @@ def in_tree(
     *,
     not_modelled: str = "",
     args: Mapping[str, Type] | None = None,
-    default_args: DefaultArgs = _as_given,
-    arg_problems: ArgProblems = _no_problems,
-    making_problems: ArgProblems = _no_problems,
-    awaits: Awaits = _nothing_stated,
+    default_args: DefaultArgs = lambda args, _: dict(args),
+    arg_problems: ArgProblems = lambda *_: [],
+    making_problems: ArgProblems = lambda *_: [],
+    awaits: Awaits = tuple,
 ) -> Registration:
     """The registration of a plugin in the tree; ``not_modelled`` are points that upstream's has, and ``kind`` lacks."""
     modelled = points_of(kind)

@@ -44,9 +44,15 @@ def selector_error(selector: LabelSelector | None, *, as_json: bool = True) -> s
     """
     if selector is None or selector.is_valid():
         return None
+
+    def told(value: object) -> str:
+        if as_json or not isinstance(value, list | None):
+            return _json(value)
+        return "[]string(nil)" if value is None else f"[]string{{{', '.join(map(_json, value))}}}"
+
     equalities = (LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items())
     for requirement in (*equalities, *selector.match_expressions):
-        problems = list(dict.fromkeys(_problems(requirement, _json if as_json else _go_syntax)))
+        problems = list(dict.fromkeys(_problems(requirement, told)))
         if problems:
             return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     return None
@@ -77,12 +83,6 @@ def _problems(requirement: LabelSelectorRequirement, told: Callable[[object], st
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _go_syntax(value: object) -> str:
-    if value is None:
-        return "[]string(nil)"
-    return f"[]string{{{', '.join(map(_json, value))}}}" if isinstance(value, list) else _json(value)
 
 
 class AffinityTerm:

@@ -69,21 +69,17 @@ class Changes:
 class Findings:
     """What is known about pods of one likeness, by question and node. Answers are never changed."""
 
-    __slots__ = ("_answers", "_changes", "_columns", "_given", "_kept")
+    __slots__ = ("_answers", "_changes", "_given", "_kept")
 
     def __init__(self, changes: Changes) -> None:
         self._answers: dict[str, dict[NodeInfo, Any]] = {}
         self._given: dict[str, object] = {}
         self._changes = changes
-        self._columns: dict[Hashable, Any] = {}
         self._kept: dict[Hashable, Any] = {}
 
     def column(self, question: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
         """The answers of all nodes to one question, of which there are so many."""
-        known: SomeColumn | None = self._columns.get(question)
-        if known is None:
-            known = self._columns[question] = make(size, self._changes)
-        return known
+        return self.kept(("column", question), lambda: make(size, self._changes))
 
     def kept(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
         """The answer to a question that hangs on the nodes alone, and not on any pods of theirs."""

@@ -327,10 +327,10 @@ class NodeInfo:
             del self.labels_by_namespace
 
     def _add_amounts(self, pod_info: PodInfo, sign: int) -> None:
-        self.requested.add(pod_info.resource, sign)
-        milli_cpu, memory = pod_info.non_zero
-        self.non_zero_milli_cpu += sign * milli_cpu
-        self.non_zero_memory += sign * memory
+        takes = pod_info._pod_resource
+        self.requested.add(takes.resource, sign)
+        self.non_zero_milli_cpu += sign * takes.non_zero_milli_cpu
+        self.non_zero_memory += sign * takes.non_zero_memory
 
     def _take_ports(self, pod_info: PodInfo) -> None:
         for port in pod_info.host_ports:

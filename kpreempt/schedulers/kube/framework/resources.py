@@ -41,10 +41,8 @@ class Resizes(Enum):
 
 def is_resize_infeasible(pod: Pod) -> bool:
     """Whether the kubelet has refused an in-place resize for good."""
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
+    pending = next((each for each in pod.status.conditions if each.type == "PodResizePending"), None)
+    return pending is not None and pending.reason == "Infeasible"
 
 
 def is_sidecar(container: Container) -> bool:
@@ -450,23 +448,19 @@ def _requests_key(pod: Pod) -> Hashable:
     return (
         tuple((each.name, _amounts(each.resources)) for each in spec.containers),
         tuple((each.name, each.restart_policy, _amounts(each.resources)) for each in spec.init_containers),
-        _list_key(spec.overhead),
+        tuple(nano(spec.overhead).items()),
         _amounts(spec.resources),
         tuple(
-            (each.name, each.resources is None, _amounts(each.resources), _list_key(each.allocated_resources))
+            (each.name, each.resources is None, _amounts(each.resources), tuple(nano(each.allocated_resources).items()))
             for each in (*status.container_statuses, *status.init_container_statuses)
         ),
         status.resources is None,
         _amounts(status.resources),
-        _list_key(status.allocated_resources),
+        tuple(nano(status.allocated_resources).items()),
         is_resize_infeasible(pod),
         status.resize,
     )
 
 
 def _amounts(resources: ResourceRequirements | None) -> Hashable:
-    return _list_key(resources.requests) if resources else ()
-
-
-def _list_key(amounts: ResourceList) -> Hashable:
-    return tuple((name, amount.nano) for name, amount in amounts.items())
+    return tuple(nano(resources.requests).items()) if resources else ()

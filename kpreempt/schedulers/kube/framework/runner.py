@@ -248,7 +248,9 @@ class Framework:
                 try:
                     plugin.add_pod(state, pod, added, node_info)
                 except PluginError as error:
-                    raise FrameworkError(_failed_update("AddPod", plugin.name, error)) from error
+                    raise FrameworkError(
+                        Status(Code.ERROR, [f'running AddPod on PreFilter plugin "{plugin.name}": {error}'])
+                    ) from error
 
     def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         for plugin in self._extended:
@@ -256,7 +258,9 @@ class Framework:
                 try:
                     plugin.remove_pod(state, pod, removed, node_info)
                 except PluginError as error:
-                    raise FrameworkError(_failed_update("RemovePod", plugin.name, error)) from error
+                    raise FrameworkError(
+                        Status(Code.ERROR, [f'running RemovePod on PreFilter plugin "{plugin.name}": {error}'])
+                    ) from error
 
     def run_filters(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """The status of the first filter that refuses the node, named after its plugin; or Success."""
@@ -502,7 +506,3 @@ def cloned(state: CycleState) -> CycleState:
     except CloneError as error:
         said = description(error.__cause__ or error, f'state "{error.key}"')
         raise FrameworkError(Status(Code.ERROR, [f"cloning the CycleState: {readable(said)}"])) from error
-
-
-def _failed_update(update: str, plugin: str, error: PluginError) -> Status:
-    return Status(Code.ERROR, [f'running {update} on PreFilter plugin "{plugin}": {error}'])

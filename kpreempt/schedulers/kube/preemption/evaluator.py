@@ -112,7 +112,13 @@ class Evaluator:
             if not reviewed:
                 return PostFilterResult(None, in_vain), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
-            own = self._own_criteria(victims)
+            # The plugin's rules of the choice, if it has any.
+            own: tuple[Criterion, ...] = ()
+            if self._rules.overrides("ordered_score_functions"):
+                frozen_victims = {
+                    node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()
+                }
+                own = criteria_of(self._rules.ordered_score_functions(frozen_victims))
             criteria = own or usual_criteria(self._cluster.now)
             # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
             # known; and under such rules a candidate that violates no budget need not win.
@@ -325,13 +331,6 @@ class Evaluator:
             return msgspec.structs.replace(candidate, steps=[]) if is_at_once else candidate
 
         return list(map(with_steps, candidates))
-
-    def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
-        """The plugin's rules of the choice, if it has any."""
-        if not self._rules.overrides("ordered_score_functions"):
-            return ()
-        frozen_victims = {node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()}
-        return criteria_of(self._rules.ordered_score_functions(frozen_victims))
 
 
 def _rank(tried: Tried, now: datetime) -> SampledCandidate:

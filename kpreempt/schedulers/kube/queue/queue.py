@@ -123,6 +123,8 @@ class PriorityQueue(SchedulingQueue):
     scheduling_cycle: int
     # Nothing depends on it any more.
     move_request_cycle: int
+    nominator: Nominator
+    unmodelled_hints: set[tuple[str, str]]
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class PriorityQueue(SchedulingQueue):
         self.nominator = Nominator()
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
-        self.unmodelled_hints: set[tuple[str, str]] = set()
+        self.unmodelled_hints = set()
         # Backoff is looked at whenever a second begins: so many periods from any whole second.
         self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
@@ -322,18 +324,6 @@ class PriorityQueue(SchedulingQueue):
         """``AddNominatedPod``; a pod that has a node by now is not nominated."""
         if not pod.spec.node_name:
             self.nominator.add(pod, node_name)
-
-    def clear_nomination(self, pod: Pod, now: datetime) -> None:
-        """``DeleteNominatedPodIfExists``."""
-        self.nominator.delete(pod)
-
-    def nominated(self) -> dict[str, list[str]]:
-        """The nominated pods of each node."""
-        return self.nominator.by_node()
-
-    def assumed_hints(self) -> list[tuple[str, str]]:
-        """The plugins and events whose hint is not modelled, of those that moved a pod."""
-        return sorted(self.unmodelled_hints)
 
     def move(self, happening: Happening, now: datetime, is_asked: Asked | None = None) -> None:
         """Something happened that may help unschedulable pods; only those that ``is_asked`` selects are looked at."""
