@@ -21,6 +21,7 @@ from kpreempt.analysis.check.gate import (
     Judged,
     Objection,
     PodFacts,
+    decode_json,
     evaluate,
     least,
     measured,
@@ -385,13 +386,7 @@ class FormerCheck(msgspec.Struct, frozen=True, rename="camel"):
 
 def read_former(content: bytes, source: str) -> FormerCheck:
     """The answer in a file that ``check -o json`` wrote, of this version or another. Raises ``InputError``."""
-    try:
-        found = msgspec.json.decode(content, type=FormerCheck)
-    except msgspec.ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$")
-        raise InputError(f"{problem[:1].lower()}{problem[1:]}", source=source, path=path.strip("`.")) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}", source=source) from None
+    found = decode_json(content, FormerCheck, source)
     if found.kind != _KIND or found.api_version.partition("/")[0] != _GROUP:
         what = f"{found.api_version} {found.kind}".strip() or "nothing that it says"
         raise InputError(f"is no answer of check: {what}", source=source, hint="kpreempt check -o json=FILE")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Of rules of one's own.
 VARIABLES = ("result",)
 SomeCheck = TypeVar("SomeCheck", bound=Check)
+_Kind = TypeVar("_Kind")
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
 
 
@@ -400,16 +401,21 @@ class Baseline(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid
         return max(own, key=lambda each: (each.expires, each.amount), default=None)
 
 
-def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) -> Baseline:
-    """The baseline in a file. Raises ``InputError`` with ``source`` for anything else, and for unknown rules."""
+def decode_json(content: bytes, kind: type[_Kind], source: str) -> _Kind:
+    """A record of a kind in a file that kpreempt wrote. Raises ``InputError`` with ``source``."""
     try:
-        found = msgspec.json.decode(content, type=Baseline)
+        return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         raise InputError(f"{problem[:1].lower()}{problem[1:]}", source=source, path=path.strip("`.")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = str(error).removeprefix("JSON is malformed: ")
         raise InputError(f"is not JSON: {problem[:1].lower()}{problem[1:]}", source=source) from None
+
+
+def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) -> Baseline:
+    """The baseline in a file. Raises ``InputError`` with ``source`` for anything else, and for unknown rules."""
+    found = decode_json(content, Baseline, source)
     if found.kind != _KIND or found.api_version != API_VERSION:
         raise InputError(
             f"is no baseline: {found.api_version} {found.kind}",
