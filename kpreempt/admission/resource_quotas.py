@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kpreempt.admission.pod_resources import add_amounts, format_nano, total_limits, total_requests
-from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.quantity import Quantity, quantity
@@ -223,13 +222,7 @@ def _is_best_effort(pod: Pod) -> bool:
 
 
 def _reaches_other_namespaces(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return False
-    terms: list[PodAffinityTerm] = []
-    for part in (affinity.pod_affinity, affinity.pod_anti_affinity):
-        if part is not None:
-            terms += [*part.required, *(each.pod_affinity_term for each in part.preferred)]
+    terms = pod.spec.affinity.pod_terms if pod.spec.affinity is not None else ()
     return any(term.namespaces or term.namespace_selector is not None for term in terms)
 
 

@@ -131,6 +131,16 @@ class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
 
+    @property
+    def pod_terms(self) -> list[PodAffinityTerm]:
+        """The terms about other pods: of affinity, then of anti-affinity, the required before the preferred ones."""
+        return [
+            term
+            for rules in (self.pod_affinity, self.pod_anti_affinity)
+            if rules is not None
+            for term in (*rules.required, *(weighted.pod_affinity_term for weighted in rules.preferred))
+        ]
+
 
 def tied_node_of(affinity: Affinity | None) -> str:
     """The node that required affinity asks for by name, as that of a DaemonSet's pod does; else an empty text."""

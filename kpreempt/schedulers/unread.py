@@ -113,8 +113,7 @@ def _selects_namespaces(seen: Seen) -> bool:
     return any(
         term.namespace_selector is not None
         for affinity in filter(None, map(attrgetter("spec.affinity"), (seen.pod, *seen.cluster.pods)))
-        for each in filter(None, (affinity.pod_affinity, affinity.pod_anti_affinity))
-        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+        for term in affinity.pod_terms
     )
 
 

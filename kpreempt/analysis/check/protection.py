@@ -31,7 +31,6 @@ from kpreempt.controllers.disruption import WITHOUT_SCALE, desired_healthy, need
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, grouped
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.policy import (
@@ -266,7 +265,9 @@ class ProtectionRules:
         return {
             key
             for pod in self._cluster.pods
-            for selector in _namespace_selectors(pod)
+            if pod.spec.affinity is not None
+            for term in pod.spec.affinity.pod_terms
+            if (selector := term.namespace_selector) is not None
             for key in (*selector.match_labels, *(each.key for each in selector.match_expressions))
         }
 
@@ -685,15 +686,6 @@ def _add(found: _Limits, metadata: ObjectMeta, amounts: ResourceList, scope: str
         limit = (metadata.namespace, resource, scope)
         if limit not in found or amount.nano < found[limit][0]:
             found[limit] = amount.nano, amount.text, metadata.name
-
-
-def _namespace_selectors(pod: Pod) -> Iterator[LabelSelector]:
-    """The selectors of namespaces in the pod's affinity."""
-    affinity = pod.spec.affinity
-    for rules in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
-        if rules is not None:
-            terms = [*rules.required, *(each.pod_affinity_term for each in rules.preferred)]
-            yield from (each.namespace_selector for each in terms if each.namespace_selector is not None)
 
 
 def _rejects(cluster: ClusterSnapshot, pod: Pod) -> bool:

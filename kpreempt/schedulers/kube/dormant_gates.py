@@ -51,12 +51,9 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     found = [
         Assumption(f"Pod {pod.key}", field, _message(gate, effect)) for is_used, field, gate, effect in off if is_used
     ]
-    affinity = spec.affinity
-    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    terms = spec.affinity.pod_terms if spec.affinity is not None else ()
     if not behaviour.match_label_keys_in_pod_affinity and any(
-        term.match_label_keys or term.mismatch_label_keys
-        for each in filter(None, rules)
-        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+        term.match_label_keys or term.mismatch_label_keys for term in terms
     ):
         message = (
             f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: where it is off, the API"
