@@ -157,10 +157,6 @@ def _filter(at: _At, target: Node, args: list[Node]) -> Node:
     return _collect(at, target, _variables(args, 1, "argument is not an identifier"), [args[1], args[0]])
 
 
-def _transform_list(at: _At, target: Node, args: list[Node]) -> Node:
-    return _collect(at, target, _variables(args), args[2:])
-
-
 def _transform_map(at: _At, target: Node, args: list[Node], *, entry: bool) -> Node:
     variables = _variables(args)
     key = () if entry else (at.ident(variables[0]),)
@@ -206,8 +202,8 @@ _MACROS: dict[tuple[str, int], Macro] = {
     ("map", 2): _map,
     ("map", 3): _map,
     ("filter", 2): _filter,
-    ("transformList", 3): _transform_list,
-    ("transformList", 4): _transform_list,
+    ("transformList", 3): lambda at, target, args: _collect(at, target, _variables(args), args[2:]),
+    ("transformList", 4): lambda at, target, args: _collect(at, target, _variables(args), args[2:]),
     ("transformMap", 3): partial(_transform_map, entry=False),
     ("transformMap", 4): partial(_transform_map, entry=False),
     ("transformMapEntry", 3): partial(_transform_map, entry=True),

@@ -39,10 +39,8 @@ def byte_string(text: str) -> bytes:
 
 def integer(text: str) -> int:
     """Raises ``ValueError`` where the number, with its sign, is no int64."""
-    negative = text.startswith("-")
-    digits = text.removeprefix("-")
-    number = int(digits[2:], 16) if digits.startswith("0x") else _decimal(digits)
-    number = -number if negative else number
+    number = _whole(text.removeprefix("-"))
+    number = -number if text.startswith("-") else number
     if not MIN_INT <= number <= MAX_INT:
         raise ValueError(text)
     return number
@@ -50,8 +48,7 @@ def integer(text: str) -> int:
 
 def unsigned(text: str) -> Uint:
     """Raises ``ValueError`` where the number is no uint64."""
-    digits = text[:-1]
-    number = int(digits[2:], 16) if digits.startswith("0x") else _decimal(digits)
+    number = _whole(text[:-1])
     if number > MAX_UINT:
         raise ValueError(text)
     return Uint(number)
@@ -65,7 +62,9 @@ def double(text: str) -> float:
     return number
 
 
-def _decimal(digits: str) -> int:
+def _whole(digits: str) -> int:
+    if digits.startswith("0x"):
+        return int(digits[2:], 16)
     digits = digits.lstrip("0") or "0"
     # Python itself refuses to read very long numbers; all of them are too large anyway.
     if len(digits) > 20:
@@ -184,7 +183,9 @@ def parse(text: str, problems: Problems) -> Node | None:
     parser = _Parser(text, problems)
     try:
         node = parser.expression()
-        parser.end()
+        if parser.token.kind != "<EOF>":
+            word = "extraneous" if parser.tokens[parser.place + 1].kind == "<EOF>" else "mismatched"
+            parser.fail(f"{word} input '{parser.token.text}' expecting <EOF>")
     except _StopError:
         return None
     return None if problems else node
@@ -231,12 +232,6 @@ class _Parser:
         following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
         word = "extraneous" if self.token.kind != "<EOF>" and following in _STARTS else "mismatched"
         self.fail(f"{word} input '{self.token.text}' expecting {{{expected}}}")
-
-    def end(self) -> None:
-        if self.token.kind == "<EOF>":
-            return
-        word = "extraneous" if self.tokens[self.place + 1].kind == "<EOF>" else "mismatched"
-        self.fail(f"{word} input '{self.token.text}' expecting <EOF>")
 
     def enter(self, rule: str) -> None:
         self.depths[rule] += 1
@@ -518,7 +513,9 @@ def tokens(text: str, problems: Problems) -> list[Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            end = _unrecognised(text, place)
+            # What starts no token takes one character more than could still have become one.
+            unclosed = _OPEN_STRING[text[place]].match(text, place) if text[place] in _OPEN_STRING else None
+            end = unclosed.end() if unclosed else min(place + (2 if text[place] in "&|=" else 1), len(text))
             problems.report(place, f"Syntax error: token recognition error at: '{text[place:end]}'")
             place = end
             continue
@@ -530,11 +527,3 @@ def tokens(text: str, problems: Problems) -> list[Token]:
         place = match.end()
     found.append(Token("<EOF>", "<EOF>", len(text)))
     return found
-
-
-def _unrecognised(text: str, place: int) -> int:
-    """Where what starts no token ends: it takes one character more than could still have become one."""
-    if text[place] in _OPEN_STRING:
-        match = _OPEN_STRING[text[place]].match(text, place)
-        return match.end() if match else place + 1
-    return min(place + (2 if text[place] in "&|=" else 1), len(text))

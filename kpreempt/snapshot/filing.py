@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, LAST_APPLIED, AnnotatedMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.snapshot.decode import BadObjectError, Json, decode_carefully, is_later, parse_json
+from kpreempt.snapshot.decode import BadObjectError, Json, is_later, parse_json, record_of
 from kpreempt.snapshot.kinds import plural_of
 from kpreempt.verdict import Assumption
 
@@ -27,9 +27,6 @@ class Filed(NamedTuple):
     named: _Named
     document: dict[str, Any]
     is_partial: bool
-
-
-_NAMED = msgspec.json.Decoder(_Named)
 
 
 class Filing:
@@ -57,10 +54,7 @@ class Filing:
 
     def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Filed:
         """An object, ready to be filed. Raises ``BadObjectError``."""
-        try:
-            named = _NAMED.decode(json)
-        except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
-            named = decode_carefully(Kind(kind.kind, "", _Named), json)
+        named: _Named = record_of(Kind(kind.kind, "", _Named), json)
         meta = named.metadata
         if not meta.name:
             raise BadObjectError(f"{kind.kind} {meta.namespace}".rstrip(), "metadata.name", "is missing")

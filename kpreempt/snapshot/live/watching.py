@@ -225,7 +225,13 @@ class Watches:
         source = f"{self._api.connection.server}{path}"
         try:
             for text in self._api.lines(path, asked, seconds=2 * _WATCH_SECONDS):
-                line = _decoded(text, source)
+                try:
+                    line = msgspec.json.decode(text, type=_Line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    line = None
+                if line is None or line.type not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"):
+                    # What was cut off is sent again.
+                    raise ClusterError("answers with something else than changes", source=source)
                 if line.type == "ERROR":
                     code = _object(line.object).code
                     if code == _GONE:
@@ -241,17 +247,6 @@ class Watches:
         if isinstance(error, ClusterError) and error.status == _UNKNOWN_USER and self._reconnect is not None:
             self._api.connection = self._reconnect()
         self._sleep(min(_FIRST_WAIT_SECONDS * 2 ** min(failures, 10), _LONGEST_WAIT_SECONDS) * (1 + self._jitter()))
-
-
-def _decoded(text: bytes, source: str) -> _Line:
-    try:
-        line = msgspec.json.decode(text, type=_Line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        line = None
-    if line is None or line.type not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"):
-        # What was cut off is sent again.
-        raise ClusterError("answers with something else than changes", source=source)
-    return line
 
 
 def _object(json: msgspec.Raw) -> _Object:

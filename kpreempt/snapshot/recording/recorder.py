@@ -19,7 +19,7 @@ from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.collect import Keeps, Named
-from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decode_carefully, decoder_of, parse_json
+from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decoder_of, parse_json, record_of
 from kpreempt.snapshot.kinds import RECORDED, resource_of
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Kept, Key, What
@@ -248,11 +248,8 @@ class Recorder:
 
     def _decoded(self, kind: Kind, json: Json, api_version: str) -> tuple[Record, int]:
         try:
-            try:
-                record = decoder_of(kind.record if kind.name in KINDS else Named).decode(json)
-            except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
-                record = decode_carefully(kind, json)
-            record = as_served(record, api_version)
+            decode = decoder_of(kind.record if kind.name in KINDS else Named).decode
+            record = as_served(record_of(kind, json, decode), api_version)
             if not record.metadata.name:
                 raise BadObjectError(kind.name, "metadata.name", "is missing")
         except BadObjectError as error:
