@@ -112,35 +112,27 @@ def _parse(text: str) -> tuple[int, tuple[int, int] | None]:
     if not whole and not fraction:
         raise ValueError(_problem(text))
     whole, fraction = whole.lstrip("0"), fraction or ""
-    if suffix in _BINARY_SUFFIXES:
-        return _parse_binary(sign == "-", whole, fraction, _BINARY_SUFFIXES[suffix])
-    if suffix in _DECIMAL_SUFFIXES:
-        exponent = _DECIMAL_SUFFIXES[suffix]
+    binary = _BINARY_SUFFIXES.get(suffix, 0)
+    if binary or suffix in _DECIMAL_SUFFIXES:
+        exponent = 0 if binary else _DECIMAL_SUFFIXES[suffix]
     elif exponential := _EXPONENT.fullmatch(suffix):
         exponent = int(exponential[1])
         if abs(exponent) > _MAX_EXPONENT:
             raise ValueError("has an exponent out of range")
     else:
         raise ValueError(_problem(text))
-    negative = sign == "-"
-    digits = int((whole + fraction) or "0")
+    digits = int((whole + fraction) or "0") << binary
     scale = exponent - len(fraction)
     shift = scale + 9
     magnitude = digits * 10**shift if shift >= 0 else -(-digits // 10**-shift)
-    nano = -magnitude if negative else magnitude
-    fits_fast_path = len(whole or "0") + len(fraction) <= _MAX_INT64_FACTORS and scale >= -9
-    return nano, ((-digits if negative else digits), scale) if fits_fast_path else None
-
-
-def _parse_binary(negative: bool, whole: str, fraction: str, exponent: int) -> tuple[int, tuple[int, int] | None]:
-    digits = int((whole + fraction) or "0") << exponent
-    shift = 9 - len(fraction)
-    magnitude = digits * 10**shift if shift >= 0 else -(-digits // 10**-shift)
-    # Binary amounts are capped; decimal ones are not.
-    magnitude = min(magnitude, MAX_INT64 * NANO_PER_UNIT)
-    nano = -magnitude if negative else magnitude
-    precise = 15 - len(whole or "0") - int(exponent * 3 / 10) - 1 >= 0
-    return nano, ((-digits if negative else digits), 0) if precise and not fraction else None
+    if binary:
+        # Binary amounts are capped; decimal ones are not.
+        magnitude = min(magnitude, MAX_INT64 * NANO_PER_UNIT)
+        fits_fast_path = not fraction and 15 - len(whole or "0") - int(binary * 3 / 10) - 1 >= 0
+    else:
+        fits_fast_path = len(whole or "0") + len(fraction) <= _MAX_INT64_FACTORS and scale >= -9
+    factor = -1 if sign == "-" else 1
+    return factor * magnitude, (factor * digits, scale) if fits_fast_path else None
 
 
 def _problem(text: str) -> str:

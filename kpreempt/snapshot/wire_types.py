@@ -91,13 +91,24 @@ _type_of = lru_cache(maxsize=256)(inspect.type_info)
 
 
 def _walk(value: object, expected: inspect.Type, path: str) -> object:
+    kind, words = _KINDS.get(type(expected), (object, ""))
+    if not isinstance(value, kind):
+        raise _wrong(path, words, value)
     walker = _WALKERS.get(type(expected))
     return walker(value, expected, path) if walker else value
 
 
-def _walk_struct(value: object, expected: inspect.StructType, path: str) -> object:
-    if not isinstance(value, dict):
-        raise _wrong(path, "an object", value)
+# What values of some types are, and in words.
+_KINDS: dict[type[inspect.Type], tuple[type, str]] = {
+    inspect.StructType: (dict, "an object"),
+    inspect.DictType: (dict, "an object"),
+    inspect.ListType: (list, "a list"),
+    inspect.BoolType: (bool, "true or false"),
+    inspect.LiteralType: (str, "a string"),
+}
+
+
+def _walk_struct(value: dict[str, object], expected: inspect.StructType, path: str) -> object:
     result: dict[str, object] = {}
     for field in expected.fields:
         given = value.get(field.encode_name)
@@ -108,15 +119,11 @@ def _walk_struct(value: object, expected: inspect.StructType, path: str) -> obje
     return result
 
 
-def _walk_dict(value: object, expected: inspect.DictType, path: str) -> object:
-    if not isinstance(value, dict):
-        raise _wrong(path, "an object", value)
+def _walk_dict(value: dict[str, object], expected: inspect.DictType, path: str) -> object:
     return {key: _element(each, expected.value_type, _below(path, key)) for key, each in value.items()}
 
 
-def _walk_list(value: object, expected: inspect.ListType, path: str) -> object:
-    if not isinstance(value, list):
-        raise _wrong(path, "a list", value)
+def _walk_list(value: list[object], expected: inspect.ListType, path: str) -> object:
     if expected.max_length is not None and len(value) > expected.max_length:
         raise FieldError(path, f"has {len(value):,} entries, more than {expected.max_length:,}")
     return [_element(each, expected.item_type, f"{path}[{index}]") for index, each in enumerate(value)]
@@ -169,12 +176,6 @@ def _walk_int(value: object, expected: inspect.IntType, path: str) -> object:
     return value
 
 
-def _walk_bool(value: object, _: inspect.BoolType, path: str) -> object:
-    if not isinstance(value, bool):
-        raise _wrong(path, "true or false", value)
-    return value
-
-
 def _walk_time(value: object, _: inspect.DateTimeType, path: str) -> object:
     try:
         time = msgspec.convert(value, datetime) if isinstance(value, str) else None
@@ -185,9 +186,7 @@ def _walk_time(value: object, _: inspect.DateTimeType, path: str) -> object:
     return value
 
 
-def _walk_literal(value: object, expected: inspect.LiteralType, path: str) -> object:
-    if not isinstance(value, str):
-        raise _wrong(path, "a string", value)
+def _walk_literal(value: str, expected: inspect.LiteralType, path: str) -> object:
     if value not in expected.values:
         allowed = [str(each) for each in expected.values if each]
         near = difflib.get_close_matches(value, allowed, n=1) or [
@@ -216,14 +215,13 @@ def _walk_custom(value: object, expected: inspect.CustomType, path: str) -> obje
     return value
 
 
-_WALKERS: dict[type[inspect.Type], Callable[[object, Any, str], object]] = {
+_WALKERS: dict[type[inspect.Type], Callable[[Any, Any, str], object]] = {
     inspect.StructType: _walk_struct,
     inspect.DictType: _walk_dict,
     inspect.ListType: _walk_list,
     inspect.UnionType: _walk_union,
     inspect.StrType: _walk_str,
     inspect.IntType: _walk_int,
-    inspect.BoolType: _walk_bool,
     inspect.DateTimeType: _walk_time,
     inspect.LiteralType: _walk_literal,
     inspect.CustomType: _walk_custom,
