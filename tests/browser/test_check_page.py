@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from kpreempt.report.answers import render_answer
-from kpreempt.report.html.search import SCRIPT
+from kpreempt.report.html.report import SCRIPT
 from kpreempt.report.options import RenderOptions
 from tests.browser.chromium import Chromium
 from tests.checks import MARKUP, big_check, hostile_check, whole_check

@@ -1,9 +1,15 @@
-"""Reports as pages: one file that needs nothing else, of about 2 MB at most whatever the report holds."""
+"""Reports as pages: one file that needs nothing else, of about 2 MB at most whatever the report holds.
+
+It reads on a screen and on paper; what stands out in the terminal's report stands out here. It runs no script but that
+of its search, where it has one: without the script there is no box, and nothing less. What can be found are cards,
+rows, items of lists and lanes. One that does not have all the words is hidden; what is folded is searched as well.
+Findings can be kept to those of a standing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,9 +23,11 @@ from kpreempt.report.blocks import (
     Node,
     Picture,
     Report,
+    Role,
     Rows,
     Section,
     Sentence,
+    Span,
     Table,
     Timeline,
     Tree,
@@ -41,14 +49,12 @@ from kpreempt.report.html.markup import (
     table,
     tag,
     text,
+    unfolded,
+    void,
     within,
 )
-from kpreempt.report.html.markup import (
-    section as titled,
-)
-from kpreempt.report.html.page import Part, banner, footer, whole_page
-from kpreempt.report.html.phrases import phrase
-from kpreempt.report.html.search import search_box
+from kpreempt.report.html.markup import section as titled
+from kpreempt.report.html.style import STYLE, policy
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import API_VERSION
 
@@ -68,37 +74,61 @@ _DEEPEST = 8
 
 def render_page(report: Report, options: RenderOptions) -> str:
     """The document. What is cut says so; with ``verbose`` everything is unfolded."""
-    facts = [*map(text_of, report.facts), *report.page_facts, *options.facts_of_time(options.now)]
-    head = banner(report.tone, _title(report.title), report.counts, " · ".join(facts), phrase(report.lead))
     sections = answer_first(report.shown_sections("page"))
     contents, left = within(partial(_content, prefix="", level=2), sections, _REPORTS_LIMIT)
-    parts = [Part(each.address, each.title, each.title, shown) for each, shown in zip(sections, contents, strict=False)]
+    # The anchor and the heading of each part, and what is below it.
+    parts = [(each.address, each.title, shown) for each, shown in zip(sections, contents, strict=False) if shown]
     if left:
-        note = cut_note(left, plural(sections[-1].noun))
-        parts.append(Part("left-out", "Left out", "Left out", note))
-    end = footer(report.command, API_VERSION)
-    title = text_of(report.title)
+        parts.append(("left-out", "Left out", cut_note(left, plural(sections[-1].noun))))
+    listed = (tag("li", tag("a", heading, href=f"#{anchor}")) for anchor, heading, _ in parts[:_LINKS_SHOWN])
+    links = tag("nav", tag("ul", *listed), aria_label="Contents") + Html("\n") if len(parts) > 1 else Html("")
     search = Html("") if report.standings is None else search_box(report.standings)
-    page = whole_page(title, head, parts, end, is_unfolded=options.verbose, links=_LINKS_SHOWN, search=search)
+    below = (titled(anchor, heading, content) for anchor, heading, content in parts)
+    main = tag("main", Html("\n"), _banner(report, options), links, search, *below)
+    written = f"Written by kpreempt {report.command} ({API_VERSION}). -o json has everything that is cut here."
+    script = Html(f"<script>{SCRIPT}</script>\n") if search else Html("")
+    body = tag("body", Html("\n"), main, Html("\n"), tag("footer", written), Html("\n"), script)
+    head = [
+        void("meta", charset="utf-8"),
+        void("meta", http_equiv="Content-Security-Policy", content=policy(SCRIPT if search else "")),
+        void("meta", name="referrer", content="no-referrer"),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        void("meta", name="robots", content="noindex"),
+        tag("title", text_of(report.title)),
+        Html(f"<style>{STYLE}</style>"),
+    ]
+    lines = tag("head", Html("\n"), join(head, Html("\n")), Html("\n"))
+    page = tag("html", Html("\n"), lines, Html("\n"), body, lang="en")
+    document = f"<!DOCTYPE html>\n{unfolded(page) if options.verbose else page}\n"
     for section in sections[len(contents) :]:
         # In text the mark-up is escaped, and so is not found.
-        page = re.sub(f'<a href="#{re.escape(section.address)}">(.*?)</a>', r"\1", page)
-    return page
+        document = re.sub(f'<a href="#{re.escape(section.address)}">(.*?)</a>', r"\1", document)
+    return document
 
 
-def _title(words: Words) -> Html:
-    """The heading of the page, in which what has a role, unless it is a name, is in the color of its tone."""
-    return join(
+def _banner(report: Report, options: RenderOptions) -> Html:
+    """The head of the page: title, perhaps a lead, numbers, and facts."""
+    # What has a role, unless it is a name, is in the color of the page's tone.
+    title = join(
         name(span.text) if span.style == "name" else tag("span", span.text) if span.style else span.text
-        for span in spans_of(words)
+        for span in spans_of(report.title)
     )
+    numbers = join(
+        tag("div", tag("dt", each.words), tag("dd", f"{each.number:,}"), class_="bad" if each.is_bad else None)
+        for each in report.counts
+    )
+    lead = phrase(report.lead)
+    told = tag("p", lead, class_="lead") if lead else Html("")
+    counted = tag("dl", numbers, class_="counts") if numbers else Html("")
+    facts = " · ".join([*map(text_of, report.facts), *report.page_facts, *options.facts_of_time(options.now)])
+    content = (tag("h1", title), told, counted, tag("p", facts, class_="facts"))
+    return tag("header", *content, class_=f"banner {report.tone}") + Html("\n")
 
 
 def _content(section: Section, prefix: str, level: int) -> Html:
     """The section below its heading: its lead, its blocks, and the sections within it."""
-    identifier = f"{prefix}{section.address}"
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
-    return lead + _blocks(section.blocks, section, f"{identifier}-", level + 1)
+    return lead + _blocks(section.blocks, section, f"{prefix}{section.address}-", level + 1)
 
 
 def _blocks(blocks: Sequence[Block | Section], section: Section, prefix: str, level: int) -> Html:
@@ -183,3 +213,68 @@ def _lines_of(node: Node, depth: int) -> list[tuple[int, Words]]:
 def _branch(line: tuple[int, Words]) -> Html:
     depth, words = line
     return tag("li", phrase(words), class_=f"d{min(depth, _DEEPEST)}") + Html("\n")
+
+
+_CLASSES: dict[Role, str] = {"good": "good", "bad": "bad", "warn": "warn", "dim": "dim"}
+
+
+def phrase(words: Words) -> Html:
+    """The words, each part in its role and kept apart from the others whichever way it is written.
+
+    They may hold names of any length, so that they break anywhere; nothing where they say nothing.
+    """
+    shown = join(map(_styled, spans_of(words)))
+    return tag("span", shown, class_="message") if shown else shown
+
+
+def _styled(span: Span) -> Html:
+    shown, role = text(span.text), span.style
+    if role in ("strong", "heading"):
+        shown = tag("b", shown, dir="auto")
+    elif role == "name":
+        shown = name(span.text)
+    elif role == "code":
+        shown = tag("code", shown, dir="auto")
+    elif role:
+        shown = tag("span", shown, class_=_CLASSES[role], dir="auto")
+    return tag("a", shown, href=span.link) if span.link else shown
+
+
+SCRIPT = """
+(() => {
+  const box = document.querySelector(".search");
+  const [words, kind, told] = ["input", "select", "output"].map(each => box.querySelector(each));
+  const found = [...document.querySelectorAll(".card, tbody tr, .tree > li, .clock > li, .lane, .map")];
+  const texts = found.map(each => each.textContent.toLowerCase());
+  const folds = [...document.querySelectorAll(".fold")];
+  const closed = folds.filter(each => !each.open);
+  const look = () => {
+    const asked = words.value.toLowerCase().split(/\\s+/).filter(Boolean);
+    const wanted = kind ? kind.value : "";
+    let shown = 0;
+    found.forEach((each, place) => {
+      const fits = asked.every(word => texts[place].includes(word));
+      const stands = !wanted || !each.dataset.standing || each.dataset.standing === wanted;
+      each.hidden = !(fits && stands);
+      if (!each.hidden) shown += 1;
+    });
+    const searches = asked.length > 0 || wanted !== "";
+    closed.forEach(each => { each.open = searches; });
+    told.textContent = searches ? shown + " of " + found.length + " shown" : "";
+  };
+  words.addEventListener("input", look);
+  if (kind) kind.addEventListener("change", look);
+  box.hidden = false;
+})();
+""".strip()
+
+
+def search_box(standings: Iterable[str]) -> Html:
+    """The box, out of sight until the script runs; with a choice of findings where they are of several standings."""
+    listed = list(standings)
+    parts = [tag("label", "Search ", void("input", type="search", autocomplete="off"))]
+    if len(listed) > 1:
+        options = (tag("option", f"only: {each}", value=each) for each in listed)
+        parts.append(tag("label", "Findings ", tag("select", Html('<option value="">all</option>'), *options)))
+    parts.append(Html('<output aria-live="polite"></output>'))
+    return Html('<div class="search" role="search" hidden>') + join(parts) + Html("</div>\n")

@@ -24,7 +24,7 @@ from kpreempt.report.html.lanes import (
     workload_of,
 )
 from kpreempt.report.html.markup import Html, join, table, tag, text, within
-from kpreempt.report.html.search import SCRIPT
+from kpreempt.report.html.report import SCRIPT
 from kpreempt.report.html.style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import ClusterSummary
