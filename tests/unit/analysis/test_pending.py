@@ -15,8 +15,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.report.answers import render_answer
-from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.report import render
+from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.pending.summary import changes_in_words, summary
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import Outcome
@@ -73,6 +72,7 @@ NOMINATED = make_pod("it", cpu="2", priority=10, nominated="node-a")
 LEAVING = preempted(going(LOW, until=NOW + MINUTE / 2, finalizers=["example.com/hold"]))
 GATES = [PodSchedulingGate("example.com/quota")]
 NODES = [make_node("node-a")]
+SCREEN = RenderOptions(extent=Extent.SCREEN)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_pods_are_grouped_by_what_keeps_them_and_each_is_counted() -> None:
 
 
 def test_nothing_pending_is_said_in_a_line() -> None:
-    assert render(ask(LOW), RenderOptions()) == "No pod is pending.\n"
+    assert render_answer(ask(LOW), "text", SCREEN) == "No pod is pending.\n"
 
 
 @pytest.mark.parametrize("number", [1, 3, 400])
@@ -243,12 +243,13 @@ def test_the_summary_fits_a_chat_message_whatever_the_names(number: int) -> None
     ]
     answer = ask(*pods, LOW)
     assert len(plain(summary(answer, is_short=True))) <= 400
-    assert len(render(answer, RenderOptions()).splitlines()) <= 22
+    assert len(render_answer(answer, "text", SCREEN).splitlines()) <= 22
 
 
 def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
     hostile = seen(make_pod("\x1b[2Jit", cpu="9"), refused=NOW - MINUTE, message="\x1b]0;title\x07")
-    text = render(ask(hostile), RenderOptions(verbose=True)) + render(ask(hostile), RenderOptions())
+    texts = [render_answer(ask(hostile), "text", options) for options in (RenderOptions(verbose=True), SCREEN)]
+    text = "".join(texts)
     assert "\x1b" not in text
     assert "\x07" not in text
 

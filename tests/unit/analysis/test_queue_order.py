@@ -28,8 +28,8 @@ from kpreempt.plugins import (
     unresolvable,
     unschedulable,
 )
+from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.report import render
 from kpreempt.schedulers.interface import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
 from kpreempt.verdict.pending import PendingPods, PendingState
@@ -115,7 +115,7 @@ def test_pending_tells_which_plugin_holds_a_pod_and_why() -> None:
     item = next(item for item in answer.items if item.pod == "batch/job")
     assert (item.state, item.outcome, item.held_by) == (PendingState.HELD, Outcome.NOT_SCHEDULED, "NoBatch")
     assert (item.reason, item.cause) == ("batch sleeps", "NoBatch: batch sleeps")
-    text = render(answer, RenderOptions(width=80, now=NOW, verbose=True))
+    text = render_answer(answer, "text", RenderOptions(width=80, now=NOW, verbose=True))
     assert "HELD        1 pod held out of the queue: NoBatch: batch sleeps" in text
     assert "held by NoBatch: batch sleeps" in text
 
